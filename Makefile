@@ -1,0 +1,56 @@
+# Two commands do all the set-up: `make run` and `make test`.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "beat needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1). Try: make test PYTHON=python3.12" >&2; exit 1; }
+	@echo "setting up $(VENV) (once; takes about a minute)"
+	@$(PYTHON) -m venv --clear $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+.PHONY: test
+test: $(READY) ## run the tests
+	$(BIN)/pytest -n 2 tests
+
+.PHONY: lint
+lint: $(READY) ## ruff: rules and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+.PHONY: types
+types: $(READY) ## mypy --strict
+	$(BIN)/mypy
+
+.PHONY: wheel
+wheel: $(READY) ## build the wheel, install it in a clean environment, use it
+	sh .ci/wheel $(BIN)/python
+
+.PHONY: check
+check: lint types test wheel ## all that CI runs
+
+.PHONY: sweep
+sweep: $(READY) ## every zone, every transition, every expression shape against the oracle (minutes)
+	$(BIN)/python -m tests.sweep
+
+.PHONY: bench
+bench: $(READY) ## Cron.after beside croniter: ratios in one run
+	$(BIN)/python benchmarks/ticks.py
+
+.PHONY: format
+format: $(READY) ## let ruff rewrite the code
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+.PHONY: clean
+clean: ## remove everything that make made
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

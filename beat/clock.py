@@ -1,0 +1,59 @@
+"""Wall time: the only place that reads it, and the door through which instants come in.
+
+Inside beat an instant is an aware UTC `datetime`; ticks are whole seconds and are computed as integers since the epoch.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from beat.errors import BadInstant
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SECOND = timedelta(seconds=1)
+
+
+def now() -> datetime:
+    """The present instant, by this machine's clock."""
+    return datetime.now(UTC)
+
+
+def utc(value: datetime, name: str = "instant") -> datetime:
+    """`value` in UTC; refuses what is not an aware datetime. For what users hand in."""
+    if not isinstance(value, datetime):
+        raise BadInstant(f"{name} must be a datetime, not {type(value).__name__}: write datetime(2026, 11, 16, 9, tzinfo=UTC)")
+    if value.utcoffset() is None:
+        raise BadInstant(f"{name} {value.isoformat()} has no time zone: write datetime(…, tzinfo=UTC) or tzinfo=ZoneInfo('Europe/Paris')")
+    try:
+        return value.astimezone(UTC)
+    except OverflowError as e:
+        raise BadInstant(f"{name} {value.isoformat()} is outside the calendar") from e
+
+
+def floor(instant: datetime) -> int:
+    """The last whole second since the epoch at or before `instant`; refuses anything but aware UTC."""
+    if instant.tzinfo is not UTC:
+        _refuse_unless_utc(instant)
+    since = instant - EPOCH
+    return since.days * 86_400 + since.seconds
+
+
+def ceil(instant: datetime) -> int:
+    """The first whole second since the epoch at or after `instant`; refuses anything but aware UTC."""
+    return floor(instant) + (instant.microsecond > 0)
+
+
+def at(second: int) -> datetime:
+    """The instant `second` seconds after the epoch."""
+    return EPOCH + _SECOND * second
+
+
+def text(instant: datetime) -> str:
+    """RFC 3339 in UTC, as kept in Redis and printed with `--json`: `2026-11-16T09:00:00Z`."""
+    return instant.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def _refuse_unless_utc(instant: datetime) -> None:
+    offset = utc(instant) and instant.utcoffset()
+    if offset:
+        raise BadInstant(f"instant {instant.isoformat()} is not in UTC: write .astimezone(UTC)")

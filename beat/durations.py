@@ -1,0 +1,64 @@
+"""Lengths of time as people write them: `90`, `"90s"`, `"1h30m"`, `timedelta(minutes=90)`."""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import timedelta
+
+from beat.errors import BadDuration
+
+_UNITS = {"w": 604_800_000, "d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}
+_WORDS = {"w": "week", "d": "day", "h": "hour", "m": "minute", "s": "second", "ms": "millisecond"}
+_PART = r"(?:(\d{1,12})%s)?"
+_SHAPE = re.compile("".join(_PART % unit for unit in _UNITS), re.ASCII)
+_PLAIN = re.compile(r"\d{1,12}(?:\.\d{1,6})?", re.ASCII)
+_EXAMPLES = "write seconds, a timedelta, or text such as '10s', '15m', '1h30m', '1d', '2w'"
+
+
+def parse(value: object, name: str = "duration") -> timedelta:
+    """`value` as a `timedelta`; refuses what is not a length of time."""
+    if isinstance(value, timedelta):
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise BadDuration(f"{name} must be a length of time, not {value!r:.60}: {_EXAMPLES}")
+    if isinstance(value, str):
+        return _read(value, name)
+    if not math.isfinite(value):
+        raise BadDuration(f"{name} must be finite, not {value}: {_EXAMPLES}")
+    try:
+        return timedelta(seconds=value)
+    except OverflowError as e:
+        raise BadDuration(f"{name} of {value:.3g} seconds is beyond every calendar: {_EXAMPLES}") from e
+
+
+def _read(value: str, name: str) -> timedelta:
+    written = value.strip()
+    try:
+        if _PLAIN.fullmatch(written):
+            return timedelta(seconds=float(written))
+        if written and (found := _SHAPE.fullmatch(written)):
+            parts = zip(found.groups(default="0"), _UNITS.values(), strict=True)
+            return timedelta(milliseconds=sum(int(number) * unit for number, unit in parts))
+    except OverflowError as e:
+        raise BadDuration(f"{name} {value[:60]!r} is beyond every calendar: {_EXAMPLES}") from e
+    raise BadDuration(f"{name} {value[:60]!r} is not a length of time: {_EXAMPLES} (largest unit first)")
+
+
+def short(duration: timedelta) -> str:
+    """The shortest text that `parse` reads as the same duration: `1h30m`."""
+    return "".join(f"{number}{unit}" for number, unit in _parts(duration)) or "0s"
+
+
+def words(duration: timedelta) -> str:
+    """`1 hour 30 minutes`."""
+    return " ".join(f"{n} {_WORDS[unit]}{'s' * (n != 1)}" for n, unit in _parts(duration)) or "0 seconds"
+
+
+def _parts(duration: timedelta) -> list[tuple[int, str]]:
+    rest, parts = duration // timedelta(milliseconds=1), []
+    for unit, size in _UNITS.items():
+        number, rest = divmod(rest, size)
+        if number:
+            parts.append((number, unit))
+    return parts

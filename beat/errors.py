@@ -1,0 +1,125 @@
+"""Every error that beat raises, in one tree.
+
+::
+
+    BeatError
+    ├── DeclarationError (also ValueError)   a developer wrote something that cannot work
+    │   ├── BadCron                          an expression, with the field and a caret
+    │   ├── BadZone                          not the name of an IANA time zone
+    │   ├── BadDuration                      not a length of time, or out of range
+    │   ├── BadInstant                       a naive datetime, or one outside the calendar
+    │   ├── BadFunction                      no worker could import it
+    │   ├── BadArguments                     they do not fit the function, or no worker would get them unchanged
+    │   ├── BadOption                        an id, a queue, a time-out … that cannot be
+    │   └── DuplicateSchedule                one id, two schedules
+    ├── UnknownSchedule (also KeyError)      no schedule of that id
+    └── ConfigError                          settings or modules that beat cannot start with
+        └── LoadError                        a module that could not be imported
+
+Each message is one sentence that says what is wrong, why, and what would work. `exit_code` is what the command line ends with.
+"""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class BeatError(Exception):
+    """The root of everything that beat raises on purpose."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class DeclarationError(BeatError, ValueError):
+    """A schedule that cannot work, refused where it is written."""
+
+    exit_code = 2
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.where: str | None = None
+        """The place of the declaration, as `file:line`, once it is known."""
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.message}" if self.where else self.message
+
+
+class BadCron(DeclarationError):
+    """A cron expression that beat refuses, with a caret under the part that is wrong."""
+
+    def __init__(self, expression: str, problem: str, span: tuple[int, int] | None = None, hint: str = "") -> None:
+        shown = expression if len(expression) <= _SHOWN else expression[:_SHOWN] + "…"
+        shown = "".join(c if c.isprintable() else "·" for c in shown)
+        lines = [f"cron {shown!r}: {problem}"]
+        if span and span[0] < _SHOWN:
+            start, end = span[0], min(max(span[1], span[0] + 1), len(shown) + 1)
+            lines += [f"    {shown}", f"    {' ' * start}{'^' * (end - start)}"]
+        if hint:
+            lines.append(hint)
+        super().__init__("\n".join(lines))
+        self.expression = expression
+        self.problem = problem
+        self.span = span
+        self.hint = hint
+
+
+_SHOWN = 80
+
+
+class BadZone(DeclarationError):
+    """Not the name of an IANA time zone."""
+
+
+class BadDuration(DeclarationError):
+    """Not a length of time, or one out of range."""
+
+
+class BadInstant(DeclarationError):
+    """A naive datetime, or one outside the calendar."""
+
+
+class BadFunction(DeclarationError):
+    """A callable that no worker could import."""
+
+
+class BadArguments(DeclarationError):
+    """Arguments that do not fit the function, or that a worker would not get unchanged."""
+
+
+class BadOption(DeclarationError):
+    """An option of a schedule with a value that cannot be."""
+
+
+class DuplicateSchedule(DeclarationError):
+    """One id, two schedules."""
+
+
+class UnknownSchedule(BeatError, KeyError):
+    """No schedule of that id."""
+
+    exit_code = 3
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class ConfigError(BeatError):
+    """Settings or modules that beat cannot start with."""
+
+    exit_code = 78
+
+
+class LoadError(ConfigError):
+    """A module that could not be imported."""
+
+
+def did_you_mean(word: str, names: Iterable[str]) -> str:
+    """`" Did you mean 'x'?"` for the name nearest to `word`, or nothing."""
+    by_lower = {name.lower(): name for name in names}
+    found = difflib.get_close_matches(word.lower()[:_SHOWN], by_lower, n=1, cutoff=0.6)
+    return f" Did you mean {by_lower[found[0]]!r}?" if found else ""
