@@ -10,7 +10,6 @@ from datetime import UTC, datetime, timedelta
 from beat.errors import BadInstant
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_SECOND = timedelta(seconds=1)
 
 
 def now() -> datetime:
@@ -45,7 +44,10 @@ def ceil(instant: datetime) -> int:
 
 def at(second: int) -> datetime:
     """The instant `second` seconds after the epoch."""
-    return EPOCH + _SECOND * second
+    try:
+        return EPOCH + timedelta(0, second)
+    except OverflowError as e:
+        raise BadInstant("there are no ticks after the year 9999 or before the year 1") from e
 
 
 def text(instant: datetime) -> str:

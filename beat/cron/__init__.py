@@ -1,0 +1,131 @@
+"""Cron expressions: when they tick, in any zone, through every DST change.
+
+The next tick is a pure function of the instant asked about, strictly later, and the same in every process.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from beat import clock
+from beat.cron import grammar, words
+from beat.cron.wall import WallTimes
+from beat.zones import Stretch, zone
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+__all__ = ["Cron"]
+
+
+class Cron:
+    """A cron expression in a time zone.
+
+    Five fields, or six with `seconds=True` (seconds first). DST follows Debian's cron: an expression whose minute or hour field begins
+    with `*` follows the wall clock; any other is a fixed time, which runs right after a jump that skips it, and once in an hour that is
+    repeated.
+    """
+
+    __slots__ = ("_chosen", "_times", "_zone", "expression", "normalised", "seconds", "tz")
+
+    def __init__(self, expression: str, tz: str = "UTC", seconds: bool = False) -> None:  # noqa: FBT001, FBT002 (the documented signature)
+        parsed = grammar.parse(expression, seconds=seconds)
+        self._zone = zone(tz)
+        self._chosen = parsed.chosen
+        self._times = WallTimes(parsed.chosen)
+        self.expression = expression
+        self.normalised = parsed.normalised
+        self.tz = tz
+        self.seconds = seconds
+
+    def after(self, instant: datetime) -> datetime:
+        """The first tick strictly later than `instant`."""
+        low = clock.floor(instant) + 1
+        for stretch in self._zone.forward(low):
+            tick = self._first(stretch, low)
+            if tick is not None:
+                return clock.at(tick)
+        raise AssertionError("stretches never end")
+
+    def before(self, instant: datetime) -> datetime:
+        """The last tick strictly earlier than `instant`."""
+        high = clock.ceil(instant)
+        for stretch in self._zone.backward(high - 1):
+            tick = self._last(stretch, high)
+            if tick is not None:
+                return clock.at(tick)
+        raise AssertionError("stretches never end")
+
+    def count(self, a: datetime, b: datetime) -> int:
+        """How many ticks there are from `a` on and before `b`."""
+        low, high, total = clock.ceil(a), clock.ceil(b), 0
+        for stretch in self._zone.forward(low):
+            if stretch.start >= high:
+                break
+            total += self._count(stretch, low, min(high, stretch.end))
+        return total
+
+    def ticks(self, start: datetime, end: datetime | None = None) -> Iterator[datetime]:
+        """The ticks from `start` on and before `end`; without `end` they do not stop."""
+        low, high = clock.ceil(start), None if end is None else clock.ceil(end)
+        for stretch in self._zone.forward(low):
+            if high is not None and stretch.start >= high:
+                return
+            while (tick := self._first(stretch, low)) is not None:
+                if high is not None and tick >= high:
+                    return
+                yield clock.at(tick)
+                low = tick + 1
+
+    def describe(self) -> str:
+        """The expression in words."""
+        return words.describe(self._chosen, self.tz)
+
+    # One stretch at a time: the rule of DST. Debian's cron keeps a virtual clock for fixed times, which never goes back and
+    # which catches up at once when the wall clock jumps ahead of it: that clock is `reached`.
+
+    def _first(self, stretch: Stretch, low: int) -> int | None:
+        if low <= stretch.start and self._makes_up(stretch):
+            return stretch.start
+        found = self._times.first(self._from(stretch, low), stretch.end + stretch.offset)
+        return None if found is None else found - stretch.offset
+
+    def _last(self, stretch: Stretch, high: int) -> int | None:
+        found = self._times.last(self._from(stretch, stretch.start), min(high, stretch.end) + stretch.offset)
+        if found is not None:
+            return found - stretch.offset
+        return stretch.start if stretch.start < high and self._makes_up(stretch) else None
+
+    def _count(self, stretch: Stretch, low: int, high: int) -> int:
+        opens = self._from(stretch, low)
+        total = self._times.count(opens, high + stretch.offset)
+        if low <= stretch.start and self._makes_up(stretch):
+            total += not self._times.count(opens, opens + 1)
+        return total
+
+    def _from(self, stretch: Stretch, low: int) -> int:
+        wall = max(low, stretch.start) + stretch.offset
+        return max(wall, stretch.reached) if self._chosen.fixed else wall
+
+    def _makes_up(self, stretch: Stretch) -> bool:
+        """A fixed time that the jump at this stretch's start skipped runs right there."""
+        if not self._chosen.fixed or stretch.reached >= stretch.opens:
+            return False
+        return self._times.first(stretch.reached, stretch.opens) is not None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Cron) and (self._chosen, self.tz) == (other._chosen, other.tz)
+
+    def __hash__(self) -> int:
+        return hash((self._chosen, self.tz))
+
+    def __reduce__(self) -> tuple[type[Cron], tuple[str, str, bool]]:
+        return Cron, (self.expression, self.tz, self.seconds)
+
+    def __str__(self) -> str:
+        return self.expression
+
+    def __repr__(self) -> str:
+        extra = ", seconds=True" if self.seconds else ""
+        return f"Cron({self.expression!r}, tz={self.tz!r}{extra})"

@@ -1,0 +1,267 @@
+"""Reads a cron expression, or refuses it with the field, a caret and a suggestion.
+
+croniter does the expanding. What it would accept and should not (FACTS: wrapped ranges, `R`, foreign digits, steps beyond the range …)
+is refused before it sees the expression.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import unicodedata
+from typing import TYPE_CHECKING, NamedTuple
+
+from croniter import CroniterError, croniter
+
+from beat.cron.fields import DAY, FIVE, SECOND, SIX, WEEKDAY, Chosen, Field
+from beat.errors import BadCron, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LONGEST = 256
+MACROS = {
+    "@hourly": "0 * * * *",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *",
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+}
+_ITEM = re.compile(r"(?P<low>\*|[a-z0-9]+)(?:-(?P<high>[a-z0-9]+))?(?:/(?P<step>[a-z0-9]*))?", re.ASCII | re.IGNORECASE)
+_FOREIGN = {  # what other crons know and this one does not: character → what to do instead
+    "?": "write '*' for any value",
+    "L": "the last day of a month has no sign here; run on '28-31' and let the job look at the date",
+    "W": "the nearest weekday has no sign here; run on 'mon-fri' and let the job look at the date",
+    "#": "the n-th weekday has no sign here; write '1-7' for the first week and let the job look at the weekday",
+    "R": "a random time would differ from process to process",
+}
+
+
+class Parsed(NamedTuple):
+    """An expression that was accepted."""
+
+    chosen: Chosen
+    normalised: str
+    """Numbers instead of names, without macros, sorted, each value once."""
+
+
+class _Word(NamedTuple):
+    """A piece of the expression and where it stands."""
+
+    expression: str
+    text: str
+    start: int
+
+    def part(self, found: re.Match[str], group: str) -> _Word:
+        return _Word(self.expression, found[group], self.start + found.start(group))
+
+    def refuse(self, problem: str, hint: str = "") -> BadCron:
+        return BadCron(self.expression, problem, (self.start, self.start + len(self.text)), hint)
+
+
+def parse(expression: str, *, seconds: bool = False) -> Parsed:
+    """What `expression` chooses; raises BadCron if it cannot be read or can never fire."""
+    if not isinstance(expression, str):
+        raise BadCron(repr(expression)[:60], f"an expression is text, not {type(expression).__name__}", hint=_example(FIVE))
+    return _parse(expression, seconds)
+
+
+@functools.lru_cache(4096)
+def _parse(expression: str, seconds: bool) -> Parsed:  # noqa: FBT001 (positional: a key of the cache)
+    _refuse_foreign_text(expression)
+    columns = SIX if seconds else FIVE
+    words = _split(expression, columns)
+    texts = [word.text for word in words]
+    if len(words) == 1:  # a macro, which has no seconds of its own
+        texts = ["0"] * seconds + MACROS[texts[0].lower()].split()
+    else:
+        texts = [_normalise(column, word) for column, word in zip(columns, words, strict=True)]
+    normalised = " ".join(texts)
+    chosen = _choose(expression, normalised, columns)
+    if not chosen.ever:
+        day, month = words[-3], words[-2]
+        span = (day.start, month.start + len(month.text))
+        raise BadCron(expression, f"never fires: no month {month.text} has a day {day.text}", span, "The 29th of February is '29 2'.")
+    return Parsed(chosen, normalised)
+
+
+def _refuse_foreign_text(expression: str) -> None:
+    if len(expression) > LONGEST:
+        raise BadCron(expression, f"{len(expression):,} characters are too many; {LONGEST} is the most", hint=_example(FIVE))
+    for position, character in enumerate(expression):
+        if not (character.isascii() and character.isprintable()):
+            name = unicodedata.name(character, f"U+{ord(character):04X}")
+            problem = f"character {position + 1} is {name}; an expression is plain ASCII with spaces between its fields"
+            raise BadCron(expression, problem, (position, position + 1), _example(FIVE))
+
+
+def _split(expression: str, columns: tuple[Field, ...]) -> list[_Word]:
+    words = [_Word(expression, found[0], found.start()) for found in re.finditer(r"\S+", expression)]
+    if words and words[0].text.startswith("@"):
+        _check_macro(words[0], expression.strip())
+        return words
+    if len(words) != len(columns):
+        raise BadCron(expression, _wrong_number(len(words), columns), hint=_example(columns))
+    return words
+
+
+def _check_macro(word: _Word, written: str) -> None:
+    name = word.text.lower()
+    if name == "@every":
+        duration = written[len("@every") :].strip() or "5m"
+        raise word.refuse("intervals are not cron", f"Write every={duration!r} instead.")
+    if name == "@reboot":
+        raise word.refuse("a schedule is about time, not about starts", "Call the function when your process starts.")
+    if name in MACROS and written != word.text:
+        raise BadCron(word.expression, f"{word.text} stands alone", (len(word.text), len(written)), f"Write '{name}'.")
+    if name not in MACROS:
+        raise word.refuse(f"{word.text!r} is not one of {', '.join(MACROS)}", did_you_mean(word.text, MACROS).strip())
+
+
+def _wrong_number(found: int, columns: tuple[Field, ...]) -> str:
+    names = " ".join(column.name for column in columns)
+    if columns is FIVE:
+        hint = "; with seconds first, say seconds=True" if found == len(SIX) else ""
+        return f"has {found} field{'s' * (found != 1)}, needs five (six with seconds=True): {names}{hint}"
+    return f"has {found} field{'s' * (found != 1)}, needs six with seconds=True: {names}"
+
+
+def _normalise(column: Field, word: _Word) -> str:
+    items = []
+    for item in _items(word):
+        found = _ITEM.fullmatch(item.text)
+        if not found:
+            raise _unreadable(column, item)
+        items.append(_normalise_item(column, item, found))
+    if "*" in items:
+        return "*"
+    if word.text.startswith("*"):  # a leading star decides about DST and about days: keep it in front
+        return ",".join(dict.fromkeys(items))
+    return ",".join(sorted(dict.fromkeys(items), key=lambda item: (not item.startswith("*"), _leading(item), item)))
+
+
+def _leading(item: str) -> int:
+    return int(found[0]) if (found := re.match(r"\d+", item)) else -1
+
+
+def _items(word: _Word) -> Iterator[_Word]:
+    start = word.start
+    for text in word.text.split(","):
+        if not text:
+            raise BadCron(word.expression, "a comma needs a value on both sides", (start, start + 1), "Write '1,2'.")
+        yield _Word(word.expression, text, start)
+        start += len(text) + 1
+
+
+def _normalise_item(column: Field, item: _Word, found: re.Match[str]) -> str:
+    step = _step(column, item.part(found, "step")) if found["step"] is not None else 1
+    if found["low"] == "*":
+        if found["high"]:
+            raise item.refuse(f"{column.name} {item.text!r}: '*' is the whole range already", "Write '*' or a range of numbers.")
+        low, high = column.low, column.high
+    else:
+        low = _value(column, item.part(found, "low"))
+        # `5/15` means from 5 on, in steps of 15.
+        high = _value(column, item.part(found, "high")) if found["high"] else column.high if found["step"] else low
+        if found["step"] and not found["high"] and low > high:
+            high = low
+    if low > high:
+        raise item.refuse(f"{column.name} range {item.text!r} runs backwards", _turned(column, low, high))
+    if step > high - low + 1:
+        raise item.refuse(f"{column.name} step {step} is larger than its range {low}-{high}", f"Write '{low}' for one value.")
+    if found["low"] == "*":
+        return "*" if step == 1 else f"*/{step}"
+    return _written(column, low, high, step)
+
+
+def _written(column: Field, low: int, high: int, step: int) -> str:
+    if column is WEEKDAY and high > column.high:  # Sunday as 7: say 0
+        days = sorted({value % 7 for value in range(low, high + 1, step)})
+        return "0-6" if len(days) == len(column.values) else ",".join(map(str, days))
+    if low == high:
+        return str(low)
+    return f"{low}-{high}" + (f"/{step}" if step > 1 else "")
+
+
+def _value(column: Field, word: _Word) -> int:
+    text = word.text.lower()
+    if text in column.names:
+        return column.low + column.names.index(text)
+    if not text.isdigit():
+        raise _unreadable(column, word)
+    if len(text) > len("00") or not column.low <= int(text) <= column.highest:
+        raise word.refuse(f"{column.name} {word.text[:20]} is out of range {_range(column)}", _out_of_range_hint(column, text))
+    return int(text)
+
+
+def _step(column: Field, word: _Word) -> int:
+    if not word.text.isdigit() or len(word.text) > len("000") or int(word.text) == 0:
+        shown = word._replace(text=word.text or "/", start=word.start if word.text else word.start - 1)
+        raise shown.refuse(f"{column.name} step {word.text[:20]!r} is not a number from 1 to {len(column.values)}", "Write '*/5'.")
+    return int(word.text)
+
+
+def _unreadable(column: Field, word: _Word) -> BadCron:
+    for sign, advice in _FOREIGN.items():
+        if sign in word.text.upper() and not _near_name(column, word.text):
+            return word.refuse(f"{column.name} {word.text!r} uses {sign!r}, which beat does not know", f"Note: {advice}.")
+    names = f" or a name such as {column.names[1]!r}" if column.names else ""
+    problem = f"{column.name} {word.text!r} is not a number in {_range(column)}{names}, a range, a list or a step"
+    examples = f"The names are {' '.join(column.names)}." if column.names else "Examples: '5', '1-5', '1,3', '*/5'."
+    return word.refuse(problem, _near_name(column, word.text) or examples)
+
+
+def _near_name(column: Field, text: str) -> str:
+    if not column.names or not text.isalpha():
+        return ""
+    if text[:3].lower() in column.names:
+        return f"Did you mean {text[:3].lower()!r}?"
+    return did_you_mean(text, column.names).strip()
+
+
+def _turned(column: Field, low: int, high: int) -> str:
+    if column is WEEKDAY and high == 0:
+        return f"Sunday at the end of a range is 7: write '{low}-7'."
+    return f"Write '{high}-{low}', or '{low}-{column.high},{column.low}-{high}' to wrap around."
+
+
+def _range(column: Field) -> str:
+    return f"{column.low}-{column.highest}" + (" (0 and 7 are Sunday)" if column is WEEKDAY else "")
+
+
+def _out_of_range_hint(column: Field, text: str) -> str:
+    if text in {"24", "60"} and column.low == 0 and int(text) == column.high + 1:
+        return f"The {column.name} after {column.high} is 0."
+    return f"Write a {column.name} from {column.low} to {column.highest}."
+
+
+def _example(columns: tuple[Field, ...]) -> str:
+    return "Example: '0 9 * * mon-fri' is 09:00, Monday to Friday." if columns is FIVE else "Example: '30 0 9 * * mon-fri' is 09:00:30."
+
+
+def _choose(expression: str, normalised: str, columns: tuple[Field, ...]) -> Chosen:
+    try:
+        expanded, _ = croniter.expand(normalised, second_at_beginning=columns is SIX)  # it answers with seconds last
+    except (CroniterError, ValueError, KeyError) as e:
+        raise BadCron(expression, f"croniter cannot read it: {e}", hint=_example(columns)) from e
+    values = [
+        column.values if "*" in chosen else tuple(sorted({int(value) for value in chosen}))
+        for column, chosen in zip((*FIVE, SECOND), expanded, strict=False)
+    ]
+    minutes, hours, days, months, weekdays = values[:5]
+    minute_text, hour_text, day_text, _, weekday_text = normalised.split()[-5:]
+    either = not (day_text.startswith("*") or weekday_text.startswith("*"))
+    if either and (days == DAY.values or weekdays == WEEKDAY.values):
+        days, weekdays, either = DAY.values, WEEKDAY.values, False
+    return Chosen(
+        seconds=values[5] if columns is SIX else (0,),
+        minutes=minutes,
+        hours=hours,
+        days=days,
+        months=months,
+        weekdays=weekdays,
+        either=either,
+        fixed=not (minute_text.startswith("*") or hour_text.startswith("*")),
+    )

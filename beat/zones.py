@@ -1,0 +1,142 @@
+"""Time zones: their names, and the stretches of time in which a zone keeps one offset.
+
+Stretches follow each other without a hole. Each knows how far the zone's wall clock had come before it, so that a reader can tell
+which wall times a jump forward skipped and which a jump backward repeats.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import zoneinfo
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from beat.errors import BadInstant, BadZone, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DAY = 86_400
+_FIRST_YEAR, _LAST_YEAR = 1800, 9990  # zones know nothing older; datetime ends at 9999
+_NOT_ZONES = {"localtime", "Factory", "posixrules"}  # files beside the zones: this machine's own setting, and "unset"
+_OFFSET = re.compile(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::?00)?", re.ASCII | re.IGNORECASE)
+
+
+class Stretch(NamedTuple):
+    """A time without a change of offset; every number is in seconds, `start` and `end` since the epoch in UTC."""
+
+    start: int
+    end: int
+    offset: int
+    reached: int
+    """The wall time that the zone's clock had come to before `start`, at its highest."""
+
+    @property
+    def opens(self) -> int:
+        """The wall time at `start`: later than `reached` after a jump forward, earlier after one backward."""
+        return self.start + self.offset
+
+
+class Zone:
+    """An IANA time zone, cut into stretches year by year (a year's end cuts too, and changes nothing)."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.info = zoneinfo.ZoneInfo(name)
+        self._years: dict[int, tuple[Stretch, ...]] = {}
+
+    def forward(self, second: int) -> Iterator[Stretch]:
+        """The stretch that holds `second`, and all that follow."""
+        year = _year_of(second)
+        for stretch in self._year(year):
+            if second < stretch.end:
+                yield stretch
+        while True:
+            year += 1
+            yield from self._year(year)
+
+    def backward(self, second: int) -> Iterator[Stretch]:
+        """The stretch that holds `second`, and all before it, latest first."""
+        year = _year_of(second)
+        for stretch in reversed(self._year(year)):
+            if stretch.start <= second:
+                yield stretch
+        while True:
+            year -= 1
+            yield from reversed(self._year(year))
+
+    def offset(self, second: int) -> int:
+        """What the zone's clock is ahead of UTC, in seconds."""
+        ahead = datetime.fromtimestamp(second, self.info).utcoffset()
+        return ahead.days * DAY + ahead.seconds if ahead else 0
+
+    def _year(self, year: int) -> tuple[Stretch, ...]:
+        if year not in self._years:
+            self._years[year] = tuple(self._cut(year))
+        return self._years[year]
+
+    def _cut(self, year: int) -> Iterator[Stretch]:
+        first, end = _new_year(year), _new_year(year + 1)
+        # A wall time more than a year old is below today's, whatever the zone did: earlier changes cannot matter.
+        reached = max(at + self.offset(at - 1) for at in (first, *self._changes(year - 1)))
+        starts = [first, *(change for change in self._changes(year) if first < change < end)]
+        for start, stop in zip(starts, [*starts[1:], end], strict=True):
+            offset = self.offset(start)
+            yield Stretch(start, stop, offset, reached)
+            reached = max(reached, stop + offset)
+
+    def _changes(self, year: int) -> list[int]:
+        # Daily looks suffice: in all of tzdata no zone ever kept an offset for less than 3.9 days.
+        days = range(_new_year(year), _new_year(year + 1) + 1, DAY)
+        offsets = [self.offset(day) for day in days]
+        pairs = zip(days, days[1:], offsets, offsets[1:], strict=False)
+        return [self._change_between(a, b) for a, b, before, after in pairs if before != after]
+
+    def _change_between(self, low: int, high: int) -> int:
+        before = self.offset(low)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self.offset(middle) == before else (low, middle)
+        return high
+
+
+@functools.cache
+def zone(name: str) -> Zone:
+    """The zone of that name; refuses what is not one."""
+    if name != "UTC" and name not in names():
+        raise BadZone(f"time zone {name!r:.60} is not known: {_advice(name)}")
+    return Zone(name)
+
+
+@functools.cache
+def names() -> frozenset[str]:
+    """Every name that can be used as `tz`."""
+    return frozenset(zoneinfo.available_timezones() - _NOT_ZONES)
+
+
+def _advice(name: object) -> str:
+    if not isinstance(name, str):
+        return "give the name of an IANA zone, as in tz='Europe/Paris'"
+    if found := _OFFSET.fullmatch(name.strip()):
+        # POSIX signs: Etc/GMT-2 is two hours ahead of UTC.
+        ahead = f"Etc/GMT{'-' if found[1] == '+' else '+'}{int(found[2])}"
+        return f"an offset is not a zone; {ahead!r} is always {found[0]}, and a city such as 'Europe/Paris' follows its law"
+    if name == "localtime":
+        return "machines differ in what is local; name the zone, as in tz='Europe/Paris'"
+    return f"use an IANA name such as 'Europe/Paris'.{did_you_mean(name, names())}"
+
+
+def _year_of(second: int) -> int:
+    try:
+        year = datetime.fromtimestamp(second, UTC).year
+    except (OverflowError, ValueError):
+        year = 0
+    return year
+
+
+@functools.cache
+def _new_year(year: int) -> int:
+    if not _FIRST_YEAR <= year <= _LAST_YEAR:
+        raise BadInstant(f"there are no ticks before the year {_FIRST_YEAR} or after {_LAST_YEAR}")
+    return int(datetime(year, 1, 1, tzinfo=UTC).timestamp())
