@@ -45,26 +45,16 @@ class Zone:
         self.name = name
         self.info = zoneinfo.ZoneInfo(name)
         self._years: dict[int, tuple[Stretch, ...]] = {}
+        self._latest = Stretch(0, 0, 0, 0)  # most questions are about the same stretch as the one before
 
-    def forward(self, second: int) -> Iterator[Stretch]:
-        """The stretch that holds `second`, and all that follow."""
-        year = _year_of(second)
-        for stretch in self._year(year):
-            if second < stretch.end:
-                yield stretch
-        while True:
-            year += 1
-            yield from self._year(year)
-
-    def backward(self, second: int) -> Iterator[Stretch]:
-        """The stretch that holds `second`, and all before it, latest first."""
-        year = _year_of(second)
-        for stretch in reversed(self._year(year)):
-            if stretch.start <= second:
-                yield stretch
-        while True:
-            year -= 1
-            yield from reversed(self._year(year))
+    def at(self, second: int) -> Stretch:
+        """The stretch that holds `second`; its neighbours hold `end` and `start - 1`."""
+        latest = self._latest
+        if latest.start <= second < latest.end:
+            return latest
+        stretches = self._year(_year_of(second))
+        self._latest = latest = next(stretch for stretch in stretches if second < stretch.end)
+        return latest
 
     def offset(self, second: int) -> int:
         """What the zone's clock is ahead of UTC, in seconds."""

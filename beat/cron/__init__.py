@@ -42,41 +42,41 @@ class Cron:
     def after(self, instant: datetime) -> datetime:
         """The first tick strictly later than `instant`."""
         low = clock.floor(instant) + 1
-        for stretch in self._zone.forward(low):
-            tick = self._first(stretch, low)
-            if tick is not None:
-                return clock.at(tick)
-        raise AssertionError("stretches never end")
+        stretch = self._zone.at(low)
+        while (tick := self._first(stretch, low)) is None:
+            stretch = self._zone.at(stretch.end)
+        return clock.at(tick)
 
     def before(self, instant: datetime) -> datetime:
         """The last tick strictly earlier than `instant`."""
         high = clock.ceil(instant)
-        for stretch in self._zone.backward(high - 1):
-            tick = self._last(stretch, high)
-            if tick is not None:
-                return clock.at(tick)
-        raise AssertionError("stretches never end")
+        stretch = self._zone.at(high - 1)
+        while (tick := self._last(stretch, high)) is None:
+            stretch = self._zone.at(stretch.start - 1)
+        return clock.at(tick)
 
     def count(self, a: datetime, b: datetime) -> int:
         """How many ticks there are from `a` on and before `b`."""
         low, high, total = clock.ceil(a), clock.ceil(b), 0
-        for stretch in self._zone.forward(low):
-            if stretch.start >= high:
-                break
+        while low < high:
+            stretch = self._zone.at(low)
             total += self._count(stretch, low, min(high, stretch.end))
+            low = stretch.end
         return total
 
     def ticks(self, start: datetime, end: datetime | None = None) -> Iterator[datetime]:
         """The ticks from `start` on and before `end`; without `end` they do not stop."""
         low, high = clock.ceil(start), None if end is None else clock.ceil(end)
-        for stretch in self._zone.forward(low):
-            if high is not None and stretch.start >= high:
-                return
-            while (tick := self._first(stretch, low)) is not None:
-                if high is not None and tick >= high:
-                    return
+        while high is None or low < high:
+            stretch = self._zone.at(low)
+            tick = self._first(stretch, low)
+            if tick is None:
+                low = stretch.end
+            elif high is None or tick < high:
                 yield clock.at(tick)
                 low = tick + 1
+            else:
+                return
 
     def describe(self) -> str:
         """The expression in words."""

@@ -23,6 +23,7 @@ class WallTimes:
 
     def __init__(self, chosen: Chosen) -> None:
         self._chosen = chosen
+        self._daily = chosen.daily
         self._seconds = chosen.seconds
         self._minutes = _minutes(chosen.hours, chosen.minutes)
         self._earliest = self._minutes[0] * 60 + self._seconds[0]
@@ -100,7 +101,7 @@ class WallTimes:
     # the matching dates, as days since the epoch
 
     def _date_from(self, day: int, high: int) -> int | None:
-        if self._chosen.daily:
+        if self._daily:
             return day
         year = _year(day)
         while True:
@@ -112,7 +113,7 @@ class WallTimes:
                 return None
 
     def _date_before(self, day: int, low: int) -> int | None:
-        if self._chosen.daily:
+        if self._daily:
             return day - 1
         year = _year(day - 1)
         while True:
@@ -124,7 +125,7 @@ class WallTimes:
             year -= 1
 
     def _dates_between(self, low: int, high: int) -> int:
-        if self._chosen.daily:
+        if self._daily:
             return high - low
         total, last = 0, _year(high)
         for year in range(_year(low), last + 1):

@@ -1,0 +1,244 @@
+"""Raw settings, and where each one came from: flags, the environment, pyproject.toml.
+
+The order of precedence is kept here and nowhere else, and no sentence made here shows a password. Nothing here imports
+pydantic, so that a command which needs only the presets starts at once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import dataclass, field
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from beat.errors import ConfigError, did_you_mean
+
+ENV = "BEAT_"
+QUEUES: Mapping[str, str] = {"high": "high", "normal": "default", "low": "low"}
+_TABLES = {"presets": ";", "queues": ","}  # what separates `name=value` pairs in the environment
+_PRESET = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
+_SHOWN, _QUEUE_LENGTH = 60, 100
+# A Kubernetes Service called `beat` or `beat-web` puts these into every pod of its namespace; nobody meant a setting.
+_KUBERNETES = re.compile(r"\w*(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_\w+)?)", re.ASCII)
+_KUBERNETES_PORT = re.compile(r"(?:tcp|udp|sctp)://", re.ASCII)
+_URL = re.compile(
+    r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)?"
+    r"(?:(?P<user>[^\s:/?#@]*)(?P<password>:[^\s/?#@]*)?@)?"
+    r"(?P<host>(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?P<port>:\d*)?)?"
+    r"(?P<path>/[A-Za-z0-9_./-]*)?(?:\?(?P<query>[^\s#@]*))?",
+    re.ASCII,
+)
+_PLAIN_QUERY = re.compile(r"(?:db|protocol|ssl_cert_reqs|(?:socket_|socket_connect_)?timeout)=[A-Za-z0-9.]*", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Raw:
+    """One value as it was written, and where."""
+
+    name: str
+    value: object = field(repr=False)
+    origin: str
+
+    def __str__(self) -> str:
+        """As it stands in a sentence: `BEAT_INTERVAL='abc'`, without a password."""
+        if isinstance(self.value, str):
+            return f"{self.origin}={masked(self.value) if self.name == 'redis_url' else safe(self.value)!r}"
+        plain = isinstance(self.value, int | float)
+        return f"{self.origin}={self.value if plain else f'<{type(self.value).__name__}>'!s:.{_SHOWN}}"
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the sources say: `values` by name, known or not, and a sentence for each table that is not one."""
+
+    values: Mapping[str, Raw]
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """What a declaration needs to know: the zone and the names that schedules may use."""
+
+    tz: str = "UTC"
+    presets: Mapping[str, str] = field(default_factory=dict)
+    queues: Mapping[str, str] = field(default_factory=lambda: dict(QUEUES))
+
+
+def find(
+    flags: Mapping[str, object] | None = None,
+    environ: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+) -> Found:
+    """Every value that is set; flags win over the environment, the environment over pyproject.toml."""
+    environ = os.environ if environ is None else environ
+    layers = [_pyproject(cwd), _shared_redis(environ), _environment(environ), _flags(flags or {})]
+    values = {name: raw for layer in layers for name, raw in layer.items()}
+    problems: list[str] = []
+    for table in [name for name in _TABLES if name in values]:
+        given = [layer[table] for layer in layers if table in layer]
+        values[table] = _merged(table, given, problems)
+    return Found(values, tuple(problems))
+
+
+def defaults(environ: Mapping[str, str] | None = None, cwd: Path | None = None) -> Defaults:
+    """`tz`, `presets` and `queues` alone; the zone and the expressions are checked by those who use them."""
+    found = find(environ=environ, cwd=cwd)
+    if found.problems:
+        raise ConfigError("\n".join(found.problems))
+    values: dict[str, Any] = {name: found.values[name].value for name in ("tz", *_TABLES) if name in found.values}
+    if not isinstance(values.get("tz", ""), str):
+        raise ConfigError(f"{found.values['tz']} must be the name of a time zone, such as 'Europe/Paris'")
+    return Defaults(**values)
+
+
+def masked(url: str) -> str:
+    """A Redis URL without its secrets; of text that is not clearly a URL, nothing that could be one."""
+    found = _URL.fullmatch(url)
+    bare = found and not found["scheme"] and not found["port"] and found["host"] != "localhost"
+    if not found or bare:
+        scheme = re.match(r"[a-z][a-z0-9+]*://", url, re.ASCII)
+        return f"{scheme[0] if scheme else ''}***" if url else ""
+    user = ""
+    if found["user"] is not None:
+        # Without a colon it is a name to Redis, but people put the password there.
+        user = f"{found['user']}:***@" if found["password"] else "***@"
+    pairs = (pair if _PLAIN_QUERY.fullmatch(pair) else _hidden(pair) for pair in (found["query"] or "").split("&"))
+    query = f"?{'&'.join(pairs)}" if found["query"] else ""
+    return f"{found['scheme'] or ''}{user}{found['host'] or ''}{found['path'] or ''}{query}"
+
+
+def safe(text: str) -> str:
+    """`text` short enough for a sentence, with a URL's secrets masked wherever a URL was pasted by mistake."""
+    shown = masked(text) if "://" in text else text
+    return shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "…"
+
+
+def _hidden(pair: str) -> str:
+    name = pair.partition("=")[0]
+    return f"{name}=***" if re.fullmatch(r"[a-z_]+", name) and "=" in pair else "***"
+
+
+def _flags(flags: Mapping[str, object]) -> dict[str, Raw]:
+    # click hands over None, or an empty tuple, for what was not given
+    given = {name: value for name, value in flags.items() if value is not None and value != ()}
+    return {name: Raw(name, value, f"--{name.replace('_', '-')}") for name, value in given.items()}
+
+
+def _environment(environ: Mapping[str, str]) -> dict[str, Raw]:
+    found = {}
+    for variable, value in environ.items():
+        # `BEAT_TZ=` is how compose files and charts write "not set"
+        if variable.startswith(ENV) and value.strip() and not _by_kubernetes(variable, value):
+            rest = variable.removeprefix(ENV)
+            name = rest.lower() if rest.isupper() else rest
+            found[name] = Raw(name, value, variable)
+    return found
+
+
+def _by_kubernetes(variable: str, value: str) -> bool:
+    if variable.endswith("_PORT"):
+        return bool(_KUBERNETES_PORT.match(value)) or variable.endswith("_SERVICE_PORT")
+    return bool(_KUBERNETES.fullmatch(variable))
+
+
+def _shared_redis(environ: Mapping[str, str]) -> dict[str, Raw]:
+    for variable in ("RQ_REDIS_URL", "REDIS_URL"):
+        if environ.get(variable, "").strip():
+            return {"redis_url": Raw("redis_url", environ[variable], variable)}
+    return {}
+
+
+def _pyproject(cwd: Path | None) -> dict[str, Raw]:
+    try:
+        start = Path.cwd() if cwd is None else cwd.absolute()
+    except OSError as e:
+        raise ConfigError(
+            "the current directory is gone, so pyproject.toml cannot be looked for: change to another"
+        ) from e
+    for directory in (start, *start.parents):
+        path = directory / "pyproject.toml"
+        if os.path.lexists(path):
+            return _tool_beat(path, os.path.relpath(path, start))
+    return {}
+
+
+def _tool_beat(path: Path, shown: str) -> dict[str, Raw]:
+    table = _read(path, shown)
+    for key, header in (("tool", "[tool]"), ("beat", "[tool.beat]")):
+        inner = table.get(key, {})
+        if not isinstance(inner, dict):
+            raise ConfigError(
+                f"{shown}: {header} must be a table, not {type(inner).__name__}: write settings below {header}"
+            )
+        table = inner
+    return {
+        name: Raw(name, value, f"{shown} [tool.beat.{name}]" if name in _TABLES else f"{shown} [tool.beat] {name}")
+        for name, value in table.items()
+    }
+
+
+def _read(path: Path, shown: str) -> dict[str, object]:
+    import tomllib  # noqa: PLC0415  (most beats in production have no pyproject.toml beside them)
+
+    try:
+        with path.open("rb") as file:
+            return tomllib.load(file)
+    except OSError as e:
+        raise ConfigError(f"{shown} cannot be read: {e.strerror or e}") from e
+    except (ValueError, RecursionError) as e:
+        raise ConfigError(f"{shown} is not valid TOML: {e}") from e
+
+
+def _merged(table: str, given: list[Raw], problems: list[str]) -> Raw:
+    merged = dict(QUEUES) if table == "queues" else {}
+    for raw in given:
+        try:
+            merged.update(_table(raw))
+        except ConfigError as e:
+            problems.append(str(e))
+    return Raw(table, merged, " over ".join(raw.origin for raw in reversed(given)))
+
+
+def _table(raw: Raw) -> dict[str, str]:
+    table: dict[str, str] = {}
+    for name, value in _pairs(raw):
+        place = f"{raw.origin}: {safe(str(name))!r}"
+        if name in table:
+            raise ConfigError(f"{place} is given twice")
+        if not isinstance(value, str) or not value.strip() or not value.isprintable():
+            raise ConfigError(f"{place} must be one line of text, and not an empty one")
+        if raw.name == "presets" and not _PRESET.fullmatch(name):
+            raise ConfigError(f"{place} cannot name a preset: use a-z, 0-9 and _, a letter first, such as 'nightly'")
+        if raw.name == "queues":
+            _check_queue(place, name, value)
+        table[name] = value
+    return table
+
+
+def _check_queue(place: str, priority: str, queue: str) -> None:
+    if priority not in QUEUES:
+        raise ConfigError(f"{place} is not a priority: there are {', '.join(QUEUES)}.{did_you_mean(priority, QUEUES)}")
+    if queue != queue.strip() or len(queue) > _QUEUE_LENGTH:
+        raise ConfigError(
+            f"{place} must name a queue, in at most {_QUEUE_LENGTH} characters and without spaces around it"
+        )
+
+
+def _pairs(raw: Raw) -> list[tuple[str, object]]:
+    separator = _TABLES[raw.name]
+    if isinstance(raw.value, Mapping):
+        return list(raw.value.items())
+    text = raw.value.strip() if isinstance(raw.value, str) else ""
+    if text.startswith("{"):
+        try:
+            pairs: list[tuple[str, object]] = json.loads(text, object_pairs_hook=list)
+        except (ValueError, RecursionError) as e:
+            raise ConfigError(f"{raw.origin} is not a JSON object: {e}") from None
+        return pairs
+    split = [pair.partition("=") for pair in text.split(separator) if pair.strip()]
+    if not all(equals for _, equals, _ in split) or not split:
+        raise ConfigError(f"{raw.origin} must be a table: write a JSON object, or name=value{separator}name=value")
+    return [(name.strip(), value.strip()) for name, _, value in split]
