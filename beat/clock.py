@@ -20,9 +20,14 @@ def now() -> datetime:
 def utc(value: datetime, name: str = "instant") -> datetime:
     """`value` in UTC; refuses what is not an aware datetime. For what users hand in."""
     if not isinstance(value, datetime):
-        raise BadInstant(f"{name} must be a datetime, not {type(value).__name__}: write datetime(2026, 11, 16, 9, tzinfo=UTC)")
+        raise BadInstant(
+            f"{name} must be a datetime, not {type(value).__name__}: write datetime(2026, 11, 16, 9, tzinfo=UTC)"
+        )
     if value.utcoffset() is None:
-        raise BadInstant(f"{name} {value.isoformat()} has no time zone: write datetime(…, tzinfo=UTC) or tzinfo=ZoneInfo('Europe/Paris')")
+        raise BadInstant(
+            f"{name} {value.isoformat()} has no time zone: "
+            "write datetime(…, tzinfo=UTC) or tzinfo=ZoneInfo('Europe/Paris')"
+        )
     try:
         return value.astimezone(UTC)
     except OverflowError as e:
@@ -56,6 +61,5 @@ def text(instant: datetime) -> str:
 
 
 def _refuse_unless_utc(instant: datetime) -> None:
-    offset = utc(instant) and instant.utcoffset()
-    if offset:
+    if utc(instant) != instant.replace(tzinfo=UTC):
         raise BadInstant(f"instant {instant.isoformat()} is not in UTC: write .astimezone(UTC)")

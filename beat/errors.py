@@ -16,7 +16,8 @@
     └── ConfigError                          settings or modules that beat cannot start with
         └── LoadError                        a module that could not be imported
 
-Each message is one sentence that says what is wrong, why, and what would work. `exit_code` is what the command line ends with.
+Each message is one sentence that says what is wrong, why, and what would work. `exit_code` is what the command line
+ends with.
 """
 
 from __future__ import annotations

@@ -20,16 +20,22 @@ class Every:
 
     __slots__ = ("_anchor", "_period", "period", "phase", "start")
 
-    def __init__(self, period: timedelta | float | str, phase: timedelta | float | str = 0, start: datetime | None = None) -> None:
+    def __init__(
+        self, period: timedelta | float | str, phase: timedelta | float | str = 0, start: datetime | None = None
+    ) -> None:
         self.period = _whole(period, "every")
         if not _SHORTEST <= self.period <= _LONGEST:
             raise BadDuration(f"every={_shown(period)} must lie between 1 second and 366 days, as in every='15m'")
         self.phase = _whole(phase, "phase")
         if not timedelta(0) <= self.phase < self.period:
-            raise BadDuration(f"phase={_shown(phase)} must lie between 0 and every={durations.short(self.period)!r}, which it shifts")
+            raise BadDuration(
+                f"phase={_shown(phase)} must lie between 0 and every={durations.short(self.period)!r}, which it shifts"
+            )
         self.start = None if start is None else _fixed(clock.utc(start, "start"))
         if self.start is not None and self.phase:
-            raise BadDuration("phase shifts what is counted from the epoch, start= is counted from itself: give one of the two")
+            raise BadDuration(
+                "phase shifts what is counted from the epoch, start= is counted from itself: give one of the two"
+            )
         self._period = self.period // _SHORTEST
         self._anchor = self.phase // _SHORTEST if self.start is None else clock.floor(self.start)
 
@@ -54,6 +60,11 @@ class Every:
             yield self._tick(number)
             number += 1
 
+    @property
+    def meaning(self) -> list[object]:
+        """All that decides the ticks, as plain values."""
+        return ["every", self._period, self._anchor, self.start is not None]
+
     def describe(self) -> str:
         """The interval in words."""
         words = f"every {durations.words(self.period)}"
@@ -71,14 +82,11 @@ class Every:
     def _tick(self, number: int) -> datetime:
         return clock.at(self._anchor + number * self._period)
 
-    def _meaning(self) -> tuple[object, ...]:
-        return self.period, self.phase, self.start
-
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Every) and self._meaning() == other._meaning()
+        return isinstance(other, Every) and self.meaning == other.meaning
 
     def __hash__(self) -> int:
-        return hash(self._meaning())
+        return hash((self.period, self.phase, self.start))
 
     def __str__(self) -> str:
         return f"every {durations.short(self.period)}"
@@ -99,7 +107,8 @@ def _whole(value: object, name: str) -> timedelta:
 def _fixed(start: datetime) -> datetime:
     if start.microsecond:
         raise BadInstant(
-            f"start {clock.text(start)} must be a whole second, the same in every process: write a date, not the time at which the code runs"
+            f"start {clock.text(start)} must be a whole second, the same in every process: "
+            "write a date, not the time at which the code runs"
         )
     return start
 

@@ -1,7 +1,7 @@
 """Time zones: their names, and the stretches of time in which a zone keeps one offset.
 
-Stretches follow each other without a hole. Each knows how far the zone's wall clock had come before it, so that a reader can tell
-which wall times a jump forward skipped and which a jump backward repeats.
+Stretches follow each other without a hole. Each knows how far the zone's wall clock had come before it, so that a
+reader can tell which wall times a jump forward skipped and which a jump backward repeats.
 """
 
 from __future__ import annotations
@@ -91,12 +91,14 @@ class Zone:
         return high
 
 
-@functools.cache
 def zone(name: str) -> Zone:
     """The zone of that name; refuses what is not one."""
-    if name != "UTC" and name not in names():
-        raise BadZone(f"time zone {name!r:.60} is not known: {_advice(name)}")
-    return Zone(name)
+    if isinstance(name, str) and (name == "UTC" or name in names()):
+        return _zone(name)
+    raise BadZone(f"time zone {name!r:.60} is not known: {_advice(name)}")
+
+
+_zone = functools.cache(Zone)
 
 
 @functools.cache
@@ -111,7 +113,9 @@ def _advice(name: object) -> str:
     if found := _OFFSET.fullmatch(name.strip()):
         # POSIX signs: Etc/GMT-2 is two hours ahead of UTC.
         ahead = f"Etc/GMT{'-' if found[1] == '+' else '+'}{int(found[2])}"
-        return f"an offset is not a zone; {ahead!r} is always {found[0]}, and a city such as 'Europe/Paris' follows its law"
+        return f"an offset is not a zone; {ahead!r} is always {found[0]}, a city such as 'Europe/Paris' follows its law"
+    if name and any(known.startswith(f"{name}/") for known in names()):
+        return f"it is a region; name a city in it, such as {min(n for n in names() if n.startswith(f'{name}/'))!r}"
     if name == "localtime":
         return "machines differ in what is local; name the zone, as in tz='Europe/Paris'"
     return f"use an IANA name such as 'Europe/Paris'.{did_you_mean(name, names())}"

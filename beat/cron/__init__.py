@@ -5,10 +5,11 @@ The next tick is a pure function of the instant asked about, strictly later, and
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from beat import clock
-from beat.cron import grammar, words
+from beat.cron import dst, grammar, words
 from beat.cron.wall import WallTimes
 from beat.zones import Stretch, zone
 
@@ -18,18 +19,20 @@ if TYPE_CHECKING:
 
 __all__ = ["Cron"]
 
+_DAY = timedelta(days=1)
+
 
 class Cron:
     """A cron expression in a time zone.
 
-    Five fields, or six with `seconds=True` (seconds first). DST follows Debian's cron: an expression whose minute or hour field begins
-    with `*` follows the wall clock; any other is a fixed time, which runs right after a jump that skips it, and once in an hour that is
-    repeated.
+    Five fields, or six with `seconds=True` (seconds first). DST follows Debian's cron: an expression whose minute or
+    hour field begins with `*` follows the wall clock; any other is a fixed time, which runs right after a jump that
+    skips it, and once in an hour that is repeated.
     """
 
     __slots__ = ("_chosen", "_times", "_zone", "expression", "normalised", "seconds", "tz")
 
-    def __init__(self, expression: str, tz: str = "UTC", seconds: bool = False) -> None:  # noqa: FBT001, FBT002 (the documented signature)
+    def __init__(self, expression: str, tz: str = "UTC", seconds: bool = False) -> None:  # noqa: FBT001, FBT002 (public)
         parsed = grammar.parse(expression, seconds=seconds)
         self._zone = zone(tz)
         self._chosen = parsed.chosen
@@ -78,12 +81,28 @@ class Cron:
             else:
                 return
 
+    def shifts(self, a: datetime, b: datetime) -> Iterator[dst.Shift]:
+        """The changes of the clocks from `a` on and before `b` that move, drop, keep single or repeat a tick."""
+        return dst.shifts(self._times, self._zone, a, b, fixed=self._chosen.fixed)
+
+    def note(self, previous: datetime, tick: datetime) -> str:
+        """What DST did to `tick`, or dropped between `previous` and it, in words; mostly nothing."""
+        # A repeated hour is noted on ticks before and after the change: look a day to both sides.
+        near = self.shifts(min(previous, tick - _DAY), tick + _DAY)
+        notes = (dst.note(shift, tick) for shift in near if shift.at > previous or shift.kind == "repeated")
+        return "; ".join(note for note in notes if note)
+
+    @property
+    def meaning(self) -> list[object]:
+        """All that decides the ticks, as plain values: equal for equal meanings, whatever was written."""
+        return ["cron", *(list(part) if isinstance(part, tuple) else part for part in self._chosen), self.tz]
+
     def describe(self) -> str:
         """The expression in words."""
         return words.describe(self._chosen, self.tz)
 
-    # One stretch at a time: the rule of DST. Debian's cron keeps a virtual clock for fixed times, which never goes back and
-    # which catches up at once when the wall clock jumps ahead of it: that clock is `reached`.
+    # One stretch at a time: the rule of DST. Debian's cron keeps a virtual clock for fixed times, which never goes
+    # back, and which catches up at once when the wall clock jumps ahead of it: that clock is `reached`.
 
     def _first(self, stretch: Stretch, low: int) -> int | None:
         if low <= stretch.start and self._makes_up(stretch):

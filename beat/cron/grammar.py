@@ -1,7 +1,7 @@
 """Reads a cron expression, or refuses it with the field, a caret and a suggestion.
 
-croniter does the expanding. What it would accept and should not (FACTS: wrapped ranges, `R`, foreign digits, steps beyond the range …)
-is refused before it sees the expression.
+croniter does the expanding. What it would accept and should not (wrapped ranges, `R`, foreign digits, steps beyond the
+range …) is refused before it sees the expression.
 """
 
 from __future__ import annotations
@@ -64,7 +64,9 @@ class _Word(NamedTuple):
 def parse(expression: str, *, seconds: bool = False) -> Parsed:
     """What `expression` chooses; raises BadCron if it cannot be read or can never fire."""
     if not isinstance(expression, str):
-        raise BadCron(repr(expression)[:60], f"an expression is text, not {type(expression).__name__}", hint=_example(FIVE))
+        raise BadCron(
+            repr(expression)[:60], f"an expression is text, not {type(expression).__name__}", hint=_example(FIVE)
+        )
     return _parse(expression, seconds)
 
 
@@ -83,13 +85,20 @@ def _parse(expression: str, seconds: bool) -> Parsed:  # noqa: FBT001 (positiona
     if not chosen.ever:
         day, month = words[-3], words[-2]
         span = (day.start, month.start + len(month.text))
-        raise BadCron(expression, f"never fires: no month {month.text} has a day {day.text}", span, "The 29th of February is '29 2'.")
+        raise BadCron(
+            expression,
+            f"never fires: no month {month.text} has a day {day.text}",
+            span,
+            "The 29th of February is '29 2'.",
+        )
     return Parsed(chosen, normalised)
 
 
 def _refuse_foreign_text(expression: str) -> None:
     if len(expression) > LONGEST:
-        raise BadCron(expression, f"{len(expression):,} characters are too many; {LONGEST} is the most", hint=_example(FIVE))
+        raise BadCron(
+            expression, f"{len(expression):,} characters are too many; {LONGEST} is the most", hint=_example(FIVE)
+        )
     for position, character in enumerate(expression):
         if not (character.isascii() and character.isprintable()):
             name = unicodedata.name(character, f"U+{ord(character):04X}")
@@ -159,7 +168,9 @@ def _normalise_item(column: Field, item: _Word, found: re.Match[str]) -> str:
     step = _step(column, item.part(found, "step")) if found["step"] is not None else 1
     if found["low"] == "*":
         if found["high"]:
-            raise item.refuse(f"{column.name} {item.text!r}: '*' is the whole range already", "Write '*' or a range of numbers.")
+            raise item.refuse(
+                f"{column.name} {item.text!r}: '*' is the whole range already", "Write '*' or a range of numbers."
+            )
         low, high = column.low, column.high
     else:
         low = _value(column, item.part(found, "low"))
@@ -170,7 +181,9 @@ def _normalise_item(column: Field, item: _Word, found: re.Match[str]) -> str:
     if low > high:
         raise item.refuse(f"{column.name} range {item.text!r} runs backwards", _turned(column, low, high))
     if step > high - low + 1:
-        raise item.refuse(f"{column.name} step {step} is larger than its range {low}-{high}", f"Write '{low}' for one value.")
+        raise item.refuse(
+            f"{column.name} step {step} is larger than its range {low}-{high}", f"Write '{low}' for one value."
+        )
     if found["low"] == "*":
         return "*" if step == 1 else f"*/{step}"
     return _written(column, low, high, step)
@@ -192,21 +205,27 @@ def _value(column: Field, word: _Word) -> int:
     if not text.isdigit():
         raise _unreadable(column, word)
     if len(text) > len("00") or not column.low <= int(text) <= column.highest:
-        raise word.refuse(f"{column.name} {word.text[:20]} is out of range {_range(column)}", _out_of_range_hint(column, text))
+        raise word.refuse(
+            f"{column.name} {word.text[:20]} is out of range {_range(column)}", _out_of_range_hint(column, text)
+        )
     return int(text)
 
 
 def _step(column: Field, word: _Word) -> int:
     if not word.text.isdigit() or len(word.text) > len("000") or int(word.text) == 0:
         shown = word._replace(text=word.text or "/", start=word.start if word.text else word.start - 1)
-        raise shown.refuse(f"{column.name} step {word.text[:20]!r} is not a number from 1 to {len(column.values)}", "Write '*/5'.")
+        raise shown.refuse(
+            f"{column.name} step {word.text[:20]!r} is not a number from 1 to {len(column.values)}", "Write '*/5'."
+        )
     return int(word.text)
 
 
 def _unreadable(column: Field, word: _Word) -> BadCron:
     for sign, advice in _FOREIGN.items():
         if sign in word.text.upper() and not _near_name(column, word.text):
-            return word.refuse(f"{column.name} {word.text!r} uses {sign!r}, which beat does not know", f"Note: {advice}.")
+            return word.refuse(
+                f"{column.name} {word.text!r} uses {sign!r}, which beat does not know", f"Note: {advice}."
+            )
     names = f" or a name such as {column.names[1]!r}" if column.names else ""
     problem = f"{column.name} {word.text!r} is not a number in {_range(column)}{names}, a range, a list or a step"
     examples = f"The names are {' '.join(column.names)}." if column.names else "Examples: '5', '1-5', '1,3', '*/5'."
@@ -238,7 +257,11 @@ def _out_of_range_hint(column: Field, text: str) -> str:
 
 
 def _example(columns: tuple[Field, ...]) -> str:
-    return "Example: '0 9 * * mon-fri' is 09:00, Monday to Friday." if columns is FIVE else "Example: '30 0 9 * * mon-fri' is 09:00:30."
+    return (
+        "Example: '0 9 * * mon-fri' is 09:00, Monday to Friday."
+        if columns is FIVE
+        else "Example: '30 0 9 * * mon-fri' is 09:00:30."
+    )
 
 
 def _choose(expression: str, normalised: str, columns: tuple[Field, ...]) -> Chosen:

@@ -1,7 +1,7 @@
 """Which wall times match an expression, with no idea of zones.
 
-A wall time is an integer: by how many seconds a wall clock is past 1970-01-01 00:00:00. Questions are answered from tables (the minutes
-of a day, the dates of a year), so that nothing walks from minute to minute.
+A wall time is an integer: by how many seconds a wall clock is past 1970-01-01 00:00:00. Questions are answered from
+tables (the minutes of a day, the dates of a year), so that nothing walks from minute to minute.
 """
 
 from __future__ import annotations
@@ -151,7 +151,11 @@ def _minutes(hours: tuple[int, ...], minutes: tuple[int, ...]) -> tuple[int, ...
 
 @functools.lru_cache(4096)
 def _dates(
-    year: int, days: tuple[int, ...], months: tuple[int, ...], weekdays: tuple[int, ...], either: bool  # noqa: FBT001 (positional: a key of the cache)
+    year: int,
+    days: tuple[int, ...],
+    months: tuple[int, ...],
+    weekdays: tuple[int, ...],
+    either: bool,  # noqa: FBT001 (positional: a key of the cache)
 ) -> tuple[int, ...]:
     found: list[int] = []
     for month in months:

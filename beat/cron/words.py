@@ -12,7 +12,20 @@ if TYPE_CHECKING:
     from beat.cron.fields import Chosen, Field
 
 _WEEKDAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
-_MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December")
+_MONTHS = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
 _FEW = 6  # so many clock times are listed; more are told by their rule
 
 
@@ -104,7 +117,10 @@ def _spans(values: Sequence[int], names: Sequence[str], first: int) -> str:
         else:
             runs.append([value])
     long = 3
-    parts = [[f"{names[r[0] - first]} to {names[r[-1] - first]}"] if len(r) >= long else [names[v - first] for v in r] for r in runs]
+    parts = [
+        [f"{names[r[0] - first]} to {names[r[-1] - first]}"] if len(r) >= long else [names[v - first] for v in r]
+        for r in runs
+    ]
     return _list(part for run in parts for part in run)
 
 

@@ -1,0 +1,92 @@
+"""Functions that a worker can import: their dotted path, their summary, and whether arguments fit them."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+import types
+from typing import TYPE_CHECKING, Any
+
+from beat.errors import BadArguments, BadFunction
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+_PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
+
+
+def path(func: Callable[..., Any]) -> str:
+    """The dotted path by which a worker imports `func`; refuses what it could not import or would not run."""
+    name = getattr(func, "__qualname__", None) or repr(func)
+    why = _not_a_function(func) or _not_importable(func, name) or _not_runnable(func)
+    if why:
+        raise BadFunction(f"{name} cannot be scheduled: {why}")
+    return f"{func.__module__}.{name}"
+
+
+def path_of(value: object, name: str) -> str:
+    """The dotted path of a callback given as a function or as text."""
+    if not isinstance(value, str):
+        if not callable(value):
+            raise BadFunction(
+                f"{name} must be a function or its dotted path, not {value!r:.60}: write 'app.hooks.done'"
+            )
+        return path(value)
+    if not _PATH.fullmatch(value):
+        raise BadFunction(f"{name} {value[:60]!r} is not a dotted path: write 'app.hooks.done'")
+    return value
+
+
+def summary(func: Callable[..., Any]) -> str:
+    """The first line of the function's documentation."""
+    first = (inspect.getdoc(func) or "").strip().partition("\n")[0]
+    return "".join(c for c in " ".join(first.split()) if c.isprintable())
+
+
+def check_arguments(func: Callable[..., Any], args: Sequence[object], kwargs: Mapping[str, object]) -> None:
+    """Refuses arguments with which `func` cannot be called."""
+    signature = inspect.signature(func)
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as e:
+        written = f"{func.__name__}{signature}"
+        raise BadArguments(
+            f"the arguments do not fit {written:.200}: {e}; pass them as args=[…] or kwargs={{…}}"
+        ) from e
+
+
+def _not_a_function(func: object) -> str:
+    if inspect.isclass(func):
+        return "it is a class; schedule a function that makes one"
+    if isinstance(func, functools.partial):
+        return "it is a partial, which has no name to import; schedule its function and pass args= or kwargs="
+    if isinstance(func, types.MethodType):
+        return "it is a method bound to an object that no worker has; schedule a function at the top of a module"
+    if isinstance(func, staticmethod | classmethod):
+        return "the decorators are in the wrong order; put @staticmethod above @periodic"
+    if inspect.isbuiltin(func):
+        return "it is a builtin; wrap it in a function of your own"
+    if not inspect.isfunction(func):
+        return f"it is a {type(func).__name__}, not a function; write `def` at the top of a module"
+    return ""
+
+
+def _not_importable(func: Callable[..., Any], name: str) -> str:
+    if "<lambda>" in name:
+        return "it is a lambda, which has no name to import; write `def` at the top of a module"
+    if "<locals>" in name:
+        return (
+            "it is defined inside another function; move it to the top of its module (decorators: use functools.wraps)"
+        )
+    if func.__module__ == "__main__":
+        return "it lives in __main__, which is another file in the worker; move it to a module and import that"
+    if not _PATH.fullmatch(f"{func.__module__}.{name}"):
+        return f"{func.__module__}.{name} is not a path that can be imported"
+    return ""
+
+
+def _not_runnable(func: Callable[..., Any]) -> str:
+    if inspect.isgeneratorfunction(func) or inspect.isasyncgenfunction(func):
+        return "it is a generator, of which a worker would run nothing; loop inside it instead of using yield"
+    return ""
