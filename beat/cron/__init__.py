@@ -30,12 +30,12 @@ class Cron:
     skips it, and once in an hour that is repeated.
     """
 
-    __slots__ = ("_chosen", "_times", "_zone", "expression", "normalised", "seconds", "tz")
+    __slots__ = ("_times", "_zone", "chosen", "expression", "normalised", "seconds", "tz")
 
     def __init__(self, expression: str, tz: str = "UTC", seconds: bool = False) -> None:  # noqa: FBT001, FBT002 (public)
         parsed = grammar.parse(expression, seconds=seconds)
         self._zone = zone(tz)
-        self._chosen = parsed.chosen
+        self.chosen = parsed.chosen
         self._times = WallTimes(parsed.chosen)
         self.expression = expression
         self.normalised = parsed.normalised
@@ -83,7 +83,7 @@ class Cron:
 
     def shifts(self, a: datetime, b: datetime) -> Iterator[dst.Shift]:
         """The changes of the clocks from `a` on and before `b` that move, drop, keep single or repeat a tick."""
-        return dst.shifts(self._times, self._zone, a, b, fixed=self._chosen.fixed)
+        return dst.shifts(self._times, self._zone, a, b, fixed=self.chosen.fixed)
 
     def note(self, previous: datetime, tick: datetime) -> str:
         """What DST did to `tick`, or dropped between `previous` and it, in words; mostly nothing."""
@@ -95,11 +95,11 @@ class Cron:
     @property
     def meaning(self) -> list[object]:
         """All that decides the ticks, as plain values: equal for equal meanings, whatever was written."""
-        return ["cron", *(list(part) if isinstance(part, tuple) else part for part in self._chosen), self.tz]
+        return ["cron", *(list(part) if isinstance(part, tuple) else part for part in self.chosen), self.tz]
 
     def describe(self) -> str:
         """The expression in words."""
-        return words.describe(self._chosen, self.tz)
+        return words.describe(self.chosen, self.tz)
 
     # One stretch at a time: the rule of DST. Debian's cron keeps a virtual clock for fixed times, which never goes
     # back, and which catches up at once when the wall clock jumps ahead of it: that clock is `reached`.
@@ -125,19 +125,19 @@ class Cron:
 
     def _from(self, stretch: Stretch, low: int) -> int:
         wall = max(low, stretch.start) + stretch.offset
-        return max(wall, stretch.reached) if self._chosen.fixed else wall
+        return max(wall, stretch.reached) if self.chosen.fixed else wall
 
     def _makes_up(self, stretch: Stretch) -> bool:
         """A fixed time that the jump at this stretch's start skipped runs right there."""
-        if not self._chosen.fixed or stretch.reached >= stretch.opens:
+        if not self.chosen.fixed or stretch.reached >= stretch.opens:
             return False
         return self._times.first(stretch.reached, stretch.opens) is not None
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Cron) and (self._chosen, self.tz) == (other._chosen, other.tz)
+        return isinstance(other, Cron) and (self.chosen, self.tz) == (other.chosen, other.tz)
 
     def __hash__(self) -> int:
-        return hash((self._chosen, self.tz))
+        return hash((self.chosen, self.tz))
 
     def __reduce__(self) -> tuple[type[Cron], tuple[str, str, bool]]:
         return Cron, (self.expression, self.tz, self.seconds)

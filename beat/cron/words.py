@@ -32,14 +32,18 @@ _FEW = 6  # so many clock times are listed; more are told by their rule
 def describe(chosen: Chosen, tz: str) -> str:
     """`at 09:00, Monday to Friday, America/New_York time`."""
     time, date = _time(chosen), _date(chosen)
-    if not date and time.startswith("at ") and chosen.hours != HOUR.values:
+    if not date and _few(chosen):
         date = "every day"
     return ", ".join(part for part in (time, date, tz if tz == "UTC" else f"{tz} time") if part)
 
 
+def _few(chosen: Chosen) -> bool:
+    return len(chosen.seconds) * len(chosen.minutes) * len(chosen.hours) <= _FEW
+
+
 def _time(chosen: Chosen) -> str:
     seconds, minutes, hours = chosen.seconds, chosen.minutes, chosen.hours
-    if len(seconds) * len(minutes) * len(hours) <= _FEW:
+    if _few(chosen):
         return "at " + _list(_clock(h, m, s) for h in hours for m in minutes for s in seconds)
     if seconds == (0,):
         return _minutes(minutes, hours)
@@ -54,7 +58,7 @@ def _minutes(minutes: Sequence[int], hours: Sequence[int]) -> str:
     if rate:
         return rate + _during(hours, to=59)
     if len(minutes) > 1:
-        return f"at {_list(f':{minute:02}' for minute in minutes)} of every hour{_during(hours, to=59)}"
+        return f"at {_list(f':{minute:02}' for minute in minutes)}{_during(hours, to=59) or ' of every hour'}"
     hourly = _rate(HOUR, hours)
     if not hourly:
         return f"every hour{_during(hours, start=minutes[0], to=minutes[0])}"

@@ -1,0 +1,5 @@
+"""`python -m beat` is `beat`."""
+
+from beat.cli import main
+
+main()

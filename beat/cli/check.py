@@ -1,0 +1,140 @@
+"""`beat check`: imports modules and reports all that is wrong or surprising, at once. For people, CI and pre-commit."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from beat import clock, loader, settings
+from beat.cli import output
+from beat.cron import Cron
+from beat.errors import BadCron, BeatError, DeclarationError, LoadError
+from beat.lint import lint
+from beat.registry import Load, default
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from beat.schedule import Schedule
+
+_BAD = 1
+
+
+@dataclass(frozen=True)
+class _Finding:
+    """A line of the report."""
+
+    level: str
+    where: str | None
+    schedule: str | None
+    message: str
+
+
+@click.command("check")
+@click.argument("modules", nargs=-1)
+@click.option("--setup", metavar="MODULE:CALLABLE", help="Call this before importing, to prepare the application.")
+@click.option("--strict", is_flag=True, help="Warnings count as problems.")
+@click.option("-v", "--verbose", is_flag=True, help="List the schedules too, with their next tick.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+def command(*, modules: tuple[str, ...], setup: str | None, strict: bool, verbose: bool, as_json: bool) -> int:
+    """Import modules and report every wrong or surprising schedule.
+
+    \b
+    beat check app.tasks               a module
+    beat check app                     a package with its sub-modules
+    beat check app/tasks.py            a file
+    beat check                         the modules of BEAT_MODULES or [tool.beat]
+
+    Ends with 1 if there are problems, with 0 if there are none. Warnings are about what is legal but may not be meant.
+    With DJANGO_SETTINGS_MODULE set, django.setup() comes first.
+    """  # noqa: D301 (click's mark for lines that are not to be wrapped)
+    loaded = settings.load({"modules": modules or None, "setup": setup})
+    names = loaded.settings.modules
+    if not names:
+        raise click.UsageError("name the modules to check, as in 'beat check app.tasks', or set BEAT_MODULES")
+    findings = [_Finding("warning", None, None, warning) for warning in loaded.warnings]
+    findings += _presets(loaded.settings.presets)
+    findings += _load(names, loaded.settings.setup)
+    findings += [_Finding(f.level, _place(f.schedule), f.schedule.id, f.message) for f in lint(default, clock.now())]
+    if as_json:
+        _document(findings)
+    else:
+        _show(findings, verbose=verbose, strict=strict)
+    return _BAD if any(f.level == "problem" or strict for f in findings) else 0
+
+
+def _presets(presets: Mapping[str, str]) -> Iterator[_Finding]:
+    for name, expression in presets.items():
+        try:
+            Cron(expression)
+        except BadCron as e:
+            yield _Finding("problem", f"preset {name}", None, e.message)
+
+
+def _load(names: Iterable[str], setup: str | None) -> Iterator[_Finding]:
+    # What the modules print while they are imported must not get into the report.
+    with contextlib.redirect_stdout(sys.stderr), default.collecting() as refused:
+        try:
+            loader.prepare(setup)
+            done = default.load(*names)
+        except LoadError as e:
+            done = Load(modules=(), silent=(), problems=(e,))
+    yield from (_problem(error) for error in (*done.problems, *refused))
+    for name in done.silent:
+        if not refused:
+            yield _Finding(
+                "warning", None, None, f"{name} declares no schedule: is @periodic missing, or the name wrong?"
+            )
+
+
+def _problem(error: BeatError) -> _Finding:
+    if isinstance(error, DeclarationError):
+        return _Finding("problem", error.where, None, error.message)
+    return _Finding("problem", None, None, str(error))
+
+
+def _place(schedule: Schedule) -> str | None:
+    return str(schedule.declared) if schedule.declared else None
+
+
+def _show(findings: list[_Finding], *, verbose: bool, strict: bool) -> None:
+    if verbose and len(default):
+        now = clock.now()
+        rows = [
+            [s.id, s.describe(), (n := s.after(now)) and clock.text(n) or "never", _place(s) or ""] for s in default
+        ]
+        output.table(["schedule", "when", "next tick", "declared"], rows)
+        click.echo()
+    for f in findings:
+        level = click.style(f.level, fg="red" if f.level == "problem" else "yellow", bold=True)
+        about = ": ".join(part for part in (f.where, level, f.schedule) if part)
+        click.echo(f"{about}: {f.message}")
+    count = {level: sum(f.level == level for f in findings) for level in ("problem", "warning")}
+    said = ", ".join(f"{n} {level}{'s' * (n != 1)}" for level, n in count.items())
+    words = f"{len(default)} schedule{'s' * (len(default) != 1)}: {said}"
+    click.echo(words + (" (which count as problems)" if strict and count["warning"] else ""), err=True)
+
+
+def _document(findings: list[_Finding]) -> None:
+    now = clock.now()
+    schedules = [
+        {
+            "id": s.id,
+            "func": s.func,
+            "when": s.describe(),
+            "timing": str(s.timing),
+            "tz": s.tz,
+            "queue": s.queue,
+            "enabled": s.enabled,
+            "next_tick": (tick := s.after(now)) and clock.text(tick),
+            "declared": _place(s),
+            "rev": s.rev,
+        }
+        for s in default
+    ]
+    told = {level: [asdict(f) for f in findings if f.level == level] for level in ("problem", "warning")}
+    output.document(schedules=schedules, problems=told["problem"], warnings=told["warning"])
