@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, overload
 
 from beat import functions, loader, options, sources
-from beat.errors import DeclarationError, DuplicateSchedule, LoadError, UnknownSchedule, did_you_mean
+from beat.errors import BadFunction, DeclarationError, DuplicateSchedule, LoadError, UnknownSchedule, did_you_mean
 from beat.every import Every
 from beat.schedule import Place, Schedule
 from beat.timing import timing
@@ -47,6 +47,7 @@ class Registry:
     def __init__(self, defaults: Callable[[], sources.Defaults] = sources.Defaults) -> None:
         self._defaults = functools.cache(defaults)
         self._schedules: dict[str, Schedule] = {}
+        self._codes: dict[str, object] = {}
         self._lock = threading.Lock()
         self._problems: list[DeclarationError] | None = None
 
@@ -138,6 +139,8 @@ class Registry:
         options.refuse_unknown(given)
         defaults = self._defaults()
         path = functions.path(func)
+        if self._codes.setdefault(path, func.__code__) is not func.__code__:
+            raise BadFunction(f"{path} is defined twice, and a worker would find only the later: rename one of the two")
         rest: dict[str, Any] = {name: value for name, value in given.items() if name not in _TIMING}
         rest.setdefault("id", func.__name__)
         rest.setdefault("description", functions.summary(func)[: options.LONGEST_DESCRIPTION])

@@ -1,6 +1,6 @@
 """The command line: a table of sub-commands, and the one place where errors become exit codes.
 
-Each sub-command is loaded when it is called: `beat --help` and `beat next` start at once and import neither rq nor pydantic.
+Each sub-command is loaded when it is called: `beat --help` and `beat next` start at once, without rq and pydantic.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from beat.registry import Load, default
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from datetime import datetime
 
     from beat.schedule import Schedule
 
@@ -101,12 +102,15 @@ def _place(schedule: Schedule) -> str | None:
     return str(schedule.declared) if schedule.declared else None
 
 
+def _next_tick(schedule: Schedule, now: datetime) -> str | None:
+    tick = schedule.after(now)
+    return clock.text(tick) if tick else None
+
+
 def _show(findings: list[_Finding], *, verbose: bool, strict: bool) -> None:
     if verbose and len(default):
         now = clock.now()
-        rows = [
-            [s.id, s.describe(), (n := s.after(now)) and clock.text(n) or "never", _place(s) or ""] for s in default
-        ]
+        rows = [[s.id, s.describe(), _next_tick(s, now) or "never", _place(s) or ""] for s in default]
         output.table(["schedule", "when", "next tick", "declared"], rows)
         click.echo()
     for f in findings:
@@ -130,7 +134,7 @@ def _document(findings: list[_Finding]) -> None:
             "tz": s.tz,
             "queue": s.queue,
             "enabled": s.enabled,
-            "next_tick": (tick := s.after(now)) and clock.text(tick),
+            "next_tick": _next_tick(s, now),
             "declared": _place(s),
             "rev": s.rev,
         }
