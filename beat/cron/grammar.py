@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from croniter import CroniterError, croniter
 
+from beat.cron import refusals
 from beat.cron.fields import DAY, FIVE, SECOND, SIX, WEEKDAY, Chosen, Field
+from beat.cron.refusals import Word
 from beat.errors import BadCron, did_you_mean
 
 if TYPE_CHECKING:
@@ -30,13 +32,6 @@ MACROS = {
     "@annually": "0 0 1 1 *",
 }
 _ITEM = re.compile(r"(?P<low>\*|[a-z0-9]+)(?:-(?P<high>[a-z0-9]+))?(?:/(?P<step>[a-z0-9]*))?", re.ASCII | re.IGNORECASE)
-_FOREIGN = {  # what other crons know and this one does not: character → what to do instead
-    "?": "write '*' for any value",
-    "L": "the last day of a month has no sign here; run on '28-31' and let the job look at the date",
-    "W": "the nearest weekday has no sign here; run on 'mon-fri' and let the job look at the date",
-    "#": "the n-th weekday has no sign here; write '1-7' for the first week and let the job look at the weekday",
-    "R": "a random time would differ from process to process",
-}
 
 
 class Parsed(NamedTuple):
@@ -47,25 +42,13 @@ class Parsed(NamedTuple):
     """Numbers instead of names, without macros, sorted, each value once."""
 
 
-class _Word(NamedTuple):
-    """A piece of the expression and where it stands."""
-
-    expression: str
-    text: str
-    start: int
-
-    def part(self, found: re.Match[str], group: str) -> _Word:
-        return _Word(self.expression, found[group], self.start + found.start(group))
-
-    def refuse(self, problem: str, hint: str = "") -> BadCron:
-        return BadCron(self.expression, problem, (self.start, self.start + len(self.text)), hint)
-
-
 def parse(expression: str, *, seconds: bool = False) -> Parsed:
     """What `expression` chooses; raises BadCron if it cannot be read or can never fire."""
     if not isinstance(expression, str):
         raise BadCron(
-            repr(expression)[:60], f"an expression is text, not {type(expression).__name__}", hint=_example(FIVE)
+            repr(expression)[:60],
+            f"an expression is text, not {type(expression).__name__}",
+            hint=refusals.example(FIVE),
         )
     return _parse(expression, seconds)
 
@@ -97,26 +80,28 @@ def _parse(expression: str, seconds: bool) -> Parsed:  # noqa: FBT001 (positiona
 def _refuse_foreign_text(expression: str) -> None:
     if len(expression) > LONGEST:
         raise BadCron(
-            expression, f"{len(expression):,} characters are too many; {LONGEST} is the most", hint=_example(FIVE)
+            expression,
+            f"{len(expression):,} characters are too many; {LONGEST} is the most",
+            hint=refusals.example(FIVE),
         )
     for position, character in enumerate(expression):
         if not (character.isascii() and character.isprintable()):
             name = unicodedata.name(character, f"U+{ord(character):04X}")
             problem = f"character {position + 1} is {name}; an expression is plain ASCII with spaces between its fields"
-            raise BadCron(expression, problem, (position, position + 1), _example(FIVE))
+            raise BadCron(expression, problem, (position, position + 1), refusals.example(FIVE))
 
 
-def _split(expression: str, columns: tuple[Field, ...]) -> list[_Word]:
-    words = [_Word(expression, found[0], found.start()) for found in re.finditer(r"\S+", expression)]
+def _split(expression: str, columns: tuple[Field, ...]) -> list[Word]:
+    words = [Word(expression, found[0], found.start()) for found in re.finditer(r"\S+", expression)]
     if words and words[0].text.startswith("@"):
         _check_macro(words[0], expression.strip())
         return words
     if len(words) != len(columns):
-        raise BadCron(expression, _wrong_number(len(words), columns), hint=_example(columns))
+        raise BadCron(expression, refusals.wrong_number(len(words), columns), hint=refusals.example(columns))
     return words
 
 
-def _check_macro(word: _Word, written: str) -> None:
+def _check_macro(word: Word, written: str) -> None:
     name = word.text.lower()
     if name == "@every":
         duration = written[len("@every") :].strip() or "5m"
@@ -129,42 +114,33 @@ def _check_macro(word: _Word, written: str) -> None:
         raise word.refuse(f"{word.text!r} is not one of {', '.join(MACROS)}", did_you_mean(word.text, MACROS).strip())
 
 
-def _wrong_number(found: int, columns: tuple[Field, ...]) -> str:
-    names = " ".join(column.name for column in columns)
-    if columns is FIVE:
-        hint = "; with seconds first, say seconds=True" if found == len(SIX) else ""
-        return f"has {found} field{'s' * (found != 1)}, needs five (six with seconds=True): {names}{hint}"
-    return f"has {found} field{'s' * (found != 1)}, needs six with seconds=True: {names}"
-
-
-def _normalise(column: Field, word: _Word) -> str:
+def _normalise(column: Field, word: Word) -> str:
     items = []
     for item in _items(word):
         found = _ITEM.fullmatch(item.text)
         if not found:
-            raise _unreadable(column, item)
+            raise refusals.unreadable(column, item)
         items.append(_normalise_item(column, item, found))
-    if "*" in items:
-        return "*"
-    if word.text.startswith("*"):  # a leading star decides about DST and about days: keep it in front
-        return ",".join(dict.fromkeys(items))
-    return ",".join(sorted(dict.fromkeys(items), key=lambda item: (not item.startswith("*"), _leading(item), item)))
+    stars = [item for item in items if item.startswith("*")]
+    values = sorted(
+        {item for item in items if item not in stars}, key=lambda item: (int(re.split("[-/,]", item)[0]), item)
+    )
+    starred = word.text.startswith("*")  # decides about DST and about days, so it must stay as it is
+    if "*" in stars:
+        return "*" if starred else f"{column.low}-{column.high}"
+    return ",".join(dict.fromkeys([*stars, *values] if starred else [*values, *stars]))
 
 
-def _leading(item: str) -> int:
-    return int(found[0]) if (found := re.match(r"\d+", item)) else -1
-
-
-def _items(word: _Word) -> Iterator[_Word]:
+def _items(word: Word) -> Iterator[Word]:
     start = word.start
     for text in word.text.split(","):
         if not text:
             raise BadCron(word.expression, "a comma needs a value on both sides", (start, start + 1), "Write '1,2'.")
-        yield _Word(word.expression, text, start)
+        yield Word(word.expression, text, start)
         start += len(text) + 1
 
 
-def _normalise_item(column: Field, item: _Word, found: re.Match[str]) -> str:
+def _normalise_item(column: Field, item: Word, found: re.Match[str]) -> str:
     step = _step(column, item.part(found, "step")) if found["step"] is not None else 1
     if found["low"] == "*":
         if found["high"]:
@@ -174,12 +150,11 @@ def _normalise_item(column: Field, item: _Word, found: re.Match[str]) -> str:
         low, high = column.low, column.high
     else:
         low = _value(column, item.part(found, "low"))
-        # `5/15` means from 5 on, in steps of 15.
-        high = _value(column, item.part(found, "high")) if found["high"] else column.high if found["step"] else low
-        if found["step"] and not found["high"] and low > high:
-            high = low
+        high = _value(column, item.part(found, "high")) if found["high"] else low
+        if found["step"] and not found["high"]:  # `5/15` means from 5 on, in steps of 15
+            high = max(low, column.high)
     if low > high:
-        raise item.refuse(f"{column.name} range {item.text!r} runs backwards", _turned(column, low, high))
+        raise item.refuse(f"{column.name} range {item.text!r} runs backwards", refusals.turned(column, low, high))
     if step > high - low + 1:
         raise item.refuse(
             f"{column.name} step {step} is larger than its range {low}-{high}", f"Write '{low}' for one value."
@@ -198,20 +173,21 @@ def _written(column: Field, low: int, high: int, step: int) -> str:
     return f"{low}-{high}" + (f"/{step}" if step > 1 else "")
 
 
-def _value(column: Field, word: _Word) -> int:
+def _value(column: Field, word: Word) -> int:
     text = word.text.lower()
     if text in column.names:
         return column.low + column.names.index(text)
     if not text.isdigit():
-        raise _unreadable(column, word)
+        raise refusals.unreadable(column, word)
     if len(text) > len("00") or not column.low <= int(text) <= column.highest:
         raise word.refuse(
-            f"{column.name} {word.text[:20]} is out of range {_range(column)}", _out_of_range_hint(column, text)
+            f"{column.name} {word.text[:20]} is out of range {refusals.span_of(column)}",
+            refusals.out_of_range(column, text),
         )
     return int(text)
 
 
-def _step(column: Field, word: _Word) -> int:
+def _step(column: Field, word: Word) -> int:
     if not word.text.isdigit() or len(word.text) > len("000") or int(word.text) == 0:
         shown = word._replace(text=word.text or "/", start=word.start if word.text else word.start - 1)
         raise shown.refuse(
@@ -220,55 +196,11 @@ def _step(column: Field, word: _Word) -> int:
     return int(word.text)
 
 
-def _unreadable(column: Field, word: _Word) -> BadCron:
-    for sign, advice in _FOREIGN.items():
-        if sign in word.text.upper() and not _near_name(column, word.text):
-            return word.refuse(
-                f"{column.name} {word.text!r} uses {sign!r}, which beat does not know", f"Note: {advice}."
-            )
-    names = f" or a name such as {column.names[1]!r}" if column.names else ""
-    problem = f"{column.name} {word.text!r} is not a number in {_range(column)}{names}, a range, a list or a step"
-    examples = f"The names are {' '.join(column.names)}." if column.names else "Examples: '5', '1-5', '1,3', '*/5'."
-    return word.refuse(problem, _near_name(column, word.text) or examples)
-
-
-def _near_name(column: Field, text: str) -> str:
-    if not column.names or not text.isalpha():
-        return ""
-    if text[:3].lower() in column.names:
-        return f"Did you mean {text[:3].lower()!r}?"
-    return did_you_mean(text, column.names).strip()
-
-
-def _turned(column: Field, low: int, high: int) -> str:
-    if column is WEEKDAY and high == 0:
-        return f"Sunday at the end of a range is 7: write '{low}-7'."
-    return f"Write '{high}-{low}', or '{low}-{column.high},{column.low}-{high}' to wrap around."
-
-
-def _range(column: Field) -> str:
-    return f"{column.low}-{column.highest}" + (" (0 and 7 are Sunday)" if column is WEEKDAY else "")
-
-
-def _out_of_range_hint(column: Field, text: str) -> str:
-    if text in {"24", "60"} and column.low == 0 and int(text) == column.high + 1:
-        return f"The {column.name} after {column.high} is 0."
-    return f"Write a {column.name} from {column.low} to {column.highest}."
-
-
-def _example(columns: tuple[Field, ...]) -> str:
-    return (
-        "Example: '0 9 * * mon-fri' is 09:00, Monday to Friday."
-        if columns is FIVE
-        else "Example: '30 0 9 * * mon-fri' is 09:00:30."
-    )
-
-
 def _choose(expression: str, normalised: str, columns: tuple[Field, ...]) -> Chosen:
     try:
         expanded, _ = croniter.expand(normalised, second_at_beginning=columns is SIX)  # it answers with seconds last
     except (CroniterError, ValueError, KeyError) as e:
-        raise BadCron(expression, f"croniter cannot read it: {e}", hint=_example(columns)) from e
+        raise BadCron(expression, f"croniter cannot read it: {e}", hint=refusals.example(columns)) from e
     values = [
         column.values if "*" in chosen else tuple(sorted({int(value) for value in chosen}))
         for column, chosen in zip((*FIVE, SECOND), expanded, strict=False)

@@ -1,0 +1,229 @@
+"""The laws of the house, kept by walking the syntax trees; each law is shown failing on a planted house."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+HOUSE = Path(__file__).parent.parent / "beat"
+
+# From the ground up: a room may use the rooms of its own storey and of those below, never those above.
+STOREYS = {
+    "leaves": ["_version", "errors", "clock", "durations", "zones", "sources", "settings"],
+    "domain": [
+        "cron", "every", "timing", "functions", "arguments", "options", "schedule", "loader", "registry", "lint",
+    ],
+    "faces": ["cli", "__main__"],
+}  # fmt: skip
+FRONT = "__init__"  # `import beat` shows what users need: it stands above the domain and below the faces
+
+# One door for each outer thing.
+DOORS = {
+    "croniter": ["cron"],
+    "rq": ["jobs"],
+    "redis": [],
+    "click": ["cli"],
+    "rich": ["cli"],
+    "pydantic": ["settings"],
+    "pydantic_settings": ["settings"],
+    "zoneinfo": ["zones"],
+}
+CLOCKS = {"now", "utcnow", "today", "time", "time_ns", "localtime", "gmtime"}
+NO_NAMES = {"utils", "helpers", "models", "base", "manager"}
+LONGEST = {"module": 250, "class": 150, "function": 30}
+
+
+@dataclass(frozen=True)
+class Module:
+    """One file of the house."""
+
+    name: str
+    """Dotted, without `beat.`."""
+    text: str
+
+    @property
+    def room(self) -> str:
+        return self.name.partition(".")[0]
+
+    @property
+    def tree(self) -> ast.Module:
+        return ast.parse(self.text)
+
+
+def modules(house: Path) -> list[Module]:
+    files = sorted(house.rglob("*.py"))
+    return [Module(_dotted(file.relative_to(house)), file.read_text(encoding="utf-8")) for file in files]
+
+
+def _dotted(path: Path) -> str:
+    parts = path.with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
+
+
+def imports(node: ast.AST) -> Iterator[tuple[int, str]]:
+    """Every module that is imported below `node`: for `from beat import x`, `beat.x`."""
+    for found in ast.walk(node):
+        if isinstance(found, ast.Import):
+            yield from ((found.lineno, alias.name) for alias in found.names)
+        elif isinstance(found, ast.ImportFrom):
+            source = "beat" if found.level else found.module or ""
+            yield from ((found.lineno, f"{source}.{alias.name}") for alias in found.names)
+
+
+def rooms_used(module: Module) -> Iterator[tuple[int, str]]:
+    known = {room for storey in STOREYS.values() for room in storey}
+    for line, name in imports(module.tree):
+        top, _, rest = name.partition(".")
+        if top == "beat":
+            room = rest.partition(".")[0]
+            yield line, room if room in known else FRONT
+
+
+def height(room: str) -> int:
+    storeys = list(STOREYS)
+    if room == FRONT:
+        return storeys.index("domain")
+    return next((i for i, storey in enumerate(storeys) if room in STOREYS[storey]), -1)
+
+
+def law_every_room_has_a_storey(house: list[Module]) -> Iterator[str]:
+    for module in house:
+        if module.room != FRONT and height(module.room) < 0:
+            yield f"{module.name}: is on no storey"
+
+
+def law_imports_point_down(house: list[Module]) -> Iterator[str]:
+    for module in house:
+        for line, used in rooms_used(module):
+            if height(used) > height(module.room):
+                yield f"{module.name}:{line}: imports {used} from a storey above"
+            if used == FRONT and module.room not in STOREYS["faces"]:
+                yield f"{module.name}:{line}: imports the front door from inside"
+
+
+def law_no_cycles(house: list[Module]) -> Iterator[str]:
+    uses = {room: set[str]() for room in {module.room for module in house}}
+    for module in house:
+        uses[module.room] |= {used for _, used in rooms_used(module)} - {module.room}
+    while free := [room for room, used in uses.items() if not used & uses.keys()]:
+        for room in free:
+            del uses[room]
+    if uses:
+        yield f"cycle among {', '.join(sorted(uses))}"
+
+
+def law_no_lazy_imports_of_beat(house: list[Module]) -> Iterator[str]:
+    for module in house:
+        for function in functions(module.tree):
+            for line, name in imports(function):
+                if name.partition(".")[0] == "beat":
+                    yield f"{module.name}:{line}: imports {name} inside {function.name}"
+
+
+def law_one_door_for_each_outer_thing(house: list[Module]) -> Iterator[str]:
+    for module in house:
+        for line, name in imports(module.tree):
+            thing = name.partition(".")[0]
+            if thing in DOORS and module.room not in DOORS[thing]:
+                yield f"{module.name}:{line}: imports {thing}, whose door is {' or '.join(DOORS[thing]) or 'not built'}"
+
+
+def law_wall_time_only_in_clock(house: list[Module]) -> Iterator[str]:
+    for module in house:
+        for node in ast.walk(module.tree):
+            if module.room != "clock" and isinstance(node, ast.Attribute) and node.attr in CLOCKS:
+                owner = ast.unparse(node.value)
+                if owner.rpartition(".")[2] in {"datetime", "date", "time"}:
+                    yield f"{module.name}:{node.lineno}: reads {owner}.{node.attr}"
+
+
+def law_key_names_only_in_keys(house: list[Module]) -> Iterator[str]:
+    for module in house:
+        for node in ast.walk(module.tree):
+            text = node.value if isinstance(node, ast.Constant) else None
+            if module.room != "keys" and isinstance(text, str) and re.match(r"beat:[a-z]", text):
+                yield f"{module.name}: names the key {text!r}"
+
+
+def law_no_room_for_everything(house: list[Module]) -> Iterator[str]:
+    for module in house:
+        for name in NO_NAMES.intersection(module.name.split(".")):
+            yield f"{module.name}: {name} says nothing about what it does"
+
+
+def law_nobody_lives_in_a_palace(house: list[Module]) -> Iterator[str]:
+    for module in house:
+        sizes = [("module", module.name, module.text.count("\n"))]
+        classes = (node for node in ast.walk(module.tree) if isinstance(node, ast.ClassDef))
+        sizes += [("class", found.name, size(found)) for found in classes]
+        sizes += [("function", function.name, size(function)) for function in functions(module.tree)]
+        for kind, name, lines in sizes:
+            if lines > LONGEST[kind]:
+                yield f"{module.name}: {kind} {name} has {lines} lines, {LONGEST[kind]} is the most"
+
+
+def law_every_module_says_its_job(house: list[Module]) -> Iterator[str]:
+    for module in house:
+        if not ast.get_docstring(module.tree):
+            yield f"{module.name}: does not say what it is for"
+
+
+def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def size(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> int:
+    """Lines of code: a long docstring makes no function long."""
+    lines = (node.end_lineno or node.lineno) - node.lineno + 1
+    first = node.body[0]
+    documented = ast.get_docstring(node) is not None
+    return lines - ((first.end_lineno or first.lineno) - first.lineno + 1 if documented else 0)
+
+
+LAWS = [law for name, law in sorted(globals().items()) if name.startswith("law_")]
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
+def test_the_house_keeps_the_law(law: Callable[[list[Module]], Iterator[str]]) -> None:
+    assert list(law(modules(HOUSE))) == []
+
+
+PLANTED = {
+    "law_every_room_has_a_storey": ("attic.py", ""),
+    "law_imports_point_down": ("cron/x.py", "from beat.cli import main"),
+    "law_no_cycles": ("errors.py", "from beat import clock"),
+    "law_no_lazy_imports_of_beat": ("every.py", "def f():\n    from beat.cron import Cron"),
+    "law_one_door_for_each_outer_thing": ("every.py", "import croniter.croniter"),
+    "law_wall_time_only_in_clock": ("lint.py", "import datetime\nnow = datetime.datetime.now(None)"),
+    "law_key_names_only_in_keys": ("schedule.py", "KEY = f'beat:schedule:{1}'"),
+    "law_no_room_for_everything": ("cron/utils.py", ""),
+    "law_nobody_lives_in_a_palace": ("every.py", "def long():\n" + "    x = 1\n" * 30),
+    "law_every_module_says_its_job": ("cron/silent.py", ""),
+}
+
+
+def test_every_law_has_a_planted_breach() -> None:
+    assert sorted(PLANTED) == [law.__name__ for law in LAWS]
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
+def test_the_law_is_seen_failing_where_it_is_broken(
+    law: Callable[[list[Module]], Iterator[str]], tmp_path: Path
+) -> None:
+    file, text = PLANTED[law.__name__]
+    (tmp_path / "clock.py").write_text('"""Wall time."""\nfrom beat import errors\n')
+    (tmp_path / "errors.py").write_text('"""Errors."""\n')
+    assert list(law(modules(tmp_path))) == []
+    (tmp_path / file).parent.mkdir(exist_ok=True)
+    (tmp_path / file).write_text(text)
+    assert list(law(modules(tmp_path))) != []
