@@ -1,0 +1,130 @@
+"""Every snippet of the README and the docs runs, and every console session shows what really comes out."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+_FILE = re.compile(r"# (\S+\.py)\n")
+
+
+@dataclass
+class Desk:
+    """A directory in which a reader follows a document: files that it names are saved, commands are typed."""
+
+    folder: Path
+
+    def python(self, code: str) -> None:
+        named = _FILE.match(code)
+        file = self.folder / (named[1] if named else "snippet.py")
+        file.write_text(code, encoding="utf-8")
+        if named:
+            return  # saved for what comes after
+        # Imported, not run as a script: functions of __main__ are refused.
+        done = self._run([sys.executable, "-c", "import snippet"])
+        assert done.returncode == 0, done.stdout
+
+    def console(self, session: str) -> None:
+        last = 0
+        for command, expected in _commands(session):
+            if command == "echo $?":
+                assert str(last) == expected.strip()
+                continue
+            done = self._run(["sh", "-c", command])  # the reader's shell
+            last = done.returncode
+            assert _matches(done.stdout, expected), f"$ {command}\n{done.stdout}\n--- the document says\n{expected}"
+
+    def _run(self, command: list[str]) -> subprocess.CompletedProcess[str]:
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        environ = {"PATH": path, "HOME": str(self.folder), "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error"}
+        return subprocess.run(
+            command,
+            cwd=self.folder,
+            env=environ,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+
+
+def _commands(session: str) -> list[tuple[str, str]]:
+    """`$ command` and the lines up to the next."""
+    parts = re.split(r"^\$ (.*)\n", session, flags=re.MULTILINE)
+    return list(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def _matches(printed: str, expected: str) -> bool:
+    """`…` in a document stands for what changes with the clock."""
+    squeezed = [re.sub(r" +", " ", text).replace(" \n", "\n").strip() for text in (printed, expected)]
+    pattern = ".*?".join(re.escape(part.strip()) for part in squeezed[1].split("…"))
+    return re.fullmatch(pattern, squeezed[0], re.DOTALL) is not None
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_snippet_of_the_document_runs(document: Path, tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    for kind, code in _BLOCK.findall(document.read_text(encoding="utf-8")):
+        if kind == "python":
+            desk.python(code)
+        elif kind == "console":
+            desk.console(code)
+        else:
+            assert kind in {"sh", "text", "toml", "yaml", "json"}, f"a block of {kind} is not looked at"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_link_of_the_document_leads_somewhere(document: Path) -> None:
+    links = _LINK.findall(document.read_text(encoding="utf-8"))
+    assert [link for link in links if not (document.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+def test_every_example_passes_beat_check(example: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "beat", "check", "--strict", str(example.relative_to(ROOT))],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_make_target_named_in_a_document_exists() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    named = {
+        target
+        for document in DOCUMENTS
+        for target in re.findall(r"^make ([a-z-]+)", document.read_text(encoding="utf-8"), re.MULTILINE)
+    }
+    assert named
+    assert named <= targets
+
+
+@pytest.mark.parametrize(
+    ("printed", "expected", "same"),
+    [
+        ("a  b\n", "a b", True),
+        ("in 5h\n", "in …", True),
+        ("a\nb\n", "a\n", False),
+        ("a\n", "a\nb\n", False),
+        ("a x c", "a … c", True),
+        ("a x d", "a … c", False),
+    ],
+)
+def test_a_console_session_that_lies_is_found(printed: str, expected: str, *, same: bool) -> None:
+    assert _matches(printed, expected) is same
