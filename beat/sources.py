@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 import os
 import re
-from dataclasses import dataclass, field
+import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from beat import redis_url
 from beat.errors import ConfigError, did_you_mean
 
 ENV = "BEAT_"
@@ -24,14 +26,6 @@ _SHOWN, _QUEUE_LENGTH = 60, 100
 # A Kubernetes Service called `beat` or `beat-web` puts these into every pod of its namespace; nobody meant a setting.
 _KUBERNETES = re.compile(r"\w*(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_\w+)?)", re.ASCII)
 _KUBERNETES_PORT = re.compile(r"(?:tcp|udp|sctp)://", re.ASCII)
-_URL = re.compile(
-    r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)?"
-    r"(?:(?P<user>[^\s:/?#@]*)(?P<password>:[^\s/?#@]*)?@)?"
-    r"(?P<host>(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?P<port>:\d*)?)?"
-    r"(?P<path>/[A-Za-z0-9_./-]*)?(?:\?(?P<query>[^\s#@]*))?",
-    re.ASCII,
-)
-_PLAIN_QUERY = re.compile(r"(?:db|protocol|ssl_cert_reqs|(?:socket_|socket_connect_)?timeout)=[A-Za-z0-9.]*", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -45,7 +39,7 @@ class Raw:
     def __str__(self) -> str:
         """As it stands in a sentence: `BEAT_INTERVAL='abc'`, without a password."""
         if isinstance(self.value, str):
-            return f"{self.origin}={masked(self.value) if self.name == 'redis_url' else safe(self.value)!r}"
+            return f"{self.origin}={redis_url.masked(self.value) if self.name == 'redis_url' else safe(self.value)!r}"
         plain = isinstance(self.value, int | float)
         return f"{self.origin}={self.value if plain else f'<{type(self.value).__name__}>'!s:.{_SHOWN}}"
 
@@ -94,31 +88,10 @@ def defaults(environ: Mapping[str, str] | None = None, cwd: Path | None = None) 
     return Defaults(**values)
 
 
-def masked(url: str) -> str:
-    """A Redis URL without its secrets; of text that is not clearly a URL, nothing that could be one."""
-    found = _URL.fullmatch(url)
-    bare = found and not found["scheme"] and not found["port"] and found["host"] != "localhost"
-    if not found or bare:
-        scheme = re.match(r"[a-z][a-z0-9+]*://", url, re.ASCII)
-        return f"{scheme[0] if scheme else ''}***" if url else ""
-    user = ""
-    if found["user"] is not None:
-        # Without a colon it is a name to Redis, but people put the password there.
-        user = f"{found['user']}:***@" if found["password"] else "***@"
-    pairs = (pair if _PLAIN_QUERY.fullmatch(pair) else _hidden(pair) for pair in (found["query"] or "").split("&"))
-    query = f"?{'&'.join(pairs)}" if found["query"] else ""
-    return f"{found['scheme'] or ''}{user}{found['host'] or ''}{found['path'] or ''}{query}"
-
-
 def safe(text: str) -> str:
     """`text` short enough for a sentence, with a URL's secrets masked wherever a URL was pasted by mistake."""
-    shown = masked(text) if "://" in text else text
+    shown = redis_url.masked(text) if "://" in text else text
     return shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "…"
-
-
-def _hidden(pair: str) -> str:
-    name = pair.partition("=")[0]
-    return f"{name}=***" if re.fullmatch(r"[a-z_]+", name) and "=" in pair else "***"
 
 
 def _flags(flags: Mapping[str, object]) -> dict[str, Raw]:
@@ -132,8 +105,7 @@ def _environment(environ: Mapping[str, str]) -> dict[str, Raw]:
     for variable, value in environ.items():
         # `BEAT_TZ=` is how compose files and charts write "not set"
         if variable.startswith(ENV) and value.strip() and not _by_kubernetes(variable, value):
-            rest = variable.removeprefix(ENV)
-            name = rest.lower() if rest.isupper() else rest
+            name = variable.removeprefix(ENV).lower() if variable.isupper() else variable
             found[name] = Raw(name, value, variable)
     return found
 
@@ -174,15 +146,15 @@ def _tool_beat(path: Path, shown: str) -> dict[str, Raw]:
                 f"{shown}: {header} must be a table, not {type(inner).__name__}: write settings below {header}"
             )
         table = inner
-    return {
-        name: Raw(name, value, f"{shown} [tool.beat.{name}]" if name in _TABLES else f"{shown} [tool.beat] {name}")
-        for name, value in table.items()
-    }
+    headers = {name: f"[tool.beat.{name}]" if name in _TABLES else f"[tool.beat] {_printed(name)}" for name in table}
+    return {name: Raw(name, value, f"{shown} {headers[name]}") for name, value in table.items()}
+
+
+def _printed(key: str) -> str:
+    return key if re.fullmatch(r"[\w-]+", key) else repr(safe(key))
 
 
 def _read(path: Path, shown: str) -> dict[str, object]:
-    import tomllib  # noqa: PLC0415  (most beats in production have no pyproject.toml beside them)
-
     try:
         with path.open("rb") as file:
             return tomllib.load(file)

@@ -17,7 +17,7 @@ HOUSE = Path(__file__).parent.parent / "beat"
 
 # From the ground up: a room may use the rooms of its own storey and of those below, never those above.
 STOREYS = {
-    "leaves": ["_version", "errors", "clock", "durations", "zones", "sources", "settings"],
+    "leaves": ["_version", "errors", "clock", "durations", "zones", "redis_url", "sources", "settings"],
     "domain": [
         "cron", "every", "timing", "functions", "arguments", "options", "schedule", "loader", "registry", "lint",
     ],

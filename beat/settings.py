@@ -1,0 +1,223 @@
+"""The settings: name, type, default, range and meaning of each, in one place.
+
+A `Settings` is complete, checked and never changes. `load` makes one, or says in one error all that is wrong, a line
+each, naming where the value was written and never showing a password.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast, get_args
+
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, field_serializer, model_validator
+from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
+
+from beat import durations, redis_url, sources
+from beat.errors import BadDuration, BeatError, ConfigError, did_you_mean
+from beat.zones import zone
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pydantic.fields import FieldInfo
+    from pydantic_core import ErrorDetails
+
+_MS, _S = timedelta(milliseconds=1), timedelta(seconds=1)
+_NAME = r"[^\W\d]\w*"
+
+
+@dataclass(frozen=True)
+class Reads:
+    """A type of setting in words, with its range where the bounds do not tell it."""
+
+    kind: str
+    range: str = ""
+
+
+def _redis_url(url: str) -> str:
+    if wrong := redis_url.problem(url):
+        raise ValueError(wrong)
+    return url
+
+
+def _duration(value: object) -> timedelta | None:
+    try:
+        duration = None if value is None else durations.parse(value)
+    except BadDuration:
+        raise ValueError("is not a length of time: write seconds, or text such as '2s', '500ms', '1m30s'") from None
+    if duration and duration % _MS:
+        raise ValueError("is finer than a millisecond, which Redis cannot count: write text such as '2s', '500ms'")
+    return duration
+
+
+def _modules(names: tuple[str, ...]) -> tuple[str, ...]:
+    # what each one means is for the loader to say
+    if not all(name.strip() and name.isprintable() for name in names):
+        raise ValueError("holds an empty name or a control character: write names such as app.tasks")
+    return tuple(dict.fromkeys(names))
+
+
+def _tz(value: str) -> str:
+    if sources.safe(value) != value:  # the zone's own sentence would show all of it
+        raise ValueError("is not the name of a time zone, such as Europe/Paris")
+    return zone(value).name
+
+
+_lower = BeforeValidator(lambda value: str(value).lower())
+_digits = BeforeValidator(lambda value: value if re.fullmatch(r"\s*\d{1,9}\s*", str(value), re.ASCII) else None)
+_split = BeforeValidator(lambda value: re.findall(r"[^\s,]+", value) if isinstance(value, str) else value)
+
+Url = Annotated[str, AfterValidator(_redis_url), Reads("a URL", "redis://, rediss:// or unix://")]
+Prefix = Annotated[
+    str,
+    Field(pattern=r"^(?!rq:)[A-Za-z0-9_:-]{0,63}:\Z"),
+    Reads("text", "1 to 64 of A-Z a-z 0-9 _ : -, ending in :, not RQ's rq:"),
+]
+Modules = Annotated[tuple[str, ...], _split, AfterValidator(_modules), Reads("names", "app.tasks or app/tasks.py")]
+Setup = Annotated[
+    str | None, Field(pattern=rf"^{_NAME}(\.{_NAME})*:{_NAME}\Z"), Reads("a function", "such as app.boot:setup")
+]
+ZoneName = Annotated[str, AfterValidator(_tz), Reads("a time zone", "such as Europe/Paris")]
+Presets = Annotated[Mapping[str, str], Reads("a table", "name = expression")]
+Queues = Annotated[Mapping[str, str], Reads("a table", "high, normal, low = queue")]
+Duration = Annotated[timedelta, BeforeValidator(_duration), Reads("a duration")]
+MaybeDuration = Annotated[timedelta | None, BeforeValidator(_duration), Reads("a duration")]
+Count = Annotated[int, _digits, Reads("a whole number")]
+Level = Annotated[Literal["debug", "info", "warning", "error"], _lower, Reads("a word")]
+Format = Annotated[Literal["text", "json"], _lower, Reads("a word")]
+
+
+class _FoundSource(PydanticBaseSettingsSource):
+    """Hands pydantic what `sources` found; strangers in files and environment are left to a warning."""
+
+    def __init__(self, settings_cls: type[BaseSettings], found: sources.Found) -> None:
+        super().__init__(settings_cls)
+        self.found = found
+
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:  # noqa: ARG002 (pydantic's)
+        return self.found.values[field_name].value, field_name, False
+
+    def __call__(self) -> dict[str, Any]:
+        known, found = self.settings_cls.model_fields, self.found.values
+        return {name: raw.value for name, raw in found.items() if name in known or raw.origin.startswith("--")}
+
+
+class Settings(BaseSettings):
+    """Everything that an operator can set."""
+
+    model_config = SettingsConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, regex_engine="python-re")
+
+    redis_url: Url = Field(default="redis://localhost:6379/0", repr=False, description="The Redis of beat and of RQ.")
+    prefix: Prefix = Field(default="beat:", description="What every key begins with; it keeps installations apart.")
+    modules: Modules = Field(default=(), description="Imported at start, in this order, to declare their schedules.")
+    setup: Setup = Field(default=None, description="Called before the modules are imported, without arguments.")
+    tz: ZoneName = Field(default="UTC", description="The time zone of schedules that name none.")
+    presets: Presets = Field(default={}, description="Names for expressions that several schedules share.")
+    queues: Queues = Field(default=sources.QUEUES, description="The queue that each priority stands for.")
+    interval: Duration = Field(default=_S, ge=_S / 10, le=_S * 60, description="How often a beat looks for due ticks.")
+    lookahead: Duration = Field(
+        default=_S, ge=_S * 0, le=_S * 10, description="How early, before it is due, a tick is claimed."
+    )
+    lock_ttl: Duration = Field(default=_S * 10, ge=_S, le=_S * 600, description="How long a dead beat's locks last.")
+    misfire_after: MaybeDuration = Field(
+        default=None,
+        ge=_S,
+        le=_S * 604_800,
+        description="How late a tick may fire; if not set, 2 lock_ttl and at least 10s.",
+    )
+    page_size: Count = Field(default=100, ge=1, le=1000, description="How many schedules a beat claims at once.")
+    history_limit: Count = Field(
+        default=1000, ge=1, le=100_000, description="How many ticks of each schedule are kept."
+    )
+    log_level: Level = Field(default="info", description="The least serious log lines that are written.")
+    log_format: Format = Field(default="text", description="Log lines for people (text) or for machines (json).")
+
+    @classmethod
+    def settings_customise_sources(
+        cls, settings_cls: type[BaseSettings], init_settings: PydanticBaseSettingsSource, *_: Any, **__: Any
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """One source, for `sources` knows the order; what is given in Python counts as flags."""
+        given = dict(cast("InitSettingsSource", init_settings).init_kwargs)
+        return (_FoundSource(settings_cls, given.pop("_found", None) or sources.find(given)),)
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        if self.lookahead >= self.lock_ttl:
+            raise ValueError("lookahead must be shorter than lock_ttl, or locks expire before their ticks are due")
+        return self
+
+    @field_serializer("redis_url")
+    def _without_password(self, url: str) -> str:
+        return redis_url.masked(url)
+
+    @property
+    def misfire_limit(self) -> timedelta:
+        """`misfire_after`, or what stands for it when it is not set."""
+        return self.misfire_after or max(2 * self.lock_ttl, _S * 10)
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """Settings, where each came from (`default` if from nowhere), and what an operator should hear about them."""
+
+    settings: Settings
+    origins: Mapping[str, str]
+    warnings: tuple[str, ...]
+
+
+def load(
+    flags: Mapping[str, object] | None = None, environ: Mapping[str, str] | None = None, cwd: Path | None = None
+) -> Loaded:
+    """The settings in force; `flags` by the names of the settings, None for those not given."""
+    found = sources.find(flags, environ, cwd)
+    origins = {name: found.values[name].origin if name in found.values else "default" for name in Settings.model_fields}
+    problems, given = [*found.problems], {"_found": found}
+    try:
+        settings = Settings(**cast("Any", given))
+    except ValidationError as e:
+        problems += [_sentence(error, found, origins) for error in e.errors(include_url=False)]
+    if problems:
+        raise ConfigError("\n".join(problems))
+    return Loaded(settings, origins, tuple(sorted(_advice(settings, found, origins))))
+
+
+def kind_and_range(name: str) -> tuple[str, str]:
+    """What a setting takes, in words: `("a duration", "100ms to 1m")`."""
+    info = Settings.model_fields[name]
+    reads = next(item for item in info.metadata if isinstance(item, Reads))
+    bounds = [getattr(item, side) for side in ("ge", "le") for item in info.metadata if hasattr(item, side)]
+    words = [durations.short(bound) if isinstance(bound, timedelta) else f"{bound:,}" for bound in bounds]
+    return reads.kind, reads.range or " to ".join(words) or ", ".join(get_args(info.annotation))
+
+
+def _sentence(error: ErrorDetails, found: sources.Found, origins: Mapping[str, str]) -> str:
+    cause = error.get("ctx", {}).get("error")
+    if not error["loc"]:
+        return f"{cause} ({', '.join(f'{name}: {origins[name]}' for name in origins if name in str(cause))})"
+    name = str(error["loc"][0])
+    raw = found.values[name]
+    if name not in origins:
+        return f"{raw.origin} is not a setting.{did_you_mean(name, origins)}"
+    if isinstance(cause, BeatError):
+        return f"{raw.origin}: {cause}"
+    kind, span = kind_and_range(name)
+    hint = did_you_mean(str(raw.value), get_args(Settings.model_fields[name].annotation)) if kind == "a word" else ""
+    if cause:
+        return f"{raw} {cause}{f' ({span})' if kind == 'a duration' else ''}"
+    return f"{raw} must be {kind} ({span}){'.' if hint else ''}{hint}"
+
+
+def _advice(loaded: Settings, found: sources.Found, origins: Mapping[str, str]) -> Iterator[str]:
+    for name in found.values.keys() - origins.keys():
+        hint, origin = did_you_mean(name, origins), found.values[name].origin
+        if origin.startswith(sources.ENV):
+            hint = re.sub(r"'(\w+)'", lambda word: f"'{sources.ENV}{word[1].upper()}'", hint)
+        yield f"{origin} is not a setting.{hint}"
+    if "***" in redis_url.masked(loaded.redis_url) and "pyproject.toml" in origins["redis_url"]:
+        yield f"{origins['redis_url']} holds a password, which others can read there: set BEAT_REDIS_URL instead."
+    if loaded.misfire_limit < loaded.lock_ttl + loaded.interval:
+        yield "misfire_after is shorter than lock_ttl and interval together: ticks of a beat that died become misfires."
