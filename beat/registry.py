@@ -7,7 +7,7 @@ import functools
 import os
 import sys
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, overload
 
 from beat import functions, loader, options, sources
@@ -76,7 +76,10 @@ class Registry:
         """Adds a schedule for `func` (or a schedule that is ready); refuses a second one of the same id."""
         place = _caller()
         try:
-            return self._insert(func if isinstance(func, Schedule) else self._declare(func, expression, given, place))
+            with options.reading("the declaration"):
+                if isinstance(func, Schedule):
+                    return self._insert(func if func.declared else replace(func, declared=place))
+                return self._insert(self._declare(func, expression, given, place), func.__code__)
         except DeclarationError as e:
             error = _at(place, e)
             if self._problems is None:
@@ -98,20 +101,17 @@ class Registry:
 
     def load(self, *names: str) -> Load:
         """Imports modules (dotted names, files, packages with their sub-modules) and takes what they declare."""
-        done = {name: loader.load(name) for name in names}
-        problems = [problem for loaded in done.values() for problem in loaded.problems]
-        if problems and self._problems is None:
-            raise problems[0]
-        modules = tuple(dict.fromkeys(module for loaded in done.values() for module in loaded.modules))
+        loaded = loader.load(*names)
+        if loaded.problems and self._problems is None:
+            raise loaded.problems[0]
         if self is not default:
             for schedule in default:
-                if schedule.declared and schedule.declared.module in modules and schedule.id not in self:
+                if schedule.declared and schedule.declared.module in loaded.modules and schedule.id not in self:
                     self._insert(schedule)
-        spoke = {schedule.declared.module for schedule in self if schedule.declared}
-        silent = (
-            name for name, loaded in done.items() if not loaded.problems and not spoke.intersection(loaded.modules)
-        )
-        return Load(modules=modules, silent=tuple(silent), problems=tuple(problems))
+        spoke = [f"{schedule.declared.module}." for schedule in self if schedule.declared]
+        asked = ((name, module) for name, module in loaded.asked.items() if module in loaded.modules)
+        silent = (name for name, module in asked if not any(said.startswith(f"{module}.") for said in spoke))
+        return Load(modules=loaded.modules, silent=tuple(silent), problems=loaded.problems)
 
     @contextlib.contextmanager
     def collecting(self) -> Iterator[list[DeclarationError]]:
@@ -119,28 +119,32 @@ class Registry:
 
         Wrong declarations go into the list, failed imports into `Load.problems`.
         """
-        self._problems = []
+        outer, self._problems = self._problems, []
         try:
             yield self._problems
         finally:
-            self._problems = None
+            self._problems = outer
 
-    def _insert(self, schedule: Schedule) -> Schedule:
+    def _insert(self, schedule: Schedule, code: object = None) -> Schedule:
         with self._lock:
-            first = self._schedules.setdefault(schedule.id, schedule)
-        if first is not schedule:
-            raise DuplicateSchedule(
-                f"schedule {schedule.id!r} is declared twice, first at {first.declared or 'an unknown place'} "
-                f"for {first.func}: give one of them another name, as in id='{schedule.id}-2'"
-            )
+            if code is not None and self._codes.get(schedule.func, code) is not code:
+                raise BadFunction(
+                    f"{schedule.func} is defined twice, and a worker would find only the later: rename one of the two"
+                )
+            if first := self._schedules.get(schedule.id):
+                raise DuplicateSchedule(
+                    f"schedule {schedule.id!r} is declared twice, first at {first.declared or 'an unknown place'} "
+                    f"for {first.func}: give one of them another name, as in id='{schedule.id}-2'"
+                )
+            self._schedules[schedule.id] = schedule
+            if code is not None:
+                self._codes[schedule.func] = code
         return schedule
 
     def _declare(self, func: Callable[..., Any], expression: str | None, given: Options, place: Place) -> Schedule:
         options.refuse_unknown(given)
         defaults = self._defaults()
         path = functions.path(func)
-        if self._codes.setdefault(path, func.__code__) is not func.__code__:
-            raise BadFunction(f"{path} is defined twice, and a worker would find only the later: rename one of the two")
         rest: dict[str, Any] = {name: value for name, value in given.items() if name not in _TIMING}
         rest.setdefault("id", func.__name__)
         rest.setdefault("description", functions.summary(func)[: options.LONGEST_DESCRIPTION])

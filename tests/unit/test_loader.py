@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Write = Callable[[Mapping[str, str]], Path]
 
-PROJECT = Path(loader.__file__).parent.parent
+PROJECT = Path(loader.__file__).parent.parent.parent
 EXAMPLES = "write a dotted name such as 'app.tasks', or a path such as 'app/tasks.py'"
 
 

@@ -1,0 +1,134 @@
+"""Which module a name means: dotted names, files and packages, and where each is to be found."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import os
+import pkgutil
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from beat.errors import LoadError, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+EXAMPLES = "write a dotted name such as 'app.tasks', or a path such as 'app/tasks.py'"
+is_file, _is_dir = os.path.isfile, os.path.isdir  # Path's own raise for a name too long or a directory forbidden
+
+
+class Target(NamedTuple):
+    """A module to import: its dotted name, the file it must come from if known, and the directory to find it from."""
+
+    name: str
+    source: str
+    root: Path
+
+
+def locate(name: object) -> Target:
+    """The module that `name` means; refuses what can mean none."""
+    here = current()
+    make_importable(here, at=0)
+    if isinstance(name, str) and "\0" not in name:
+        if os.sep in name or name.endswith(".py") or is_file(name):
+            return _locate_path(name, here)
+        if is_dotted(name) and name != "__main__":
+            return Target(name, _hidden(name, here), here)
+        module, colon, _ = name.partition(":")
+        if colon and is_dotted(module):
+            raise LoadError(f"{name!r:.80} names something in a module, and beat loads whole modules: write {module!r}")
+    raise LoadError(f"{name!r:.80} is not the name of a module: {EXAMPLES}")
+
+
+def _hidden(name: str, here: Path) -> str:
+    """The user's own file behind a name of the standard library, if there is one.
+
+    A dotted name may otherwise come from anywhere: an application installed, and started in its checkout, is not wrong.
+    """
+    if name.partition(".")[0] not in sys.stdlib_module_names:
+        return ""
+    below = here.joinpath(*name.split("."))
+    return next((str(file) for file in (below / "__init__.py", below.with_suffix(".py")) if is_file(file)), "")
+
+
+def _locate_path(name: str, here: Path) -> Target:
+    # Not resolved: a link below the current directory is imported by its own name.
+    path = Path(os.path.normpath(here / name))
+    if not is_file(path) and not _is_dir(path):
+        raise LoadError(f"there is no file {name!r:.80}.{_meant_path(name, path)}")
+    if is_file(path) and path.suffix != ".py":
+        raise LoadError(f"{name!r:.80} is not a Python file: {EXAMPLES}")
+    path, root = _rooted(path, here)
+    source = path / "__init__.py" if _is_dir(path) else path
+    if root != here and not is_file(source):
+        raise LoadError(f"{name!r:.80} has no __init__.py, so it is not a package: add one, or name its files")
+    *parts, last = source.relative_to(root).parts
+    parts += [last.removesuffix(".py")] if last != "__init__.py" else []
+    if not parts:
+        raise LoadError(f"{name!r:.80} is the current directory, not a module: {EXAMPLES}")
+    for part in parts:
+        if not part.isidentifier():
+            better = re.sub(r"\W|^(?=\d)", "_", part)
+            raise LoadError(f"{name!r:.80} cannot be imported: {part!r} is not a Python name, so rename it {better!r}")
+    return Target(".".join(parts), str(source) if is_file(source) else "", root)
+
+
+def _rooted(path: Path, here: Path) -> tuple[Path, Path]:
+    """`path`, and where its dotted name starts: here, or else the directory that holds its outermost package."""
+    for spelled in (path, path.parent.resolve() / path.name):
+        if spelled.is_relative_to(here):
+            return spelled, here
+    return path, next((up for up in path.parents if not is_file(up / "__init__.py")), Path(path.anchor))
+
+
+def _meant_path(name: str, path: Path) -> str:
+    bare = name.rstrip(os.sep)
+    for meant in (f"{bare}.py", bare.partition(":")[0], bare.removesuffix(".py").replace(".", os.sep) + ".py"):
+        if is_file(meant):
+            return f" Did you mean {meant!r}?"
+    names = _found("*.py", path.parent) + [str(Path(init).parent) for init in _found("*/__init__.py", path.parent)]
+    return nearest(bare.removesuffix(path.name), path.name, names)
+
+
+def nearest(before: str, last: str, names: Iterable[str]) -> str:
+    """Compares the last parts alone: with a long common beginning every name is near."""
+    return did_you_mean(f"{before}{last}", [f"{before}{name}" for name in names if did_you_mean(last, [name])])
+
+
+def names_in(directories: Iterable[str]) -> set[str]:
+    """The modules and packages that lie in these directories."""
+    found = {info.name for info in pkgutil.iter_modules(list(directories))}
+    return found | {str(Path(file).parent) for directory in directories for file in _found("*/*.py", directory)}
+
+
+def _found(pattern: str, directory: str | Path) -> list[str]:
+    return glob.glob(pattern, root_dir=directory)  # noqa: PTH207 - Path.glob raises where it may not look
+
+
+def shown(file: str) -> str:
+    """Relative to the current directory when below it."""
+    with contextlib.suppress(OSError, ValueError):
+        return str(Path(file).relative_to(Path.cwd()))
+    return file
+
+
+def current() -> Path:
+    """The current directory."""
+    try:
+        return Path.cwd()
+    except OSError as e:
+        raise LoadError("the current directory was removed: change into one that exists") from e
+
+
+def make_importable(directory: Path, at: int = 1) -> None:
+    """Puts `directory` on sys.path unless it is there: the current one first, as `python -m` does, others behind it."""
+    if str(directory) not in sys.path:
+        sys.path.insert(at, str(directory))
+
+
+def is_dotted(name: str) -> bool:
+    """Could stand in an `import` statement."""
+    return all(part.isidentifier() for part in name.split("."))
