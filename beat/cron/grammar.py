@@ -152,7 +152,10 @@ def _normalise_item(column: Field, item: Word, found: re.Match[str]) -> str:
         low = _value(column, item.part(found, "low"))
         high = _value(column, item.part(found, "high")) if found["high"] else low
         if found["step"] and not found["high"]:  # `5/15` means from 5 on, in steps of 15
-            high = max(low, column.high)
+            if column is WEEKDAY:
+                either = f"Write '{low}-6/{step}' or '{low}-7/{step}'."
+                raise item.refuse(f"{column.name} {item.text!r} does not say whether Sunday is meant", either)
+            high = column.high
     if low > high:
         raise item.refuse(f"{column.name} range {item.text!r} runs backwards", refusals.turned(column, low, high))
     if step > high - low + 1:

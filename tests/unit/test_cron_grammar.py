@@ -41,7 +41,7 @@ REFUSED = [
     ("*/61 * * * *", ["step 61 is larger than its range 0-59"], "*/61"),
     ("0 */25 * * *", ["hour step 25 is larger"], "*/25"),
     ("0-10/20 * * * *", ["step 20 is larger than its range 0-10"], "0-10/20"),
-    ("0 0 * * 6/2", ["step 2 is larger than its range 6-6"], "6/2"),
+    ("0 0 * * 1/2", ["does not say whether Sunday is meant", "'1-6/2' or '1-7/2'"], "1/2"),
     ("5-5/3 * * * *", ["step 3 is larger"], "5-5/3"),
     ("*/0 * * * *", ["step '0'", "from 1 to 60"], "0"),
     ("*/ * * * *", ["step ''"], "/"),
@@ -158,7 +158,6 @@ MEANS = [
     ("5-5 9 * * *", "5 9 * * *"),
     ("3,1,2,2 9 * * *", "1-3 9 * * *"),
     ("0 0 1-31 * mon", "0 0 1-31 * *"),  # either day: every day
-    ("0 0 * * 7/1", "0 0 * * sun"),
 ]
 
 
