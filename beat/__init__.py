@@ -1,25 +1,33 @@
-"""Periodic tasks for RQ: any number of schedulers, every tick exactly one job."""
+"""Periodic tasks for RQ: any number of schedulers, every tick exactly one job.
+
+A name is loaded when it is first used, so that `beat --help` need not wait for what it does not show.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from beat._version import __version__
-from beat.cron import Cron
-from beat.errors import (
-    BadArguments,
-    BadCron,
-    BadDuration,
-    BadFunction,
-    BadInstant,
-    BadOption,
-    BadZone,
-    BeatError,
-    ConfigError,
-    DeclarationError,
-    DuplicateSchedule,
-    LoadError,
-    UnknownSchedule,
-)
-from beat.every import Every
-from beat.registry import Registry, default
-from beat.schedule import Schedule
+
+if TYPE_CHECKING:
+    from beat.cron import Cron
+    from beat.errors import (
+        BadArguments,
+        BadCron,
+        BadDuration,
+        BadFunction,
+        BadInstant,
+        BadOption,
+        BadZone,
+        BeatError,
+        ConfigError,
+        DeclarationError,
+        DuplicateSchedule,
+        LoadError,
+        UnknownSchedule,
+    )
+    from beat.every import Every
+    from beat.registry import Registry, periodic, register
+    from beat.schedule import Schedule
 
 __all__ = [
     "BadArguments",
@@ -44,8 +52,17 @@ __all__ = [
     "register",
 ]
 
-periodic = default.periodic
-"""Decorates a function with a schedule: `@periodic("0 9 * * mon-fri", tz="Europe/Paris")`."""
+_HOMES = {  # the others are errors
+    "Cron": "cron",
+    "Every": "every",
+    "Registry": "registry",
+    "Schedule": "schedule",
+    "periodic": "registry",
+    "register": "registry",
+}
 
-register = default.register
-"""Schedules a function that one doesn't own: `register(shutil.disk_usage, "@daily", args=["/"])`."""
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'beat' has no attribute {name!r}")
+    return globals().setdefault(name, getattr(import_module(f"beat.{_HOMES.get(name, 'errors')}"), name))

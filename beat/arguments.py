@@ -16,13 +16,15 @@ from typing import TYPE_CHECKING, Any
 from beat.errors import BadArguments
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 LARGEST = 256 * 1024
 _DEEPEST = 100
+_WEIGHT = 16  # so many bytes of text weigh as much as a value
 _SHOWN = 40
 _PLAIN = (type(None), bool, int, str)
 _REDUCED = ("callable", "args", "state", "items", "pairs", "setter")
+_ITERATORS = {"items", "pairs"}
 
 Canonical = None | bool | int | str | list["Canonical"]
 
@@ -41,63 +43,101 @@ def freeze(value: Any, name: str, serializer: str) -> Any:
         raise BadArguments(
             f"{name} takes {len(written):,} bytes, {LARGEST:,} is the most: pass a key to the data, not the data"
         )
-    return pickle.loads(pickle.dumps(value))  # noqa: S301 (our own bytes, one line above)
-
-
-def canonical(value: object, path: str, depth: int = 0) -> Canonical:
-    """`value` as nested lists, equal for equal values in any process; refuses what no worker could read."""
-    if depth > _DEEPEST:
+    try:
+        return pickle.loads(pickle.dumps(value))  # noqa: S301 (our own bytes, written on this line)
+    except Exception as e:
         raise BadArguments(
-            f"{_start(path)} is nested more than {_DEEPEST} levels deep: pass flat data, or a key to the data"
-        )
-    kind = type(value)
-    if kind in _PLAIN:
-        return value  # type: ignore[return-value]  # narrowed by the line above
-    if isinstance(value, float) and kind is float:
-        return ["float", repr(value)]
-    if isinstance(value, bytes) and kind is bytes:
-        return ["bytes", value.hex()]
-    if isinstance(value, list | tuple) and kind in (list, tuple):
-        return [kind.__name__, *(canonical(item, f"{path}[{i}]", depth + 1) for i, item in enumerate(value))]
-    if isinstance(value, set | frozenset) and kind in (set, frozenset):
-        return [kind.__name__, *sorted((canonical(item, f"{path}{{…}}", depth + 1) for item in value), key=json.dumps)]
-    if isinstance(value, dict) and kind is dict:
-        pairs = [
-            [canonical(k, f"{path} key {k!r:.40}", depth + 1), canonical(v, inside(path, k), depth + 1)]
-            for k, v in value.items()
+            f"{name} can be written but not read again: {type(e).__name__}: {e!s:.200}; pass plain data"
+        ) from e
+
+
+def canonical(value: object, name: str) -> Canonical:
+    """`value` as nested lists, equal for equal values in any process; refuses what no worker could read."""
+    return _Reader(name).read(value, name, 0)
+
+
+class _Reader:
+    """Reads one value to its end, or until it proves too large: shared parts count as often as they are met."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._left = LARGEST  # a value takes at least a byte
+
+    def read(self, value: Any, path: str, depth: int) -> Canonical:
+        if depth > _DEEPEST:
+            raise BadArguments(
+                f"{_start(path)} is nested more than {_DEEPEST} levels deep: pass flat data, or a key to the data"
+            )
+        self._spend(1)
+        kind = type(value)
+        if kind in _PLAIN:
+            return self._plain(value)
+        if kind is float:
+            return ["float", repr(value)]
+        if kind is bytes:
+            self._spend(len(value) // _WEIGHT)
+            return ["bytes", value.hex()]
+        if kind is list or kind is tuple:
+            return [kind.__name__, *self._each(value, path, depth)]
+        if kind is dict:
+            pairs = [
+                [self.read(k, f"a key of {path}", depth + 1), self.read(v, inside(path, k), depth + 1)]
+                for k, v in value.items()
+            ]
+            return ["dict", *sorted(pairs, key=json.dumps)]
+        if issubclass(kind, set | frozenset):  # of any subclass: the order in a pickle is that of the hashes
+            state = self.read(getattr(value, "__dict__", None), path, depth + 1)
+            items = (self.read(item, f"{path}{{…}}", depth + 1) for item in value)
+            return [_importable(kind, path), state, *sorted(items, key=json.dumps)]
+        if issubclass(kind, type | types.FunctionType):
+            return ["global", _importable(value, path)]
+        return ["object", *self._reduced(value, path, depth)]
+
+    def _spend(self, cost: int) -> None:
+        self._left -= cost
+        if self._left < 0:
+            raise BadArguments(
+                f"{self._name} is too large, shared parts counted each time: pass a key to the data, not the data"
+            )
+
+    def _plain(self, value: Any) -> Canonical:
+        if type(value) is str:
+            self._spend(len(value) // _WEIGHT)
+        elif type(value) is int and value.bit_length() > _WEIGHT * 8:
+            self._spend(value.bit_length() // (_WEIGHT * 8))
+            return ["int", hex(value)]  # Python writes no very long number in decimal
+        return value  # type: ignore[no-any-return]  # plain, as its name says
+
+    def _each(self, values: Iterable[Any], path: str, depth: int) -> list[Canonical]:
+        return [self.read(item, f"{path}[{i}]", depth + 1) for i, item in enumerate(values)]
+
+    def _reduced(self, value: Any, path: str, depth: int) -> list[Canonical]:
+        kind = type(value)
+        importable = _importable(kind, path)
+        try:
+            reduce = copyreg.dispatch_table.get(kind)
+            parts = reduce(value) if reduce else value.__reduce_ex__(4)
+        except Exception as e:
+            raise BadArguments(
+                f"{path} cannot reach a worker: {e!s:.200}; pass plain data and build the {kind.__name__} in the job"
+            ) from e
+        if isinstance(parts, str):
+            return [importable, parts]
+        return [
+            self._each(part, path, depth)
+            if name in _ITERATORS and part is not None
+            else self.read(part, path, depth + 1)
+            for name, part in zip(_REDUCED, parts, strict=False)
         ]
-        return ["dict", *sorted(pairs, key=json.dumps)]
-    if isinstance(value, type | types.FunctionType):
-        return ["global", _importable(value, path)]
-    return ["object", *_reduced(value, path, depth)]
 
 
 def inside(path: str, key: object) -> str:
     """The path of one value of a mapping: `kwargs.a`, `kwargs['a b']`."""
-    return f"{path}.{key}" if isinstance(key, str) and key.isidentifier() else f"{path}[{key!r:.40}]"
+    return f"{path}.{key:.40}" if type(key) is str and key.isidentifier() else f"{path}[{_key(key)}]"
 
 
-def _reduced(value: Any, path: str, depth: int) -> list[Canonical]:
-    kind = type(value)
-    _importable(kind, path)
-    try:
-        reduce = copyreg.dispatch_table.get(kind)
-        parts = reduce(value) if reduce else value.__reduce_ex__(4)
-    except Exception as e:
-        raise BadArguments(
-            f"{path} cannot reach a worker: {e!s:.200}; pass plain data and build the {kind.__name__} in the job"
-        ) from e
-    if isinstance(parts, str):
-        return [parts]
-    named = zip(_REDUCED, parts, strict=False)
-    return [
-        canonical(list(part) if name in {"items", "pairs"} and part else part, _label(path, name), depth + 1)
-        for name, part in named
-    ]
-
-
-def _label(path: str, name: str) -> str:
-    return path if name in {"callable", "args", "state"} else f"{path}.{name}"
+def _key(key: object) -> str:
+    return f"{key!r:.40}" if type(key) in (*_PLAIN, float, bytes) else f"<{type(key).__name__}>"
 
 
 def _importable(value: Any, path: str) -> str:
@@ -109,6 +149,10 @@ def _importable(value: Any, path: str) -> str:
 
 def _check_json(value: object, path: str) -> None:
     """JSON may not change a value without a word."""
+    if type(value) is str and not _is_unicode(value):
+        raise BadArguments(
+            f"{_start(path)} has half a character (a surrogate), which JSON may join to the next: pass whole ones"
+        )
     if type(value) is float and not math.isfinite(value):
         raise BadArguments(f"{path} is {value}, which JSON cannot write: pass None, or use serializer='pickle'")
     if type(value) is tuple:
@@ -122,14 +166,23 @@ def _check_json(value: object, path: str) -> None:
         for key, item in value.items():
             if type(key) is not str:
                 raise BadArguments(
-                    f"{path} has the key {key!r:.40}, which comes back from JSON as text: "
+                    f"{path} has the key {_key(key)}, which comes back from JSON as text: "
                     "use text keys, or serializer='pickle'"
                 )
+            _check_json(key, f"a key of {path}")
             _check_json(item, inside(path, key))
     elif type(value) not in (*_PLAIN, float):
         raise BadArguments(
             f"{path} is a {type(value).__name__}, which JSON cannot write: pass plain data, or use serializer='pickle'"
         )
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _start(path: str) -> str:

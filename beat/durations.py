@@ -24,12 +24,12 @@ def parse(value: object, name: str = "duration") -> timedelta:
         raise BadDuration(f"{name} must be a length of time, not {value!r:.60}: {_EXAMPLES}")
     if isinstance(value, str):
         return _read(value, name)
-    if not math.isfinite(value):
+    if isinstance(value, float) and not math.isfinite(value):
         raise BadDuration(f"{name} must be finite, not {value}: {_EXAMPLES}")
     try:
         return timedelta(seconds=value)
-    except OverflowError as e:
-        raise BadDuration(f"{name} of {value:.3g} seconds is beyond every calendar: {_EXAMPLES}") from e
+    except OverflowError as e:  # the number itself may be too large to be written
+        raise BadDuration(f"{name} is beyond every calendar: {_EXAMPLES}") from e
 
 
 def _read(value: str, name: str) -> timedelta:

@@ -21,7 +21,7 @@ def path(func: Callable[..., Any]) -> str:
     name = getattr(func, "__qualname__", None) or repr(func)
     why = _not_a_function(func) or _not_importable(func, name) or _not_runnable(func)
     if why:
-        raise BadFunction(f"{name} cannot be scheduled: {why}")
+        raise BadFunction(f"{name:.100} cannot be scheduled: {why}")
     return f"{func.__module__}.{name}"
 
 
@@ -35,7 +35,7 @@ def path_of(value: object, name: str) -> str:
         return path(value)
     if not _PATH.fullmatch(value):
         raise BadFunction(f"{name} {value[:60]!r} is not a dotted path: write 'app.hooks.done'")
-    return value
+    return str.__str__(value)  # a member of an Enum is text, but prints as its name
 
 
 def summary(func: Callable[..., Any]) -> str:
@@ -48,7 +48,8 @@ def check_arguments(func: Callable[..., Any], args: Sequence[object], kwargs: Ma
     """Refuses arguments with which `func` cannot be called."""
     signature = inspect.signature(func)
     try:
-        signature.bind(*args, **kwargs)
+        inspect.signature(func, follow_wrapped=False).bind(*args, **kwargs)
+        signature.bind_partial(*args, **kwargs)  # a decorator may add arguments of its own to those it was given
     except TypeError as e:
         written = f"{func.__name__}{signature}"
         raise BadArguments(
@@ -79,10 +80,23 @@ def _not_importable(func: Callable[..., Any], name: str) -> str:
         return (
             "it is defined inside another function; move it to the top of its module (decorators: use functools.wraps)"
         )
+    if func.__module__ is None:
+        return "it belongs to no module; write `def` at the top of one"
     if func.__module__ == "__main__":
         return "it lives in __main__, which is another file in the worker; move it to a module and import that"
     if not _PATH.fullmatch(f"{func.__module__}.{name}"):
         return f"{func.__module__}.{name} is not a path that can be imported"
+    if "." in name:
+        return _not_reached(func, name)
+    return ""
+
+
+def _not_reached(func: Callable[..., Any], name: str) -> str:
+    """RQ takes what stands in a class as it is: it makes no object, and looks into no class inside a class."""
+    if name.count(".") > 1:
+        return "it is in a class inside a class, where RQ does not look; move it to the top of its module"
+    if next(iter(inspect.signature(func).parameters), "") in {"self", "cls"}:
+        return "it is a method, and no worker has its object; move it to the top of its module, or use @staticmethod"
     return ""
 
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Literal
 
 from beat import clock, durations
 from beat.cron import Cron
-from beat.cron.fields import DAY, FIVE, HOUR, MINUTE, SIX
+from beat.cron.fields import DAY, FIVE, HOUR, MINUTE, MONTH, SECOND, SIX
+from beat.errors import BadInstant
 from beat.every import Every
 
 if TYPE_CHECKING:
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 
 _AHEAD = timedelta(days=400)  # both changes of the clocks of the coming year
 _DAY = timedelta(days=1)
+_INSTANT = timedelta(microseconds=1)
 _NOT_IN_EVERY_MONTH = 29
+_LOOKS = 100
 
 
 @dataclass(frozen=True)
@@ -37,35 +40,47 @@ class Finding:
 
 def lint(schedules: Iterable[Schedule], now: datetime) -> list[Finding]:
     """Everything to say about these schedules, in their order."""
-    known = list(schedules)
-    twins = dict(_twins(known))
-    found = []
-    for schedule in known:
-        found += [Finding("problem", schedule, message) for message in _over(schedule, now)]
+    found: list[Finding] = []
+    alike: dict[str, list[Schedule]] = {}
+    for schedule in schedules:
+        if problems := [Finding("problem", schedule, message) for message in _over(schedule, now)]:
+            found += problems  # of what never runs there is nothing more to say
+            continue
         found += [Finding("warning", schedule, message) for rule in _RULES for message in rule(schedule, now)]
-        found += [Finding("warning", schedule, twins[schedule.id])] if schedule.id in twins else []
+        if schedule.enabled:
+            earlier = alike.setdefault(_call(schedule), [])
+            found += [Finding("warning", schedule, message) for message in _twins(schedule, earlier, now)]
+            earlier.append(schedule)
     return found
 
 
 def _over(schedule: Schedule, now: datetime) -> Iterator[str]:
+    begin = max(now, schedule.start or now)
+    try:
+        tick = schedule.after(now)
+    except BadInstant as e:
+        yield f"no tick lies after {clock.text(begin)}: {e}"
+        return
     if schedule.end and schedule.end <= now:
         yield f"its end {clock.text(schedule.end)} is past: it will not run again; remove it, or move its end"
-    elif schedule.end and schedule.after(now) is None:
-        begin = max(now, schedule.start or now)
+    elif schedule.end and tick is None:
         yield f"no tick lies between {clock.text(begin)} and its end {clock.text(schedule.end)}"
 
 
 def _both_days(schedule: Schedule, _now: datetime) -> Iterator[str]:
     if not isinstance(schedule.timing, Cron):
         return
-    chosen, day, weekday = schedule.timing.chosen, *schedule.timing.normalised.split()[-3::2]
-    if chosen.either:
+    day, weekday = schedule.timing.normalised.split()[-3::2]
+    both = f"day-of-month {day!r} and day-of-week {weekday!r}"
+    if schedule.timing.chosen.either:
         yield (
-            f"day-of-month {day!r} and day-of-week {weekday!r} are both set: it runs when either matches, as in cron; "
+            f"{both} are both set: it runs when either matches, as in cron; "
             "set one to '*' if both must match, and let the job look at the other"
         )
+    elif not (day.startswith("*") or weekday.startswith("*")):
+        yield f"{both} are both set and one of them is every day, so that it runs every day: write '*' for that one"
     elif "*" not in (day, weekday):
-        yield f"day-of-month {day!r} and day-of-week {weekday!r} must both match, because one begins with '*'"
+        yield f"{both} must both match, because one begins with '*'"
 
 
 def _uneven_steps(schedule: Schedule, _now: datetime) -> Iterator[str]:
@@ -85,11 +100,15 @@ def _uneven_steps(schedule: Schedule, _now: datetime) -> Iterator[str]:
             yield f"{column.name} {text!r} is uneven: from {last} on to {column.low} it takes {rest}, not {step}"
 
 
-def _every_minute_of_an_hour(schedule: Schedule, _now: datetime) -> Iterator[str]:
-    if isinstance(schedule.timing, Cron):
-        chosen = schedule.timing.chosen
-        if chosen.minutes == MINUTE.values and len(chosen.hours) == 1:
-            yield f"it runs every minute from {chosen.hours[0]:02}:00 to {chosen.hours[0]:02}:59; once is minute '0'"
+def _too_often(schedule: Schedule, _now: datetime) -> Iterator[str]:
+    if not isinstance(schedule.timing, Cron):
+        return
+    seconds, minutes, hours, *_ = schedule.timing.chosen
+    if minutes == MINUTE.values and len(hours) == 1:
+        times = len(seconds) * len(minutes)
+        yield f"it runs {times:,} times, from {hours[0]:02}:00 to {hours[0]:02}:59; for once an hour write minute '0'"
+    if seconds == SECOND.values and len(minutes) == 1:
+        yield f"it runs {len(seconds)} times in the minute :{minutes[0]:02}; for once a minute write second '0'"
 
 
 def _short_months(schedule: Schedule, _now: datetime) -> Iterator[str]:
@@ -102,7 +121,9 @@ def _short_months(schedule: Schedule, _now: datetime) -> Iterator[str]:
     if chosen.months == (2,):
         yield "the 29th of February comes only in leap years"
     elif missing := [month for month in chosen.months if month == 2 or (month in (4, 6, 9, 11) and day > 30)]:  # noqa: PLR2004 (the calendar)
-        yield f"months without a day {day} are left out ({', '.join(map(str, missing))})"
+        names = ", ".join(MONTH.names[month - 1] for month in missing)
+        leap = ", but not in leap years" if day == _NOT_IN_EVERY_MONTH else ""
+        yield f"months without a day {day} are left out ({names}{leap})"
 
 
 def _clock_changes(schedule: Schedule, now: datetime) -> Iterator[str]:
@@ -110,11 +131,15 @@ def _clock_changes(schedule: Schedule, now: datetime) -> Iterator[str]:
         return
     said = {
         "moved": "does not exist in {tz} on {day}, when the clock jumps forward: it runs right after the jump",
-        "dropped": "does not exist in {tz} on {day}, when the clock jumps forward: it does not run; name fixed minutes",
-        "repeated": "comes twice in {tz} on {day}: it runs both times; name fixed minutes for once",
+        "dropped": "does not exist in {tz} on {day}, when the clock jumps forward: it does not run; "
+        "with neither minute nor hour beginning with '*' it would, right after the jump",
+        "repeated": "comes twice in {tz} on {day}: it runs both times; "
+        "with neither minute nor hour beginning with '*' it would run once",
     }
+    horizon = now + _AHEAD
+    shifts = list(schedule.timing.shifts(max(now, schedule.start or now), min(horizon, schedule.end or horizon)))
     for kind, sentence in said.items():
-        for shift in schedule.timing.shifts(now, now + _AHEAD):
+        for shift in shifts:
             if shift.kind == kind:
                 yield f"{shift.first:%H:%M} " + sentence.format(tz=schedule.tz, day=f"{shift.first:%Y-%m-%d}")
                 break
@@ -129,20 +154,40 @@ def _unanchored(schedule: Schedule, now: datetime) -> Iterator[str]:
         )
 
 
-def _twins(schedules: list[Schedule]) -> Iterator[tuple[str, str]]:
-    seen: dict[str, Schedule] = {}
-    for schedule in schedules:
-        definition = schedule.definition()
-        call = json.dumps([definition[name] for name in ("func", "args", "kwargs")])
-        first = seen.setdefault(call, schedule)
-        if first is not schedule:
-            yield schedule.id, f"it calls {schedule.func} with the same arguments as {first.id!r} ({first.declared})"
+def _twins(schedule: Schedule, earlier: Iterable[Schedule], now: datetime) -> Iterator[str]:
+    for other in earlier:
+        if tick := _common_tick(schedule, other, now):
+            yield (
+                f"it calls {schedule.func} with the same arguments as {other.id!r} ({other.declared}), "
+                f"and both run at {clock.text(tick)}: is one of the two too many?"
+            )
+            return
+
+
+def _call(schedule: Schedule) -> str:
+    definition = schedule.definition()
+    return json.dumps([definition[name] for name in ("func", "args", "kwargs")])
+
+
+def _common_tick(one: Schedule, other: Schedule, now: datetime) -> datetime | None:
+    """A tick that both have, if there is one among the next."""
+    a, b = one.after(now), other.after(now)
+    for _ in range(_LOOKS):
+        if a == b:
+            return a
+        if a is None or b is None or max(a, b) > now + _AHEAD:
+            return None
+        if a < b:
+            a = one.after(b - _INSTANT)
+        else:
+            b = other.after(a - _INSTANT)
+    return None
 
 
 _RULES: tuple[Callable[[Schedule, datetime], Iterator[str]], ...] = (
     _both_days,
     _uneven_steps,
-    _every_minute_of_an_hour,
+    _too_often,
     _short_months,
     _clock_changes,
     _unanchored,

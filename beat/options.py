@@ -6,14 +6,15 @@ the one form that a schedule keeps.
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal, TypedDict, cast, get_args
 
 from beat import durations, functions
-from beat.errors import BadOption, DeclarationError, did_you_mean
+from beat.errors import BadOption, BeatError, DeclarationError, did_you_mean
 
 Priority = Literal["high", "normal", "low"]
 Serializer = Literal["pickle", "json"]
@@ -24,6 +25,11 @@ LONGEST_DESCRIPTION = 500
 _LONGEST_QUEUE = 200
 _SECONDS = re.compile(r"-?\d{1,10}", re.ASCII)
 _MOST_SECONDS = 10**9  # RQ and Redis count in seconds and milliseconds; this is 31 years
+_SERIALIZERS = {  # by their paths, because rq is not imported here, and others have classes of these names too
+    "rq.serializers.DefaultSerializer": "pickle",
+    "rq.serializers.PickleSerializer": "pickle",
+    "rq.serializers.JSONSerializer": "json",
+}
 
 
 class Options(TypedDict, total=False):
@@ -72,6 +78,17 @@ class Callback:
     timeout: int | None = None
 
 
+@contextlib.contextmanager
+def reading(name: str) -> Iterator[None]:
+    """Refuses a value that raises when it is looked at, as a proxy out of its context does."""
+    try:
+        yield
+    except BeatError:
+        raise
+    except Exception as e:
+        raise BadOption(f"{name} cannot be read: {type(e).__name__}: {e!s:.200}; pass plain values") from e
+
+
 def refuse_unknown(options: Iterable[str]) -> None:
     """Refuses a name that is no option, with the nearest that is."""
     for name in options:
@@ -82,14 +99,14 @@ def refuse_unknown(options: Iterable[str]) -> None:
 def schedule_id(value: object) -> str:
     """An id that RQ can carry in a job id and a shell needs not quote."""
     if isinstance(value, str) and _ID.fullmatch(value):
-        return value
+        return _text(value)
     raise BadOption(f"id {value!r:.120} must be 1 to 100 of the characters A-Z a-z 0-9 _ -, as in 'daily-report'")
 
 
 def queue(value: object, name: str = "queue") -> str:
     """The name of an RQ queue."""
     if isinstance(value, str) and value.strip() == value != "" and value.isprintable() and len(value) <= _LONGEST_QUEUE:
-        return value
+        return _text(value)
     raise BadOption(
         f"{name} {value!r:.60} must be a queue's name, at most {_LONGEST_QUEUE} printable characters, as in 'reports'"
     )
@@ -98,7 +115,7 @@ def queue(value: object, name: str = "queue") -> str:
 def description(value: object) -> str:
     """One line of text."""
     if isinstance(value, str) and (value.isprintable() or not value) and len(value) <= LONGEST_DESCRIPTION:
-        return value
+        return _text(value)
     raise BadOption(f"description {value!r:.60} must be one line of at most {LONGEST_DESCRIPTION} characters")
 
 
@@ -116,9 +133,8 @@ def priority(value: object) -> Priority:
 
 def serializer(value: object) -> Serializer:
     """How RQ writes the arguments; RQ's own classes are understood too."""
-    name = getattr(value, "__name__", value)
-    known = {"DefaultSerializer": "pickle", "JSONSerializer": "json"}.get(str(name), name)
-    return cast("Serializer", _one_of(known, "serializer", get_args(Serializer)))
+    path = value if isinstance(value, str) else f"{getattr(value, '__module__', '')}.{getattr(value, '__name__', '')}"
+    return cast("Serializer", _one_of(_SERIALIZERS.get(path, value), "serializer", get_args(Serializer)))
 
 
 def timeout(value: object, name: str) -> int | None:
@@ -148,7 +164,8 @@ def retry(value: object) -> Retry | None:
         raise BadOption(
             f"retry {value!r:.100} must be a number of tries, {{'max': 3, 'interval': [10, 60]}} or rq.Retry(…)"
         )
-    return Retry(max=most, intervals=tuple(each), enqueue_at_front=flag(at_front, "retry's enqueue_at_front"))
+    at_front = flag(at_front, "retry's enqueue_at_front")
+    return Retry(max=int(most), intervals=tuple(map(int, each)), enqueue_at_front=at_front)
 
 
 _RETRY_NAMES = {"max", "interval", "enqueue_at_front"}
@@ -181,7 +198,8 @@ def _seconds(value: object, name: str, *, least: int, endless: bool) -> int | No
     number = int(value) if isinstance(value, str) and _SECONDS.fullmatch(value) else value
     if endless and number == -1 and not isinstance(number, bool):
         return -1
-    allowed = f"{least} or more seconds, or text such as '30s', '15m', '1h'" + (", or -1 for ever" if endless else "")
+    allowed = f"{least} to {_MOST_SECONDS:,} seconds, or text such as '30s', '15m', '1h'"
+    allowed += ", or -1 for ever" if endless else ""
     try:
         duration = durations.parse(number, name)
     except DeclarationError:
@@ -192,12 +210,16 @@ def _seconds(value: object, name: str, *, least: int, endless: bool) -> int | No
     return seconds
 
 
+def _text(value: str) -> str:
+    return str.__str__(value)  # a member of an Enum is text, but prints as its name
+
+
 def _is_number(value: object, least: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and least <= value <= _MOST_SECONDS
 
 
 def _one_of(value: object, name: str, allowed: tuple[Any, ...]) -> Any:
-    if value in allowed:
-        return value
+    if isinstance(value, str) and value in allowed:
+        return _text(value)
     written = ", ".join(map(repr, allowed))
     raise BadOption(f"{name} {value!r:.60} must be one of {written}.{did_you_mean(str(value), allowed)}")

@@ -195,3 +195,9 @@ def _shown(file: str) -> str:
 
 default = Registry(sources.defaults)
 """The registry behind `beat.periodic` and `beat.register`."""
+
+periodic = default.periodic
+"""Decorates a function with a schedule: `@periodic("0 9 * * mon-fri", tz="Europe/Paris")`."""
+
+register = default.register
+"""Schedules a function that one doesn't own: `register(shutil.disk_usage, "@daily", args=["/"])`."""

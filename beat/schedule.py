@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime, timedelta
 from types import MappingProxyType
@@ -39,9 +39,12 @@ class Place:
         return f"{self.file}:{self.line}"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Schedule:
-    """The rule: when, what, and its policies. Options that are None are left to RQ."""
+    """The rule: when, what, and its policies. Options that are None are left to RQ.
+
+    Two schedules are equal when their definitions are, wherever they were declared.
+    """
 
     id: str
     func: str
@@ -68,33 +71,36 @@ class Schedule:
     on_failure: Callback | None = None
     on_stopped: Callback | None = None
     serializer: Serializer = "pickle"
-    declared: Place | None = field(default=None, compare=False)
+    declared: Place | None = None
 
     def __post_init__(self) -> None:
-        for name, checked in _checked(self).items():
-            object.__setattr__(self, name, checked)
+        for name, check in _CHECKS.items():
+            with options.reading(name):
+                object.__setattr__(self, name, check(self))
+        if self.start and self.end and self.start >= self.end:
+            raise BadInstant(f"start {clock.text(self.start)} must lie before end {clock.text(self.end)}")
 
     def after(self, instant: datetime) -> datetime | None:
         """The first tick strictly later than `instant`, or None after `end`."""
-        first = instant if self.start is None else max(instant, self.start - _INSTANT)
+        first = instant if self.start is None else max(_utc(instant), _shift(self.start, -_INSTANT))
         tick = self.timing.after(first)
         return tick if self.end is None or tick <= self.end else None
 
     def before(self, instant: datetime) -> datetime | None:
         """The last tick strictly earlier than `instant`, or None before `start`."""
-        last = instant if self.end is None else min(instant, self.end + _INSTANT)
+        last = instant if self.end is None else min(_utc(instant), _shift(self.end, _INSTANT))
         tick = self.timing.before(last)
         return tick if tick and (self.start is None or tick >= self.start) else None
 
     def count(self, a: datetime, b: datetime) -> int:
         """How many ticks there are from `a` on and before `b`."""
-        low = a if self.start is None else max(a, self.start)
-        high = b if self.end is None else min(b, self.end + _INSTANT)
-        return self.timing.count(low, high) if low < high else 0
+        low = a if self.start is None else max(_utc(a), self.start)
+        high = b if self.end is None else min(_utc(b), _shift(self.end, _INSTANT))
+        return self.timing.count(low, high)
 
     def ticks(self, start: datetime, end: datetime | None = None) -> Iterator[datetime]:
         """The ticks from `start` on and before `end`; without `end` they stop where the schedule does."""
-        for tick in self.timing.ticks(start if self.start is None else max(start, self.start), end):
+        for tick in self.timing.ticks(start if self.start is None else max(_utc(start), self.start), end):
             if self.end is not None and tick > self.end:
                 return
             yield tick
@@ -102,7 +108,8 @@ class Schedule:
     def describe(self) -> str:
         """When it ticks, in words."""
         words = self.timing.describe()
-        if self.start is not None and isinstance(self.timing, Cron):
+        told = isinstance(self.timing, Every) and self.timing.start == self.start
+        if self.start is not None and not told:
             words += f", from {clock.text(self.start)} on"
         return words if self.end is None else f"{words}, until {clock.text(self.end)}"
 
@@ -123,8 +130,28 @@ class Schedule:
         """A digest of what decides its ticks, and of nothing else."""
         return _digest([self.timing.meaning, _plain(self.start), _plain(self.end)])
 
+    def __eq__(self, other: object) -> bool:
+        return self.rev == other.rev if isinstance(other, Schedule) else NotImplemented
+
     def __hash__(self) -> int:
-        return hash((self.id, self.rev))
+        return hash(self.rev)
+
+    def __reduce__(self) -> tuple[Callable[[], Schedule], tuple[()]]:
+        values: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
+        values |= {"kwargs": dict(self.kwargs), "meta": dict(self.meta)}  # their read-only views cannot be pickled
+        return functools.partial(type(self), **values), ()
+
+
+def _utc(instant: datetime) -> datetime:
+    clock.floor(instant)  # refuses what could not be compared
+    return instant
+
+
+def _shift(bound: datetime, by: timedelta) -> datetime:
+    try:
+        return bound + by
+    except OverflowError:  # nothing lies beyond the calendar's own ends
+        return bound
 
 
 def _plain(value: Any) -> Any:
@@ -135,45 +162,18 @@ def _plain(value: Any) -> Any:
     return dict(value) if isinstance(value, Mapping) else value
 
 
-def _checked(s: Schedule) -> dict[str, Any]:
-    """Every field of a schedule in its final form; refuses what cannot be."""
-    serializer = options.serializer(s.serializer)
-    start, end = _bounds(s.start, s.end)
-    if not isinstance(s.timing, Cron | Every):
-        raise BadOption(
-            f"timing must be a Cron or an Every, not {type(s.timing).__name__}: write timing=Cron('0 9 * * *')"
-        )
-    return {
-        "id": options.schedule_id(s.id),
-        "func": path_of(s.func, "func"),
-        "tz": s.timing.tz if isinstance(s.timing, Cron) else zone(s.tz or "UTC").name,
-        "start": start,
-        "end": end,
-        "args": _args(s.args, serializer),
-        "kwargs": _mapping(s.kwargs, "kwargs", serializer),
-        "enabled": options.flag(s.enabled, "enabled"),
-        "description": options.description(s.description),
-        "priority": options.priority(s.priority),
-        "queue": options.queue(s.queue),
-        "job_timeout": options.timeout(s.job_timeout, "job_timeout"),
-        "result_ttl": options.lifetime(s.result_ttl, "result_ttl"),
-        "failure_ttl": options.lifetime(s.failure_ttl, "failure_ttl"),
-        "ttl": options.ttl(s.ttl),
-        "retry": options.retry(s.retry),
-        "at_front": options.flag(s.at_front, "at_front"),
-        "meta": _meta(s.meta, serializer),
-        "on_success": options.callback(s.on_success, "on_success"),
-        "on_failure": options.callback(s.on_failure, "on_failure"),
-        "on_stopped": options.callback(s.on_stopped, "on_stopped"),
-        "serializer": serializer,
-    }
+def _timing(value: object) -> Timing:
+    if isinstance(value, Cron | Every):
+        return value
+    raise BadOption(f"timing must be a Cron or an Every, not {type(value).__name__}: write timing=Cron('0 9 * * *')")
 
 
-def _bounds(start: datetime | None, end: datetime | None) -> tuple[datetime | None, datetime | None]:
-    start, end = start and clock.utc(start, "start"), end and clock.utc(end, "end")
-    if start and end and start >= end:
-        raise BadInstant(f"start {clock.text(start)} must lie before end {clock.text(end)}")
-    return start, end
+def _tz(value: str | None, timing: Timing) -> str:
+    own = timing.tz if isinstance(timing, Cron) else "UTC"
+    name = own if value is None else zone(value).name
+    if isinstance(timing, Cron) and name != own:
+        raise BadOption(f"tz {name!r} is not the expression's own {own!r}: write timing=Cron('…', tz={name!r})")
+    return name
 
 
 def _args(value: object, serializer: str) -> tuple[Any, ...]:
@@ -197,3 +197,30 @@ def _meta(value: object, serializer: str) -> Mapping[str, Any]:
 
 def _digest(parts: object) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+_CHECKS: Mapping[str, Callable[[Schedule], Any]] = {  # in this order: what others depend on comes first
+    "id": lambda s: options.schedule_id(s.id),
+    "func": lambda s: path_of(s.func, "func"),
+    "timing": lambda s: _timing(s.timing),
+    "tz": lambda s: _tz(s.tz, s.timing),
+    "start": lambda s: None if s.start is None else clock.utc(s.start, "start"),
+    "end": lambda s: None if s.end is None else clock.utc(s.end, "end"),
+    "serializer": lambda s: options.serializer(s.serializer),
+    "args": lambda s: _args(s.args, s.serializer),
+    "kwargs": lambda s: _mapping(s.kwargs, "kwargs", s.serializer),
+    "meta": lambda s: _meta(s.meta, s.serializer),
+    "enabled": lambda s: options.flag(s.enabled, "enabled"),
+    "description": lambda s: options.description(s.description),
+    "priority": lambda s: options.priority(s.priority),
+    "queue": lambda s: options.queue(s.queue),
+    "job_timeout": lambda s: options.timeout(s.job_timeout, "job_timeout"),
+    "result_ttl": lambda s: options.lifetime(s.result_ttl, "result_ttl"),
+    "failure_ttl": lambda s: options.lifetime(s.failure_ttl, "failure_ttl"),
+    "ttl": lambda s: options.ttl(s.ttl),
+    "retry": lambda s: options.retry(s.retry),
+    "at_front": lambda s: options.flag(s.at_front, "at_front"),
+    "on_success": lambda s: options.callback(s.on_success, "on_success"),
+    "on_failure": lambda s: options.callback(s.on_failure, "on_failure"),
+    "on_stopped": lambda s: options.callback(s.on_stopped, "on_stopped"),
+}

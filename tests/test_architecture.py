@@ -31,7 +31,6 @@ DOORS = {
     "rq": ["jobs"],
     "redis": [],
     "click": ["cli"],
-    "rich": ["cli"],
     "pydantic": ["settings"],
     "pydantic_settings": ["settings"],
     "zoneinfo": ["zones"],

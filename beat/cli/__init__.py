@@ -6,7 +6,6 @@ Each sub-command is loaded when it is called: `beat --help` and `beat next` star
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 import traceback
 from typing import TYPE_CHECKING
@@ -14,13 +13,14 @@ from typing import TYPE_CHECKING
 import click
 
 from beat._version import __version__
+from beat.cli import output
 from beat.errors import BeatError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import NoReturn
 
-_INTERRUPTED, _BUG = 130, 70
+_USAGE, _BUG, _INTERRUPTED = 2, 70, 130
 
 # group → sub-command → what it does, in one line; the module of the same name holds `command`
 COMMANDS: Mapping[str, Mapping[str, str]] = {
@@ -58,9 +58,14 @@ class _Commands(click.Group):
                 formatter.write_dl(list(commands.items()))
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(
+    cls=_Commands,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
 @click.version_option(__version__, prog_name="beat")
-def cli() -> None:
+@click.pass_context
+def cli(ctx: click.Context) -> None:
     """Periodic tasks for RQ: any number of beats, every tick exactly one job.
 
     \b
@@ -68,30 +73,44 @@ def cli() -> None:
     See when it will tick:    beat next "0 9 * * mon-fri" --tz Europe/Paris
     Check all of them:        beat check app.tasks
 
-    Exit codes: 0 fine, 1 the thing asked about is bad, 2 usage or bad input, 78 bad configuration, 70 a bug.
+    \b
+    Exit codes: 0 fine, 1 the thing asked about is bad, 2 usage or bad input,
+    70 a bug in beat, 78 bad configuration, 130 interrupted.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
+    if ctx.invoked_subcommand is None:
+        output.echo(ctx.get_help(), err=True)
+        ctx.exit(_USAGE)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Runs the command line and ends the process with its exit code."""
+    sys.exit(_run(sys.argv[1:] if arguments is None else list(arguments)))
+
+
+def _run(arguments: list[str]) -> int:
     try:
-        code = cli.main(arguments, prog_name="beat", standalone_mode=False) or 0
+        # Not cli.main(): it would end with 1 when a pipe is closed.
+        with cli.make_context("beat", arguments) as ctx:
+            return cli.invoke(ctx) or 0
+    except click.exceptions.Exit as e:
+        return e.exit_code
     except BeatError as e:
-        code = _said(str(e), e.exit_code)
+        return _failed(str(e), e.exit_code)
+    except click.UsageError as e:
+        return _failed(f"{e.format_message()}\nTry '{e.ctx.command_path if e.ctx else 'beat'} --help'.", e.exit_code)
     except click.ClickException as e:
-        e.show()
-        code = e.exit_code
+        return _failed(e.format_message(), e.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        code = _INTERRUPTED
-    except BrokenPipeError:  # `beat next … | head`: whoever read has read enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
+        output.echo(err=True)  # ends the line on which the terminal wrote ^C
+        return _INTERRUPTED
+    except BrokenPipeError:  # click's own help, piped into what does not read it
+        output.hang_up(sys.stdout)
+        return 0
     except Exception:  # noqa: BLE001 (the last line of defence: say that it is ours)
         traceback.print_exc()
-        code = _said("this is a bug in beat, not in what you did; please report it with the lines above", _BUG)
-    sys.exit(code)
+        return _failed("this is a bug in beat, not in what you did; please report it with the lines above", _BUG)
 
 
-def _said(message: str, code: int) -> int:
-    click.echo(click.style("error: ", fg="red", bold=True) + message, err=True)
+def _failed(message: str, code: int) -> int:
+    output.complaint("error", message, err=True)
     return code

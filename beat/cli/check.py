@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -12,7 +10,7 @@ import click
 from beat import clock, loader, settings
 from beat.cli import output
 from beat.cron import Cron
-from beat.errors import BadCron, BeatError, DeclarationError, LoadError
+from beat.errors import BadCron, BadInstant, BeatError, DeclarationError, LoadError
 from beat.lint import lint
 from beat.registry import Load, default
 
@@ -53,10 +51,13 @@ def command(*, modules: tuple[str, ...], setup: str | None, strict: bool, verbos
     Ends with 1 if there are problems, with 0 if there are none. Warnings are about what is legal but may not be meant.
     With DJANGO_SETTINGS_MODULE set, django.setup() comes first.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
-    loaded = settings.load({"modules": modules or None, "setup": setup})
-    names = loaded.settings.modules
+    loaded = settings.load({"setup": setup})
+    names = modules or loaded.settings.modules
     if not names:
-        raise click.UsageError("name the modules to check, as in 'beat check app.tasks', or set BEAT_MODULES")
+        raise click.UsageError(
+            "name the modules to check, as in 'beat check app.tasks', "
+            "or set BEAT_MODULES, or modules in [tool.beat] of pyproject.toml"
+        )
     findings = [_Finding("warning", None, None, warning) for warning in loaded.warnings]
     findings += _presets(loaded.settings.presets)
     findings += _load(names, loaded.settings.setup)
@@ -77,8 +78,7 @@ def _presets(presets: Mapping[str, str]) -> Iterator[_Finding]:
 
 
 def _load(names: Iterable[str], setup: str | None) -> Iterator[_Finding]:
-    # What the modules print while they are imported must not get into the report.
-    with contextlib.redirect_stdout(sys.stderr), default.collecting() as refused:
+    with output.kept_for_the_report(), default.collecting() as refused:
         try:
             loader.prepare(setup)
             done = default.load(*names)
@@ -103,24 +103,25 @@ def _place(schedule: Schedule) -> str | None:
 
 
 def _next_tick(schedule: Schedule, now: datetime) -> str | None:
-    tick = schedule.after(now)
+    try:
+        tick = schedule.after(now)
+    except BadInstant:  # it starts when the calendar ends; lint says so
+        return None
     return clock.text(tick) if tick else None
 
 
 def _show(findings: list[_Finding], *, verbose: bool, strict: bool) -> None:
     if verbose and len(default):
         now = clock.now()
-        rows = [[s.id, s.describe(), _next_tick(s, now) or "never", _place(s) or ""] for s in default]
-        output.table(["schedule", "when", "next tick", "declared"], rows)
-        click.echo()
+        rows = [[s.id, _next_tick(s, now) or "never", _place(s) or "", s.describe()] for s in default]
+        output.table(["schedule", "next tick", "declared", "when"], rows)
+        output.echo()
     for f in findings:
-        level = click.style(f.level, fg="red" if f.level == "problem" else "yellow", bold=True)
-        about = ": ".join(part for part in (f.where, level, f.schedule) if part)
-        click.echo(f"{about}: {f.message}")
+        output.complaint(f.level, f"{f.schedule}: {f.message}" if f.schedule else f.message, f.where)
     count = {level: sum(f.level == level for f in findings) for level in ("problem", "warning")}
     said = ", ".join(f"{n} {level}{'s' * (n != 1)}" for level, n in count.items())
     words = f"{len(default)} schedule{'s' * (len(default) != 1)}: {said}"
-    click.echo(words + (" (which count as problems)" if strict and count["warning"] else ""), err=True)
+    output.say(words + (" (which count as problems)" if strict and count["warning"] else ""), err=True)
 
 
 def _document(findings: list[_Finding]) -> None:

@@ -11,12 +11,12 @@ import click
 from beat import clock, durations, sources
 from beat.cli import output
 from beat.cron import Cron
-from beat.errors import BadInstant
+from beat.errors import BadInstant, BadZone, ConfigError, DeclarationError
 from beat.timing import Timing, timing
 from beat.zones import Zone, zone
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
 _MOST = 1000
 
@@ -26,9 +26,11 @@ _MOST = 1000
 @click.option("--tz", metavar="ZONE", help="IANA time zone, such as Europe/Paris.  [default: the setting tz, or UTC]")
 @click.option("--every", metavar="PERIOD", help="An interval instead of an expression: 10s, 15m, 1h30m, 1d, 2w.")
 @click.option("--seconds", is_flag=True, help="The expression has six fields, seconds first.")
-@click.option("-n", "number", type=click.IntRange(1, _MOST), default=5, show_default=True, help="How many ticks.")
 @click.option(
-    "--from", "start", metavar="TIME", help="Start here instead of now: 2026-03-28T12:00 (in ZONE) or …T12:00Z."
+    "-n", "number", metavar="N", type=click.IntRange(1, _MOST), default=5, show_default=True, help="How many ticks."
+)
+@click.option(
+    "--from", "start", metavar="TIME", help="Start here, not now: 2026-03-28, 2026-03-28T12:00 or 2026-03-28T12:00Z."
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 def command(
@@ -52,18 +54,39 @@ def command(
     Fields: minute hour day-of-month month day-of-week. Each may be a number, a name (mon, jan), a range (1-5),
     a list (1,15) or a step (*/15). Also @hourly @daily @weekly @monthly @yearly.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
-    if len(expression) > 1:
-        raise click.UsageError(f"that is {len(expression)} words; put the expression in quotes: beat next '0 9 * * *'")
     defaults = sources.defaults()
-    where = zone(tz or defaults.tz)
-    written = expression[0] if expression else None
-    rule = timing(written, every=every, tz=where.name, seconds=seconds, presets=defaults.presets)
+    where = _zone(tz, defaults.tz)
+    rule = _rule(expression, every, where.name, seconds=seconds, presets=defaults.presets)
     now = clock.now()
-    ticks = list(itertools.islice(_ticks(rule, _instant(start, where) if start else now), number))
+    ticks = list(itertools.islice(_ticks(rule, now if start is None else _instant(start, where)), number))
     if as_json:
         _document(rule, where, ticks, now)
     else:
         _show(rule, where, ticks, now)
+
+
+def _zone(given: str | None, default: str) -> Zone:
+    try:
+        return zone(default if given is None else given)
+    except BadZone as e:
+        if given is not None:
+            raise
+        raise ConfigError(f"{sources.find().values['tz'].origin}: {e}") from e
+
+
+def _rule(words: Sequence[str], every: str | None, tz: str, *, seconds: bool, presets: Mapping[str, str]) -> Timing:
+    if len(words) > 1:
+        raise click.UsageError(f"that is {len(words)} words; put the expression in quotes: beat next '0 9 * * *'")
+    if bool(words) == (every is not None):
+        problem = "an expression and --every are two rules; give one" if words else "there is no rule to look at"
+        raise click.UsageError(f"{problem}: beat next '0 9 * * *' or beat next --every 15m")
+    if every is not None and seconds:
+        raise click.UsageError("--seconds is for expressions of six fields; --every 10s needs no such word")
+    try:
+        return timing(words[0] if words else None, every=every, tz=tz, seconds=seconds, presets=presets)
+    except DeclarationError as e:  # written for Python: here the options have other names
+        e.message = e.message.replace("seconds=True", "--seconds").replace("every=", "--every ")
+        raise
 
 
 def _ticks(rule: Timing, start: datetime) -> Iterator[tuple[datetime, str]]:
@@ -86,20 +109,22 @@ def _instant(written: str, where: Zone) -> datetime:
 
 
 def _show(rule: Timing, where: Zone, ticks: list[tuple[datetime, str]], now: datetime) -> None:
-    normalised = f"  (normalised: {rule.normalised})" if isinstance(rule, Cron) else ""
-    click.echo(f"{rule}{normalised}\n{rule.describe()}\n")
-    noted = any(note for _, note in ticks)
-    zones = [where.name] if where.name == "UTC" else [where.name, "UTC"]
-    rows = [
-        [*[_local(tick, where), clock.text(tick)][: len(zones)], _distance(tick - now), *[note] * noted]
-        for tick, note in ticks
-    ]
-    output.table([*zones, "from now", *["note"] * noted], rows)
+    """Columns that would say nothing are left out."""
+    output.say(f"{rule}  (normalised: {rule.normalised})" if isinstance(rule, Cron) else str(rule))
+    output.say(rule.describe())
+    output.echo()
+    fine = any(tick.second for tick, _ in ticks)
+    columns = {where.name: [_local(tick, where, fine=fine) for tick, _ in ticks]}
+    if where.name != "UTC":
+        columns["UTC"] = [clock.text(tick) for tick, _ in ticks]
+    columns["from now"] = [_distance(tick - now) for tick, _ in ticks]
+    if any(note for _, note in ticks):
+        columns["note"] = [note for _, note in ticks]
+    output.table(list(columns), list(zip(*columns.values(), strict=True)))
 
 
-def _local(tick: datetime, where: Zone) -> str:
-    local = tick.astimezone(where.info)
-    return f"{local:%a %Y-%m-%d %H:%M}{f'{local::%S}' if local.second else ''} {local:%Z}"
+def _local(tick: datetime, where: Zone, *, fine: bool) -> str:
+    return tick.astimezone(where.info).strftime(f"%a %Y-%m-%d %H:%M{':%S' * fine} %Z")
 
 
 def _distance(gap: timedelta) -> str:

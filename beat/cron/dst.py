@@ -56,11 +56,11 @@ def note(shift: Shift, tick: datetime) -> str:
     if shift.kind == "moved" and tick == shift.at:
         return f"{time} does not exist on {day}: the clock jumps forward, and this runs right after"
     if shift.kind == "dropped" and tick >= shift.at:
-        ticks = f"{shift.ticks} ticks" if shift.ticks > 1 else "1 tick"
-        return f"before this, {ticks} from {time} on dropped: the clock jumps forward on {day}"
+        ticks = f"{shift.ticks} ticks from {time} on were" if shift.ticks > 1 else f"1 tick, {time}, was"
+        return f"before this, {ticks} dropped: the clock jumps forward on {day}"
     since = tick - shift.at
     if shift.kind == "single" and shift.jump <= since < timedelta(0):
-        return f"this hour comes twice on {day}: it runs the first time only"
+        return f"this time comes twice on {day}: it runs the first time only"
     if shift.kind == "repeated" and shift.jump <= since < -shift.jump:
-        return f"this hour comes twice on {day}: {'first' if since < timedelta(0) else 'second'} time"
+        return f"this time comes twice on {day}: {'first' if since < timedelta(0) else 'second'} time"
     return ""
