@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 
 _AHEAD = timedelta(days=400)  # both changes of the clocks of the coming year
 _DAY = timedelta(days=1)
-_INSTANT = timedelta(microseconds=1)
 _NOT_IN_EVERY_MONTH = 29
-_LOOKS = 100
 
 
 @dataclass(frozen=True)
@@ -41,16 +39,17 @@ class Finding:
 def lint(schedules: Iterable[Schedule], now: datetime) -> list[Finding]:
     """Everything to say about these schedules, in their order."""
     found: list[Finding] = []
-    alike: dict[str, list[Schedule]] = {}
+    calls: dict[str, Schedule] = {}
     for schedule in schedules:
         if problems := [Finding("problem", schedule, message) for message in _over(schedule, now)]:
             found += problems  # of what never runs there is nothing more to say
             continue
         found += [Finding("warning", schedule, message) for rule in _RULES for message in rule(schedule, now)]
-        if schedule.enabled:
-            earlier = alike.setdefault(_call(schedule), [])
-            found += [Finding("warning", schedule, message) for message in _twins(schedule, earlier, now)]
-            earlier.append(schedule)
+        if schedule.enabled and (twin := calls.setdefault(_call(schedule), schedule)) is not schedule:
+            message = (
+                f"it calls {schedule.func} with the same arguments as {twin.id!r} ({twin.declared}): are both meant?"
+            )
+            found.append(Finding("warning", schedule, message))
     return found
 
 
@@ -154,34 +153,9 @@ def _unanchored(schedule: Schedule, now: datetime) -> Iterator[str]:
         )
 
 
-def _twins(schedule: Schedule, earlier: Iterable[Schedule], now: datetime) -> Iterator[str]:
-    for other in earlier:
-        if tick := _common_tick(schedule, other, now):
-            yield (
-                f"it calls {schedule.func} with the same arguments as {other.id!r} ({other.declared}), "
-                f"and both run at {clock.text(tick)}: is one of the two too many?"
-            )
-            return
-
-
 def _call(schedule: Schedule) -> str:
     definition = schedule.definition()
     return json.dumps([definition[name] for name in ("func", "args", "kwargs")])
-
-
-def _common_tick(one: Schedule, other: Schedule, now: datetime) -> datetime | None:
-    """A tick that both have, if there is one among the next."""
-    a, b = one.after(now), other.after(now)
-    for _ in range(_LOOKS):
-        if a == b:
-            return a
-        if a is None or b is None or max(a, b) > now + _AHEAD:
-            return None
-        if a < b:
-            a = one.after(b - _INSTANT)
-        else:
-            b = other.after(a - _INSTANT)
-    return None
 
 
 _RULES: tuple[Callable[[Schedule, datetime], Iterator[str]], ...] = (

@@ -130,11 +130,14 @@ class Tags(frozenset[str]):
 class Missing:
     """A singleton, which pickle writes as its name."""
 
+    def __init__(self, name: str) -> None:
+        self.name = name
+
     def __reduce__(self) -> str:
-        return "MISSING"
+        return self.name
 
 
-MISSING = Missing()
+MISSING, MISSING_TOO = Missing("MISSING"), Missing("MISSING_TOO")
 
 
 class Forgetful(Exception):

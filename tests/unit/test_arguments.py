@@ -26,7 +26,7 @@ from beat.errors import BadArguments, DeclarationError
 from beat.every import Every
 from beat.schedule import Schedule
 from tests.unit import refusals
-from tests.unit.declared import Colour, Forgetful, Point, Tags, anything, plain
+from tests.unit.declared import MISSING, MISSING_TOO, Colour, Forgetful, Point, Tags, anything, plain
 from tests.unit.digests import SAMPLES, digests
 from tests.unit.refusals import BadRepr, accepted, refused
 
@@ -184,7 +184,7 @@ def test_a_hundred_levels_are_taken(value: Any) -> None:
 
 @pytest.mark.parametrize("value", [[nested(101)], nested_dicts(101)], ids=["lists", "dicts"])
 def test_a_level_more_is_refused(value: Any) -> None:
-    assert "more than 100 levels deep" in refused(BadArguments, lambda: freeze(value, "args", "pickle"))
+    assert "… is nested more than 100 levels deep" in refused(BadArguments, lambda: freeze(value, "args", "pickle"))
 
 
 ROOM = LARGEST - len(pickle.dumps(["x" * 200_000])) + 200_000
@@ -370,6 +370,8 @@ DIFFERENT = [
     plain,
     anything,
     len,
+    MISSING,
+    MISSING_TOO,
     ...,
     datetime(2026, 11, 16, tzinfo=UTC),
     datetime(2026, 11, 16, tzinfo=timezone(timedelta(hours=1))),

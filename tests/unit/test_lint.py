@@ -263,16 +263,12 @@ def test_a_schedule_with_a_tick_to_come_is_no_problem(bounds: dict[str, Any]) ->
 # Twins
 
 
-def test_two_schedules_that_make_the_same_call_at_the_same_time_are_twins() -> None:
-    weekly = cron("0 9 * * mon")
-    assert said(schedule(cron("0 9 * * *"), "daily"), schedule(weekly, "weekly")) == [
+def test_two_schedules_that_make_the_same_call_are_twins() -> None:
+    assert said(schedule(cron("0 9 * * *"), "daily"), schedule(cron("30 17 * * fri"), "weekly")) == [
         (
             "warning",
             "weekly",
-            (
-                "it calls app.tasks.job with the same arguments as 'daily' (app/tasks.py:7), "
-                "and both run at 2026-01-19T09:00:00Z: is one of the two too many?"
-            ),
+            "it calls app.tasks.job with the same arguments as 'daily' (app/tasks.py:7): are both meant?",
         )
     ]
 
@@ -280,38 +276,20 @@ def test_two_schedules_that_make_the_same_call_at_the_same_time_are_twins() -> N
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        (schedule(cron("0 9 * * mon-fri"), "weekdays"), schedule(cron("0 9 * * sat,sun"), "weekend")),
-        (schedule(cron("0 9 * * *"), "morning"), schedule(cron("30 17 * * *"), "evening")),
         (schedule(cron("0 9 * * *"), "a", args=[1]), schedule(cron("0 9 * * *"), "b", args=[2])),
         (schedule(cron("0 9 * * *"), "a", kwargs={"x": 1}), schedule(cron("0 9 * * *"), "b")),
         (schedule(cron("0 9 * * *"), "new"), schedule(cron("0 9 * * *"), "old", enabled=False)),
         (schedule(cron("0 9 * * *"), "old", enabled=False), schedule(cron("0 9 * * *"), "new")),
-        (schedule(cron("0 9 * * *"), "old", end=NOW + DAY), schedule(cron("0 9 * * *"), "new", start=NOW + DAY)),
-        (schedule(cron("0 9 * * *"), "tokyo"), schedule(cron("0 9 * * *", "Asia/Tokyo"), "utc")),
     ],
     ids=lambda value: value.id,
 )
-def test_schedules_that_never_make_the_same_call_at_the_same_time_are_no_twins(one: Schedule, other: Schedule) -> None:
+def test_schedules_that_make_different_calls_or_are_disabled_are_no_twins(one: Schedule, other: Schedule) -> None:
     assert said(one, other) == []
 
 
-def test_another_function_at_the_same_time_is_no_schedule() -> None:
+def test_another_function_is_no_twin() -> None:
     other = Schedule(id="other", func="app.tasks.other", timing=cron("0 9 * * *"))
     assert said(schedule(cron("0 9 * * *")), other) == []
-
-
-def test_twins_are_found_however_far_ahead_their_first_tick_is() -> None:
-    assert [name for _, name, message in said(*_leap_days("0 9 29 2 *")) if "both run at 2028-02-29" in message] == [
-        "b"
-    ]
-
-
-def test_schedules_that_meet_only_years_ahead_are_no_twins() -> None:
-    assert [message for _, name, message in said(*_leap_days("0 9 * 2 tue")) if name == "b"] == []
-
-
-def _leap_days(other: str) -> list[Schedule]:
-    return [schedule(cron("0 9 29 2 *"), "a"), schedule(cron(other), "b")]
 
 
 def test_of_three_twins_the_second_and_the_third_are_told() -> None:
@@ -321,7 +299,7 @@ def test_of_three_twins_the_second_and_the_third_are_told() -> None:
 
 def test_findings_come_in_the_order_of_the_schedules() -> None:
     past = schedule(cron("0 9 * * *"), "past", end=NOW - DAY)
-    found = said(schedule(cron("*/7 1 * * *"), "first"), past, schedule(Every("1d"), "last"))
+    found = said(schedule(cron("*/7 1 * * *"), "first"), past, schedule(Every("1d"), "last", args=[1]))
     assert [(level, name) for level, name, _ in found] == [
         ("warning", "first"),
         ("problem", "past"),

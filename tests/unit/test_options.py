@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import json
 import pickle
-from dataclasses import fields
+from dataclasses import FrozenInstanceError, fields
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -140,6 +142,7 @@ BAD: list[tuple[str, Any, type[DeclarationError], str]] = [
     ("failure_ttl", False, BadOption, "failure_ttl False must be"),
     ("failure_ttl", -0.5, BadOption, "failure_ttl -0.5 must be"),
     ("ttl", 0, BadOption, "ttl 0 must be 1 to 1,000,000,000 seconds"),
+    ("ttl", -1, BadOption, "ttl -1 must be 1 to 1,000,000,000 seconds"),
     ("ttl", {}, BadOption, "ttl {} must be"),
     ("retry", 0, BadOption, "retry 0 must be a number of tries, {'max': 3, 'interval': [10, 60]} or rq.Retry(…)"),
     ("retry", -1, BadOption, "retry -1 must be a number of tries"),
@@ -155,10 +158,12 @@ BAD: list[tuple[str, Any, type[DeclarationError], str]] = [
     ("retry", {"max": 3, "enqueue_at_front": 1}, BadOption, "retry's enqueue_at_front must be True or False, not 1"),
     ("retry", {1: 2}, BadOption, "must be a number of tries"),
     ("retry", rq.Retry, BadOption, "must be a number of tries"),
+    ("retry", MONDAY, BadOption, "must be a number of tries"),
     ("on_success", "done", BadFunction, "on_success 'done' is not a dotted path: write 'app.hooks.done'"),
     ("on_failure", 5, BadFunction, "on_failure must be a function or its dotted path, not 5"),
     ("on_failure", [plain], BadFunction, "on_failure must be a function"),
     ("on_stopped", lambda: None, BadFunction, "it is a lambda"),
+    ("on_stopped", partial(plain), BadFunction, "it is a partial"),
     ("on_stopped", rq.Callback(print), BadFunction, "it is a builtin"),
     ("serializer", "yaml", BadOption, "serializer 'yaml' must be one of 'pickle', 'json'"),
     ("serializer", "JSON", BadOption, "Did you mean 'json'?"),
@@ -278,6 +283,7 @@ def test_a_queue_that_is_accepted_can_be_written_on_one_line(text: str) -> None:
         ("ttl", 1, 1),
         ("ttl", "15m", 900),
         ("retry", None, None),
+        ("retry", 1, Retry(max=1)),
         ("retry", 3, Retry(max=3)),
         ("retry", Number.THREE, Retry(max=3)),
         ("retry", {"max": 3}, Retry(max=3)),
@@ -286,6 +292,7 @@ def test_a_queue_that_is_accepted_can_be_written_on_one_line(text: str) -> None:
         ("retry", {"max": 3, "enqueue_at_front": True}, Retry(max=3, enqueue_at_front=True)),
         ("retry", Retry(max=3, intervals=(5, 6)), Retry(max=3, intervals=(5, 6))),
         ("retry", rq.Retry(max=3), Retry(max=3, intervals=(0,))),
+        ("retry", SimpleNamespace(max=3, intervals=[5]), Retry(max=3, intervals=(5,))),  # as an older RQ made it
         ("retry", rq.Retry(max=3, interval=10), Retry(max=3, intervals=(10,))),
         ("retry", rq.Retry(max=3, interval=[10, 60]), Retry(max=3, intervals=(10, 60))),
         ("on_success", None, None),
@@ -315,6 +322,16 @@ def test_a_number_of_an_enum_becomes_a_plain_number_in_a_retry() -> None:
     retry = options.retry({"max": Number.THREE, "interval": [Number.THREE]})
     assert retry is not None
     assert {type(retry.max), *map(type, retry.intervals)} == {int}
+
+
+@pytest.mark.parametrize(("value", "name"), [(Retry(max=3), "max"), (Callback(func="app.f"), "func")])
+def test_a_retry_and_a_callback_cannot_be_changed(value: Any, name: str) -> None:
+    with pytest.raises(FrozenInstanceError):
+        setattr(value, name, None)
+
+
+def test_a_job_that_waits_for_ever_is_not_offered() -> None:
+    assert "for ever" not in refused(BadOption, lambda: with_option("ttl", 0))
 
 
 @pytest.mark.parametrize("name", ["kwargs", "meta"])

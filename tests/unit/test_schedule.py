@@ -93,6 +93,12 @@ def test_an_interval_that_begins_later_than_it_counts_from_says_so() -> None:
     assert "2026-11-16T09:00:00Z" in schedule(timing=HOURLY, start=MONDAY).describe()
 
 
+def test_a_place_cannot_be_changed() -> None:
+    place = Place("app/tasks.py", 12, "app.tasks")
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        place.line = 13  # type: ignore[misc]  # that is the question
+
+
 def test_a_place_is_printed_as_editors_read_it() -> None:
     assert str(Place("app/tasks.py", 12, "app.tasks")) == "app/tasks.py:12"
 
