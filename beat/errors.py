@@ -68,6 +68,9 @@ class BadCron(DeclarationError):
         self.span = span
         self.hint = hint
 
+    def __reduce__(self) -> tuple[type[BadCron], tuple[object, ...], dict[str, object]]:
+        return BadCron, (self.expression, self.problem, self.span, self.hint), self.__dict__
+
 
 _SHOWN = 80
 

@@ -6,9 +6,8 @@ the one form that a schedule keeps.
 
 from __future__ import annotations
 
-import contextlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal, TypedDict, cast, get_args
@@ -78,15 +77,21 @@ class Callback:
     timeout: int | None = None
 
 
-@contextlib.contextmanager
-def reading(name: str) -> Iterator[None]:
-    """Refuses a value that raises when it is looked at, as a proxy out of its context does."""
-    try:
-        yield
-    except BeatError:
-        raise
-    except Exception as e:
-        raise BadOption(f"{name} cannot be read: {type(e).__name__}: {e!s:.200}; pass plain values") from e
+class Reading:
+    """Within it a value that raises when it is looked at is refused, as a proxy out of its context is."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, Exception) and not isinstance(error, BeatError):
+            shown = f"{type(error).__name__}: {error!s:.200}"
+            raise BadOption(f"{self._name} cannot be read: {shown}; pass plain values") from error
 
 
 def refuse_unknown(options: Iterable[str]) -> None:

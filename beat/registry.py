@@ -76,7 +76,7 @@ class Registry:
         """Adds a schedule for `func` (or a schedule that is ready); refuses a second one of the same id."""
         place = _caller()
         try:
-            with options.reading("the declaration"):
+            with options.Reading("the declaration"):
                 if isinstance(func, Schedule):
                     return self._insert(func if func.declared else replace(func, declared=place))
                 return self._insert(self._declare(func, expression, given, place), func.__code__)
@@ -106,7 +106,8 @@ class Registry:
             raise loaded.problems[0]
         if self is not default:
             for schedule in default:
-                if schedule.declared and schedule.declared.module in loaded.modules and schedule.id not in self:
+                taken = self._schedules.get(schedule.id) is schedule
+                if not taken and schedule.declared and schedule.declared.module in loaded.modules:
                     self._insert(schedule)
         spoke = [f"{schedule.declared.module}." for schedule in self if schedule.declared]
         asked = ((name, module) for name, module in loaded.asked.items() if module in loaded.modules)

@@ -75,7 +75,7 @@ class Schedule:
 
     def __post_init__(self) -> None:
         for name, check in _CHECKS.items():
-            with options.reading(name):
+            with options.Reading(name):
                 object.__setattr__(self, name, check(self))
         if self.start and self.end and self.start >= self.end:
             raise BadInstant(f"start {clock.text(self.start)} must lie before end {clock.text(self.end)}")

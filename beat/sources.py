@@ -22,7 +22,7 @@ ENV = "BEAT_"
 QUEUES: Mapping[str, str] = {"high": "high", "normal": "default", "low": "low"}
 _TABLES = {"presets": ";", "queues": ","}  # what separates `name=value` pairs in the environment
 _PRESET = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
-_SHOWN, _QUEUE_LENGTH = 60, 100
+_SHOWN, _QUEUE_LENGTH = 60, 200
 # A Kubernetes Service called `beat` or `beat-web` puts these into every pod of its namespace; nobody meant a setting.
 _KUBERNETES = re.compile(r"\w*(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_\w+)?)", re.ASCII)
 _KUBERNETES_PORT = re.compile(r"(?:tcp|udp|sctp)://", re.ASCII)

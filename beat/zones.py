@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 DAY = 86_400
 _FIRST_YEAR, _LAST_YEAR = 1800, 9990  # zones know nothing older; datetime ends at 9999
 _NOT_ZONES = {"localtime", "Factory", "posixrules"}  # files beside the zones: this machine's own setting, and "unset"
-_OFFSET = re.compile(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::?00)?", re.ASCII | re.IGNORECASE)
+_OFFSET = re.compile(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d\d))?", re.ASCII | re.IGNORECASE)
 
 
 class Stretch(NamedTuple):
@@ -113,7 +113,9 @@ def _advice(name: object) -> str:
     if found := _OFFSET.fullmatch(name.strip()):
         # POSIX signs: Etc/GMT-2 is two hours ahead of UTC.
         ahead = f"Etc/GMT{'-' if found[1] == '+' else '+'}{int(found[2])}"
-        return f"an offset is not a zone; {ahead!r} is always {found[0]}, a city such as 'Europe/Paris' follows its law"
+        exists = ahead in names() and found[3] in (None, "00")
+        always = f"{ahead!r} is always {found[0]}, " if exists else ""
+        return f"an offset is not a zone; {always}a city such as 'Europe/Paris' follows its law"
     if name and any(known.startswith(f"{name}/") for known in names()):
         return f"it is a region; name a city in it, such as {min(n for n in names() if n.startswith(f'{name}/'))!r}"
     if name == "localtime":

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from beat import clock
 from beat.cron import dst, grammar, words
 from beat.cron.wall import WallTimes
+from beat.errors import BadOption
 from beat.zones import Stretch, zone
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ class Cron:
     __slots__ = ("_times", "_zone", "chosen", "expression", "normalised", "seconds", "tz")
 
     def __init__(self, expression: str, tz: str = "UTC", seconds: bool = False) -> None:  # noqa: FBT001, FBT002 (public)
+        if not isinstance(seconds, bool):
+            raise BadOption(f"seconds must be True or False, not {seconds!r:.60}")
         parsed = grammar.parse(expression, seconds=seconds)
         self._zone = zone(tz)
         self.chosen = parsed.chosen

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pickle
 import string
 import time
 from datetime import UTC, datetime
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beat.cron import Cron
-from beat.errors import BadCron
+from beat.errors import BadCron, BadOption
 
 REFUSED = [
     # expression, words of the message, what the carets stand under
@@ -202,6 +203,20 @@ def test_the_original_text_is_kept_beside_the_normalised_form(expression: str, n
     cron = Cron(expression)
     assert (cron.expression, str(cron), cron.normalised) == (expression, expression, normalised)
     assert Cron(normalised) == cron
+
+
+@pytest.mark.parametrize("seconds", [None, 1, "yes", []])
+def test_seconds_is_a_yes_or_a_no(seconds: object) -> None:
+    with pytest.raises(BadOption, match="seconds must be True or False"):
+        Cron("0 9 * * *", seconds=seconds)  # type: ignore[arg-type]  # on purpose
+
+
+def test_a_refusal_survives_the_way_to_another_process() -> None:
+    with pytest.raises(BadCron) as caught:
+        Cron("60 * * * *")
+    caught.value.where = "tasks.py:7"
+    copy = pickle.loads(pickle.dumps(caught.value))  # noqa: S301 (our own bytes)
+    assert (str(copy), copy.span, copy.hint) == (str(caught.value), caught.value.span, caught.value.hint)
 
 
 def test_the_representation_can_be_read_back() -> None:

@@ -32,6 +32,7 @@ from beat.errors import (
     BadZone,
     DeclarationError,
     DuplicateSchedule,
+    LoadError,
     UnknownSchedule,
 )
 from beat.every import Every
@@ -657,6 +658,67 @@ def test_collecting_within_collecting_leaves_the_outer_one_at_work(registry: Reg
             registry.register(declared.plain, "61 * * * *")
         registry.register(declared.plain, every=0)
     assert ([type(e) for e in inner], [type(e) for e in outer]) == ([BadCron], [BadDuration])
+
+
+# --- loading ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty application; what its modules declare goes into a default registry of its own."""
+    monkeypatch.setattr("beat.registry.default", Registry())
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    before = set(sys.modules)
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+
+
+TASKS = """
+from beat import Every, Schedule, registry
+
+@registry.default.periodic("@daily")
+def report(): ...
+
+registry.default.register(Schedule(id="ready", func="app.f", timing=Every("1h")))
+"""
+
+
+def test_a_registry_takes_what_the_modules_declare(app: Path, registry: Registry) -> None:
+    (app / "tasks_taken.py").write_text(TASKS, encoding="utf-8")
+    load = registry.load("tasks_taken")
+    assert [schedule.id for schedule in registry] == ["report", "ready"]
+    assert (load.modules, load.silent, load.problems) == (("tasks_taken",), (), ())
+
+
+def test_a_registry_leaves_what_other_modules_declare(app: Path, registry: Registry) -> None:
+    (app / "tasks_other.py").write_text(TASKS, encoding="utf-8")
+    (app / "tasks_empty.py").write_text("", encoding="utf-8")
+    importlib.import_module("tasks_other")
+    assert registry.load("tasks_empty").silent == ("tasks_empty",)
+    assert len(registry) == 0
+
+
+def test_a_module_can_be_loaded_twice(app: Path, registry: Registry) -> None:
+    (app / "tasks_twice.py").write_text(TASKS, encoding="utf-8")
+    registry.load("tasks_twice")
+    registry.load("tasks_twice")
+    assert [schedule.id for schedule in registry] == ["report", "ready"]
+
+
+def test_a_loaded_schedule_does_not_give_way_to_another_of_its_id(app: Path, registry: Registry) -> None:
+    (app / "tasks_again.py").write_text(TASKS, encoding="utf-8")
+    registry.register(declared.plain, "@daily", id="report")
+    assert "is declared twice" in refused(DuplicateSchedule, lambda: registry.load("tasks_again"))
+
+
+def test_a_module_that_fails_is_raised_or_collected(app: Path, registry: Registry) -> None:
+    (app / "tasks_failing.py").write_text("1 / 0", encoding="utf-8")
+    with pytest.raises(LoadError):
+        registry.load("tasks_failing")
+    with registry.collecting():
+        assert [type(problem) for problem in registry.load("tasks_failing").problems] == [LoadError]
 
 
 # --- whatever is handed in -------------------------------------------------------------------------------------------

@@ -67,6 +67,8 @@ def truth(name: str, second: int) -> float:
     ("name", "words"),
     [
         ("Europe/Atlantis", "use an IANA name such as 'Europe/Paris'"),
+        ("+05:30", "an offset is not a zone; a city such as"),
+        ("-13", "an offset is not a zone; a city such as"),
         ("Europe/Pariss", "Did you mean 'Europe/Paris'?"),
         ("europe/paris", "Did you mean 'Europe/Paris'?"),
         ("EUROPE/PARIS", "Did you mean 'Europe/Paris'?"),
