@@ -606,7 +606,7 @@ def test_queues_of_the_environment_are_laid_over_those_of_pyproject(place: Place
         ("BEAT_QUEUES", "hihg=a", "there are high, normal, low. Did you mean 'high'?"),
         ("BEAT_QUEUES", "high=", "'high' must be one line of text"),
         ("BEAT_QUEUES", '{"high": " a"}', "'high' must name a queue"),
-        ("BEAT_QUEUES", "high=" + "a" * 101, "'high' must name a queue"),
+        ("BEAT_QUEUES", "high=" + "a" * 201, "'high' must name a queue"),
     ],
 )
 def test_a_wrong_table_is_one_sentence_that_names_its_source(
