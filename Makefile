@@ -1,4 +1,4 @@
-# Two commands do all the set-up: `make run` and `make test`.
+# `make test` does all the set-up; nothing but Python and make is needed.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -10,12 +10,12 @@ READY  := $(VENV)/.ready
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-$(READY): pyproject.toml
+$(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "beat needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1). Try: make test PYTHON=python3.12" >&2; exit 1; }
 	@echo "setting up $(VENV) (once; takes about a minute)"
 	@$(PYTHON) -m venv --clear $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
 .PHONY: test
@@ -50,6 +50,13 @@ bench: $(READY) ## Cron.after beside croniter: ratios in one run
 format: $(READY) ## let ruff rewrite the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+.PHONY: upgrade
+upgrade: ## take the newest versions of everything, and note them in constraints.txt
+	@$(PYTHON) -m venv --clear $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@{ echo "# The versions that CI has seen: \`make upgrade\` renews them."; $(BIN)/python -m pip freeze --exclude-editable; } > constraints.txt
+	@touch $(READY)
 
 .PHONY: clean
 clean: ## remove everything that make made

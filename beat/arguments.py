@@ -11,6 +11,7 @@ import json
 import math
 import pickle
 import types
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from beat.errors import BadArguments
@@ -80,15 +81,13 @@ class _Reader:
         if kind is list or kind is tuple:
             return [kind.__name__, *self._each(value, path, depth)]
         if kind is dict:
-            pairs = [
-                [self.read(k, f"a key of {path}", depth + 1), self.read(v, inside(path, k), depth + 1)]
-                for k, v in value.items()
-            ]
-            return ["dict", *sorted(pairs, key=json.dumps)]
+            return ["dict", *self._pairs(value, path, depth)]
         if issubclass(kind, set | frozenset):  # of any subclass: the order in a pickle is that of the hashes
             state = self.read(getattr(value, "__dict__", None), path, depth + 1)
             items = (self.read(item, f"{path}{{…}}", depth + 1) for item in value)
             return [_importable(kind, path), state, *sorted(items, key=json.dumps)]
+        if issubclass(kind, PurePath):  # whose pickle changed in Python 3.13
+            return ["path", str(value)]
         if issubclass(kind, type | types.FunctionType):
             return ["global", _importable(value, path)]
         return ["object", *self._reduced(value, path, depth)]
@@ -110,6 +109,13 @@ class _Reader:
 
     def _each(self, values: Iterable[Any], path: str, depth: int) -> list[Canonical]:
         return [self.read(item, f"{path}[{i}]", depth + 1) for i, item in enumerate(values)]
+
+    def _pairs(self, values: dict[Any, Any], path: str, depth: int) -> list[Canonical]:
+        read: list[Canonical] = [
+            [self.read(key, f"a key of {path}", depth + 1), self.read(value, inside(path, key), depth + 1)]
+            for key, value in values.items()
+        ]
+        return sorted(read, key=json.dumps)
 
     def _reduced(self, value: Any, path: str, depth: int) -> list[Canonical]:
         kind = type(value)

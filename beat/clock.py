@@ -61,5 +61,6 @@ def text(instant: datetime) -> str:
 
 
 def _refuse_unless_utc(instant: datetime) -> None:
-    if utc(instant) != instant.replace(tzinfo=UTC):
+    # Asked about no instant, a zone answers only if its offset never changes: London is not UTC, not even in winter.
+    if utc(instant).tzinfo and instant.tzinfo and instant.tzinfo.utcoffset(None) != timedelta(0):
         raise BadInstant(f"instant {instant.isoformat()} is not in UTC: write .astimezone(UTC)")

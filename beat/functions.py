@@ -69,7 +69,9 @@ def _not_a_function(func: object) -> str:
     if inspect.isbuiltin(func):
         return "it is a builtin; wrap it in a function of your own"
     if not inspect.isfunction(func):
-        return f"it is a {type(func).__name__}, not a function; write `def` at the top of a module"
+        return (
+            f"it is a {type(func).__name__}, not a function; schedule a `def` at the top of a module, which may call it"
+        )
     return ""
 
 

@@ -14,6 +14,7 @@ from typing import Any, Literal, TypedDict, cast, get_args
 
 from beat import durations, functions
 from beat.errors import BadOption, BeatError, DeclarationError, did_you_mean
+from beat.sources import LONGEST_QUEUE
 
 Priority = Literal["high", "normal", "low"]
 Serializer = Literal["pickle", "json"]
@@ -21,7 +22,6 @@ Duration = timedelta | float | str
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,100}", re.ASCII)
 LONGEST_DESCRIPTION = 500
-_LONGEST_QUEUE = 200
 _SECONDS = re.compile(r"-?\d{1,10}", re.ASCII)
 _MOST_SECONDS = 10**9  # RQ and Redis count in seconds and milliseconds; this is 31 years
 _SERIALIZERS = {  # by their paths, because rq is not imported here, and others have classes of these names too
@@ -110,10 +110,10 @@ def schedule_id(value: object) -> str:
 
 def queue(value: object, name: str = "queue") -> str:
     """The name of an RQ queue."""
-    if isinstance(value, str) and value.strip() == value != "" and value.isprintable() and len(value) <= _LONGEST_QUEUE:
+    if isinstance(value, str) and value.strip() == value != "" and value.isprintable() and len(value) <= LONGEST_QUEUE:
         return _text(value)
     raise BadOption(
-        f"{name} {value!r:.60} must be a queue's name, at most {_LONGEST_QUEUE} printable characters, as in 'reports'"
+        f"{name} {value!r:.60} must be a queue's name, at most {LONGEST_QUEUE} printable characters, as in 'reports'"
     )
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import os
 import sys
 import threading
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from beat import functions, loader, options, sources
 from beat.errors import BadFunction, DeclarationError, DuplicateSchedule, LoadError, UnknownSchedule, did_you_mean
 from beat.every import Every
+from beat.loader import places
 from beat.schedule import Place, Schedule
 from beat.timing import timing
 
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
     from beat.options import Options
 
-P = ParamSpec("P")
-R = TypeVar("R")
+F = TypeVar("F", bound="Callable[..., Any]")
 
 _TIMING = ("every", "seconds", "phase")
 
@@ -37,6 +36,8 @@ class Load:
     """Every module that was imported, sub-modules included."""
     silent: tuple[str, ...]
     """Those of the names asked for that declared no schedule."""
+    unseen: tuple[str, ...] = ()
+    """Directories without `__init__.py` that seem to declare schedules, and that were not imported."""
     problems: tuple[LoadError, ...] = ()
     """One for each module that could not be imported; only within `collecting`, otherwise the first is raised."""
 
@@ -51,14 +52,12 @@ class Registry:
         self._lock = threading.Lock()
         self._problems: list[DeclarationError] | None = None
 
-    def periodic(
-        self, expression: str | None = None, **given: Unpack[Options]
-    ) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    def periodic(self, expression: str | None = None, **given: Unpack[Options]) -> Callable[[F], F]:
         """A decorator that registers a function and returns the very same function."""
         if callable(expression):  # `@periodic` without parentheses has no rule, and is refused for that
             self.register(expression)
 
-        def decorate(func: Callable[P, R]) -> Callable[P, R]:
+        def decorate(func: F) -> F:
             self.register(func, expression, **given)
             return func
 
@@ -81,38 +80,51 @@ class Registry:
                     return self._insert(func if func.declared else replace(func, declared=place))
                 return self._insert(self._declare(func, expression, given, place), func.__code__)
         except DeclarationError as e:
-            error = _at(place, e)
-            if self._problems is None:
-                raise error from e.__cause__
-            self._problems.append(error)
+            self._refuse(e, place)
             return Schedule(id="refused", func="beat.refused", timing=Every("1d"), enabled=False)
 
     def get(self, schedule_id: str) -> Schedule:
         """The schedule of that id; raises UnknownSchedule."""
-        try:
+        if schedule_id in self:
             return self._schedules[schedule_id]
-        except KeyError:
-            hint = did_you_mean(schedule_id, self._schedules)
-            raise UnknownSchedule(f"there is no schedule {schedule_id!r:.120}.{hint}") from None
+        hint = did_you_mean(str(schedule_id), self._schedules)
+        raise UnknownSchedule(f"there is no schedule {schedule_id!r:.120}.{hint}")
 
     def next_run(self, schedule_id: str, after: datetime) -> datetime | None:
         """The first tick of that schedule strictly later than `after`, or None when it has ended."""
         return self.get(schedule_id).after(after)
 
-    def load(self, *names: str) -> Load:
-        """Imports modules (dotted names, files, packages with their sub-modules) and takes what they declare."""
+    def load(self, *names: str, setup: str | None = None) -> Load:
+        """Imports modules (dotted names, files, packages with their sub-modules) and takes what they declare.
+
+        First the application is made ready: `django.setup()` where DJANGO_SETTINGS_MODULE is set, then `setup`, which
+        is `"module:callable"`.
+        """
+        loader.prepare(setup)
         loaded = loader.load(*names)
         if loaded.problems and self._problems is None:
             raise loaded.problems[0]
-        if self is not default:
-            for schedule in default:
-                taken = self._schedules.get(schedule.id) is schedule
-                if not taken and schedule.declared and schedule.declared.module in loaded.modules:
-                    self._insert(schedule)
-        spoke = [f"{schedule.declared.module}." for schedule in self if schedule.declared]
-        asked = ((name, module) for name, module in loaded.asked.items() if module in loaded.modules)
-        silent = (name for name, module in asked if not any(said.startswith(f"{module}.") for said in spoke))
-        return Load(modules=loaded.modules, silent=tuple(silent), problems=loaded.problems)
+        silent = []
+        for name, modules in loaded.brought.items():
+            declared = [schedule for schedule in default if _modules(schedule) & modules]
+            for schedule in declared if self is not default else []:
+                self._adopt(schedule)
+            if not declared and not any(_modules(schedule) & modules for schedule in self):
+                silent.append(name)
+        return Load(loaded.modules, tuple(silent), loaded.unseen, loaded.problems)
+
+    def _adopt(self, schedule: Schedule) -> None:
+        try:
+            if self._schedules.get(schedule.id) is not schedule:
+                self._insert(schedule)
+        except DeclarationError as e:
+            self._refuse(e, schedule.declared)
+
+    def _refuse(self, error: DeclarationError, place: Place | None) -> None:
+        error.where = str(place) if place else None
+        if self._problems is None:
+            raise error
+        self._problems.append(error)
 
     @contextlib.contextmanager
     def collecting(self) -> Iterator[list[DeclarationError]]:
@@ -128,17 +140,17 @@ class Registry:
 
     def _insert(self, schedule: Schedule, code: object = None) -> Schedule:
         with self._lock:
-            if code is not None and self._codes.get(schedule.func, code) is not code:
+            first = self._schedules.get(schedule.id)
+            if first and code and self._codes.get(first.func) is not code and _again(first, schedule):
+                first = None  # the module runs again, after a failed import or by a reload
+            elif code and self._codes.get(schedule.func, code) is not code:
                 raise BadFunction(
                     f"{schedule.func} is defined twice, and a worker would find only the later: rename one of the two"
                 )
-            if first := self._schedules.get(schedule.id):
-                raise DuplicateSchedule(
-                    f"schedule {schedule.id!r} is declared twice, first at {first.declared or 'an unknown place'} "
-                    f"for {first.func}: give one of them another name, as in id='{schedule.id}-2'"
-                )
+            if first:
+                raise DuplicateSchedule(_twice(first, schedule))
             self._schedules[schedule.id] = schedule
-            if code is not None:
+            if code:
                 self._codes[schedule.func] = code
         return schedule
 
@@ -171,12 +183,27 @@ class Registry:
         return len(self._schedules)
 
     def __contains__(self, schedule_id: object) -> bool:
-        return schedule_id in self._schedules
+        return isinstance(schedule_id, str) and schedule_id in self._schedules
 
 
-def _at(place: Place, error: DeclarationError) -> DeclarationError:
-    error.where = str(place)
-    return error
+def _again(first: Schedule, schedule: Schedule) -> bool:
+    return first.declared == schedule.declared and first.rev == schedule.rev
+
+
+def _twice(first: Schedule, schedule: Schedule) -> str:
+    one, other = first.declared, schedule.declared
+    if one and other and str(one) == str(other) and one.module != other.module:
+        return f"schedule {schedule.id!r}: this file was imported as {one.module} and as {other.module}: use one name"
+    return (
+        f"schedule {schedule.id!r} is declared twice, first at {one or 'an unknown place'} for {first.func}: "
+        f"give one of them another name, as in id='{schedule.id}-2'"
+    )
+
+
+def _modules(schedule: Schedule) -> set[str]:
+    """Where a schedule is at home: the module that declared it, and the function's own."""
+    declared = {schedule.declared.module} if schedule.declared else set()
+    return declared | {schedule.func.rpartition(".")[0]}
 
 
 def _caller() -> Place:
@@ -186,12 +213,7 @@ def _caller() -> Place:
         frame = frame.f_back
     if frame is None:
         return Place("<unknown>", 0, "")
-    return Place(_shown(frame.f_code.co_filename), frame.f_lineno, frame.f_globals.get("__name__", ""))
-
-
-def _shown(file: str) -> str:
-    here = os.getcwd() + os.sep  # noqa: PTH109 (text in, text out; a Path would be made only to be taken apart)
-    return file.removeprefix(here)
+    return Place(places.shown(frame.f_code.co_filename), frame.f_lineno, frame.f_globals.get("__name__", ""))
 
 
 default = Registry(sources.defaults)

@@ -100,10 +100,9 @@ class Schedule:
 
     def ticks(self, start: datetime, end: datetime | None = None) -> Iterator[datetime]:
         """The ticks from `start` on and before `end`; without `end` they stop where the schedule does."""
-        for tick in self.timing.ticks(start if self.start is None else max(_utc(start), self.start), end):
-            if self.end is not None and tick > self.end:
-                return
-            yield tick
+        low = start if self.start is None else max(_utc(start), self.start)
+        stop = end if self.end is None else _shift(self.end, _INSTANT)
+        return self.timing.ticks(low, stop if end is None or stop is None else min(_utc(end), stop))
 
     def describe(self) -> str:
         """When it ticks, in words."""
@@ -178,14 +177,14 @@ def _tz(value: str | None, timing: Timing) -> str:
 
 def _args(value: object, serializer: str) -> tuple[Any, ...]:
     if not isinstance(value, list | tuple):
-        raise BadArguments(f"args must be a list, not {type(value).__name__}: write args=[{value!r:.40}]")
+        raise BadArguments(f"args must be a list, not {type(value).__name__}: write args=[…]")
     frozen: list[Any] = arguments.freeze(list(value), "args", serializer)
     return tuple(frozen)
 
 
 def _mapping(value: object, name: str, serializer: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
-        raise BadArguments(f"{name} must be a dict with text keys, not {value!r:.60}: write {name}={{'kind': 'daily'}}")
+        raise BadArguments(f"{name} must be a dict whose keys are text: write {name}={{'kind': 'daily'}}")
     return MappingProxyType(arguments.freeze(dict(value), name, serializer))
 
 

@@ -21,8 +21,9 @@ from beat.errors import ConfigError, did_you_mean
 ENV = "BEAT_"
 QUEUES: Mapping[str, str] = {"high": "high", "normal": "default", "low": "low"}
 _TABLES = {"presets": ";", "queues": ","}  # what separates `name=value` pairs in the environment
-_PRESET = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
-_SHOWN, _QUEUE_LENGTH = 60, 200
+PRESET = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
+LONGEST_QUEUE = 200
+_SHOWN = 60
 # A Kubernetes Service called `beat` or `beat-web` puts these into every pod of its namespace; nobody meant a setting.
 _KUBERNETES = re.compile(r"\w*(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_\w+)?)", re.ASCII)
 _KUBERNETES_PORT = re.compile(r"(?:tcp|udp|sctp)://", re.ASCII)
@@ -126,10 +127,8 @@ def _shared_redis(environ: Mapping[str, str]) -> dict[str, Raw]:
 def _pyproject(cwd: Path | None) -> dict[str, Raw]:
     try:
         start = Path.cwd() if cwd is None else cwd.absolute()
-    except OSError as e:
-        raise ConfigError(
-            "the current directory is gone, so pyproject.toml cannot be looked for: change to another"
-        ) from e
+    except OSError:  # it was removed, as an old release is under a worker that still runs
+        return {}
     for directory in (start, *start.parents):
         path = directory / "pyproject.toml"
         if os.path.lexists(path):
@@ -182,7 +181,7 @@ def _table(raw: Raw) -> dict[str, str]:
             raise ConfigError(f"{place} is given twice")
         if not isinstance(value, str) or not value.strip() or not value.isprintable():
             raise ConfigError(f"{place} must be one line of text, and not an empty one")
-        if raw.name == "presets" and not _PRESET.fullmatch(name):
+        if raw.name == "presets" and not PRESET.fullmatch(name):
             raise ConfigError(f"{place} cannot name a preset: use a-z, 0-9 and _, a letter first, such as 'nightly'")
         if raw.name == "queues":
             _check_queue(place, name, value)
@@ -193,9 +192,9 @@ def _table(raw: Raw) -> dict[str, str]:
 def _check_queue(place: str, priority: str, queue: str) -> None:
     if priority not in QUEUES:
         raise ConfigError(f"{place} is not a priority: there are {', '.join(QUEUES)}.{did_you_mean(priority, QUEUES)}")
-    if queue != queue.strip() or len(queue) > _QUEUE_LENGTH:
+    if queue != queue.strip() or len(queue) > LONGEST_QUEUE:
         raise ConfigError(
-            f"{place} must name a queue, in at most {_QUEUE_LENGTH} characters and without spaces around it"
+            f"{place} must name a queue, in at most {LONGEST_QUEUE} characters and without spaces around it"
         )
 
 

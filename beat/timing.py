@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from beat.cron import Cron
 from beat.errors import BadCron, BadDuration, BadOption, did_you_mean
 from beat.every import Every
+from beat.sources import PRESET
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from beat.options import Duration
 
 Timing = Cron | Every
-
-_NAME = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
 
 
 def timing(
@@ -46,7 +44,7 @@ def timing(
 
 
 def _cron(expression: str | None, tz: str, *, seconds: bool, presets: Mapping[str, str]) -> Cron:
-    if not isinstance(expression, str) or not _NAME.fullmatch(expression):
+    if not isinstance(expression, str) or not PRESET.fullmatch(expression):
         return Cron(expression, tz, seconds)  # type: ignore[arg-type]  # Cron refuses what is not text
     if expression not in presets:
         known = f"known presets: {', '.join(sorted(presets))}" if presets else "no presets are set"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from beat import clock, loader, settings
+from beat import clock, settings
 from beat.cli import output
 from beat.cron import Cron
 from beat.errors import BadCron, BadInstant, BeatError, DeclarationError, LoadError
@@ -58,7 +58,7 @@ def command(*, modules: tuple[str, ...], setup: str | None, strict: bool, verbos
             "name the modules to check, as in 'beat check app.tasks', "
             "or set BEAT_MODULES, or modules in [tool.beat] of pyproject.toml"
         )
-    findings = [_Finding("warning", None, None, warning) for warning in loaded.warnings]
+    findings = [_warning(warning) for warning in loaded.warnings]
     findings += _presets(loaded.settings.presets)
     findings += _load(names, loaded.settings.setup)
     findings += [_Finding(f.level, _place(f.schedule), f.schedule.id, f.message) for f in lint(default, clock.now())]
@@ -80,16 +80,18 @@ def _presets(presets: Mapping[str, str]) -> Iterator[_Finding]:
 def _load(names: Iterable[str], setup: str | None) -> Iterator[_Finding]:
     with output.kept_for_the_report(), default.collecting() as refused:
         try:
-            loader.prepare(setup)
-            done = default.load(*names)
+            done = default.load(*names, setup=setup)
         except LoadError as e:
             done = Load(modules=(), silent=(), problems=(e,))
     yield from (_problem(error) for error in (*done.problems, *refused))
-    for name in done.silent:
-        if not refused:
-            yield _Finding(
-                "warning", None, None, f"{name} declares no schedule: is @periodic missing, or the name wrong?"
-            )
+    for name in done.unseen:
+        yield _warning(f"{name} holds schedules but no __init__.py, and was not imported: add one, or name {name}")
+    for name in done.silent if not refused else []:
+        yield _warning(f"{name} declares no schedule with beat.periodic: is it missing, or the name wrong?")
+
+
+def _warning(message: str) -> _Finding:
+    return _Finding("warning", None, None, message)
 
 
 def _problem(error: BeatError) -> _Finding:

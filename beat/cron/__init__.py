@@ -5,22 +5,24 @@ The next tick is a pure function of the instant asked about, strictly later, and
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from beat import clock
 from beat.cron import dst, grammar, words
+from beat.cron.fields import HOUR
 from beat.cron.wall import WallTimes
-from beat.errors import BadOption
+from beat.errors import BadCron, BadInstant, BadOption
 from beat.zones import Stretch, zone
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from datetime import datetime
 
 __all__ = ["Cron"]
 
 _DAY = timedelta(days=1)
+_EVER = 146_097 * 86_400  # after 400 years the calendar begins anew
+_LOOKED_FROM = clock.floor(datetime(2026, 1, 1, tzinfo=UTC))  # any date would do; the same one in every process
 
 
 class Cron:
@@ -44,13 +46,16 @@ class Cron:
         self.normalised = parsed.normalised
         self.tz = tz
         self.seconds = seconds
+        # Only a wall clock that skips an hour can keep an expression of that hour from ever ticking.
+        skippable = not self.chosen.fixed and self.chosen.hours != HOUR.values
+        if skippable and self._next(_LOOKED_FROM) is None:
+            raise BadCron(expression, f"never fires: whenever it would, the clock of {tz} skips that hour")
 
     def after(self, instant: datetime) -> datetime:
         """The first tick strictly later than `instant`."""
-        low = clock.floor(instant) + 1
-        stretch = self._zone.at(low)
-        while (tick := self._first(stretch, low)) is None:
-            stretch = self._zone.at(stretch.end)
+        tick = self._next(clock.floor(instant) + 1)
+        if tick is None:
+            raise BadInstant(f"{self!r} has no tick in the 400 years after {clock.text(instant)}")
         return clock.at(tick)
 
     def before(self, instant: datetime) -> datetime:
@@ -58,6 +63,8 @@ class Cron:
         high = clock.ceil(instant)
         stretch = self._zone.at(high - 1)
         while (tick := self._last(stretch, high)) is None:
+            if stretch.start < high - _EVER:
+                raise BadInstant(f"{self!r} has no tick in the 400 years before {clock.text(instant)}")
             stretch = self._zone.at(stretch.start - 1)
         return clock.at(tick)
 
@@ -106,6 +113,14 @@ class Cron:
 
     # One stretch at a time: the rule of DST. Debian's cron keeps a virtual clock for fixed times, which never goes
     # back, and which catches up at once when the wall clock jumps ahead of it: that clock is `reached`.
+
+    def _next(self, low: int) -> int | None:
+        stretch = self._zone.at(low)
+        while (tick := self._first(stretch, low)) is None:
+            if stretch.end > low + _EVER:
+                return None
+            stretch = self._zone.at(stretch.end)
+        return tick
 
     def _first(self, stretch: Stretch, low: int) -> int | None:
         if low <= stretch.start and self._makes_up(stretch):

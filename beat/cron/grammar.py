@@ -39,7 +39,7 @@ class Parsed(NamedTuple):
 
     chosen: Chosen
     normalised: str
-    """Numbers instead of names, without macros, sorted, each value once."""
+    """Numbers instead of names and macros, in order."""
 
 
 def parse(expression: str, *, seconds: bool = False) -> Parsed:
@@ -153,8 +153,9 @@ def _normalise_item(column: Field, item: Word, found: re.Match[str]) -> str:
         high = _value(column, item.part(found, "high")) if found["high"] else low
         if found["step"] and not found["high"]:  # `5/15` means from 5 on, in steps of 15
             if column is WEEKDAY:
-                either = f"Write '{low}-6/{step}' or '{low}-7/{step}'."
-                raise item.refuse(f"{column.name} {item.text!r} does not say whether Sunday is meant", either)
+                spans = [f"'{low}-{end}/{step}'" for end in (6, 7) if step <= end - low + 1] or [f"'{low}'"]
+                hint = f"Write {' or '.join(spans)}."
+                raise item.refuse(f"{column.name} {item.text!r} does not say whether Sunday is meant", hint)
             high = column.high
     if low > high:
         raise item.refuse(f"{column.name} range {item.text!r} runs backwards", refusals.turned(column, low, high))

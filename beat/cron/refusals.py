@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+import re
+from typing import NamedTuple
 
 from beat.cron.fields import FIVE, SIX, WEEKDAY, Field
 from beat.errors import BadCron, did_you_mean
-
-if TYPE_CHECKING:
-    import re
 
 _FOREIGN = {  # what other crons know and this one does not: character → what to do instead
     "?": "write '*' for any value",
@@ -17,6 +15,7 @@ _FOREIGN = {  # what other crons know and this one does not: character → what 
     "#": "the n-th weekday has no sign here; write '1-7' for the first week and let the job look at the weekday",
     "R": "a random time would differ from process to process",
 }
+_SIGN = re.compile(r"[\d/()-]*([?LWR#])[\d/()-]*", re.ASCII)
 
 
 class Word(NamedTuple):
@@ -46,11 +45,9 @@ def wrong_number(found: int, columns: tuple[Field, ...]) -> str:
 
 def unreadable(column: Field, word: Word) -> BadCron:
     """A word that is no value of its field; other crons' signs get their own advice."""
-    for sign, advice in _FOREIGN.items():
-        if sign in word.text.upper() and not _near_name(column, word.text):
-            return word.refuse(
-                f"{column.name} {word.text!r} uses {sign!r}, which beat does not know", f"Note: {advice}."
-            )
+    if found := _SIGN.fullmatch(word.text.upper()):
+        problem = f"{column.name} {word.text!r} uses {found[1]!r}, which beat does not know"
+        return word.refuse(problem, f"Note: {_FOREIGN[found[1]]}.")
     names = f" or a name such as {column.names[1]!r}" if column.names else ""
     problem = f"{column.name} {word.text!r} is not a number in {span_of(column)}{names}, a range, a list or a step"
     examples = f"The names are {' '.join(column.names)}." if column.names else "Examples: '5', '1-5', '1,3', '*/5'."
@@ -67,6 +64,8 @@ def _near_name(column: Field, text: str) -> str:
 
 def turned(column: Field, low: int, high: int) -> str:
     """How to write a range that runs backwards."""
+    if column is WEEKDAY and low == column.highest:
+        return f"Sunday at the beginning of a range is 0: write '0-{high}'." if high else "Write '0' for Sunday."
     if column is WEEKDAY and high == 0:
         return f"Sunday at the end of a range is 7: write '{low}-7'."
     return f"Write '{high}-{low}', or '{low}-{column.high},{column.low}-{high}' to wrap around."

@@ -33,16 +33,18 @@ class Loaded:
 
     modules: tuple[str, ...]
     problems: tuple[LoadError, ...]
-    asked: Mapping[str, str] = field(default_factory=dict, compare=False)
-    """Each name as it was given → the module that it means, where it means one."""
+    brought: Mapping[str, frozenset[str]] = field(default_factory=dict, compare=False)
+    """Each name that could be imported → its modules, and those that were first imported along with them."""
+    unseen: tuple[str, ...] = field(default=(), compare=False)
+    """Directories without `__init__.py` in which schedules seem to be declared, and which were not imported."""
 
 
 def load(*names: str) -> Loaded:
     """Imports every module named, going on after a problem so that all are known at once. KeyboardInterrupt passes.
 
     A name is dotted (`app.tasks`) or a path (`app/tasks.py`, `app/`); the current directory is importable. A package
-    brings its sub-modules, except `__main__`, tests (`tests`, `test_*`, `conftest`), names that no `import` statement
-    can write (Django's `0001_initial`) and directories without `__init__.py`: name those to have them.
+    brings its sub-modules, except `__main__`, tests (`tests`, `test_*`, `conftest`), what no `import` statement can
+    write (Django's `0001_initial`) and directories without `__init__.py`: name those to have them.
     """
     loading = _Loading()
     importlib.invalidate_caches()
@@ -50,13 +52,17 @@ def load(*names: str) -> Loaded:
     targets = [(name, target) for name in names for target in loading.understand(name)]
     sys.meta_path.insert(0, loading)
     try:
-        for _, target in targets:
+        brought = {}
+        for name, target in targets:
+            known = set(sys.modules)
             places.make_importable(target.root)
             loading.add(target.name, target.source)
+            if target.name in loading.modules:
+                own = (module for module in loading.modules if f"{module}.".startswith(f"{target.name}."))
+                brought[name] = frozenset(own) | (sys.modules.keys() - known)
     finally:
         sys.meta_path[:] = [finder for finder in sys.meta_path if finder is not loading]
-    asked = {name: target.name for name, target in targets}
-    return Loaded(tuple(loading.modules), tuple(loading.problems.values()), asked)
+    return Loaded(tuple(loading.modules), tuple(loading.problems.values()), brought, tuple(loading.unseen))
 
 
 def prepare(setup: str | None = None, environ: Mapping[str, str] = os.environ) -> None:
@@ -85,6 +91,7 @@ class _Loading:
     def __init__(self) -> None:
         self.modules: list[str] = []
         self.problems: dict[str, LoadError] = {}
+        self.unseen: list[str] = []
         self._failed: dict[str, BaseException] = {}
 
     def find_spec(self, name: str, _path: object, _target: object = None, /) -> None:
@@ -112,6 +119,7 @@ class _Loading:
             return
         if name not in self.modules:
             self.modules.append(name)
+            self.unseen += [f"{name}.{bare}" for bare in places.bare_packages(getattr(module, "__path__", []))]
             for child in children:
                 self.add(child)
 

@@ -77,10 +77,12 @@ def _locate_path(name: str, here: Path) -> Target:
 
 
 def _rooted(path: Path, here: Path) -> tuple[Path, Path]:
-    """`path`, and where its dotted name starts: here, or else the directory that holds its outermost package."""
+    """`path`, and where its dotted name starts: here or below, or else at what holds its outermost package."""
+    # The innermost root that Python knows: an application installed from `src` imports its own modules from there.
+    roots = sorted((Path(entry) for entry in sys.path if Path(entry).is_absolute()), key=lambda root: -len(root.parts))
     for spelled in (path, path.parent.resolve() / path.name):
         if spelled.is_relative_to(here):
-            return spelled, here
+            return spelled, next((root for root in roots if root != spelled and spelled.is_relative_to(root)), here)
     return path, next((up for up in path.parents if not is_file(up / "__init__.py")), Path(path.anchor))
 
 
@@ -102,6 +104,20 @@ def names_in(directories: Iterable[str]) -> set[str]:
     """The modules and packages that lie in these directories."""
     found = {info.name for info in pkgutil.iter_modules(list(directories))}
     return found | {str(Path(file).parent) for directory in directories for file in _found("*/*.py", directory)}
+
+
+def bare_packages(directories: Iterable[str]) -> list[str]:
+    """Directories in which `periodic` is written, but which have no `__init__.py`."""
+    files = (Path(directory, file) for directory in directories for file in _found("*/*.py", directory))
+    speaking = (file for file in files if not is_file(file.with_name("__init__.py")) and _mentions(file, b"periodic"))
+    return sorted({file.parent.name for file in speaking})
+
+
+def _mentions(file: Path, word: bytes) -> bool:
+    try:
+        return word in file.read_bytes()
+    except OSError:  # not ours to read, so not ours to import
+        return False
 
 
 def _found(pattern: str, directory: str | Path) -> list[str]:

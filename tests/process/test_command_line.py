@@ -541,7 +541,7 @@ def test_a_module_that_fails_does_not_hide_the_others(write: Write) -> None:
 def test_a_module_that_declares_nothing_is_a_warning(write: Write) -> None:
     done = beat("check", "tasks", cwd=write({"tasks.py": "x = 1\n"}))
     assert (done.returncode, done.stderr) == (0, "0 schedules: 0 problems, 1 warning\n")
-    assert done.stdout == "warning: tasks declares no schedule: is @periodic missing, or the name wrong?\n"
+    assert done.stdout == "warning: tasks declares no schedule with beat.periodic: is it missing, or the name wrong?\n"
 
 
 def test_no_modules_at_all_is_a_mistake_in_the_command_with_the_remedy(here: Path) -> None:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import itertools
 import pickle
+import re
 import string
 import time
 from datetime import UTC, datetime
@@ -42,6 +44,11 @@ REFUSED = [
     ("*/61 * * * *", ["step 61 is larger than its range 0-59"], "*/61"),
     ("0 */25 * * *", ["hour step 25 is larger"], "*/25"),
     ("0-10/20 * * * *", ["step 20 is larger than its range 0-10"], "0-10/20"),
+    ("0 0 * * 7-1", ["'7-1' runs backwards", "'0-1'"], "7-1"),
+    ("0 0 * * 7-0", ["'7-0' runs backwards", "'0'"], "7-0"),
+    ("january * * * *", ["minute 'january' is not a number"], "january"),
+    ("0 0 * * 5/3", ["'5-7/3'"], "5/3"),
+    ("0 0 * * 7/2", ["Write '7'"], "7/2"),
     ("0 0 * * 1/2", ["does not say whether Sunday is meant", "'1-6/2' or '1-7/2'"], "1/2"),
     ("5-5/3 * * * *", ["step 3 is larger"], "5-5/3"),
     ("*/0 * * * *", ["step '0'", "from 1 to 60"], "0"),
@@ -103,6 +110,51 @@ def test_a_wrong_expression_is_refused_with_a_caret_and_a_way_out(
     else:
         _, shown, carets, *_ = message.split("\n")
         assert [s for s, c in zip(shown + " ", carets.ljust(len(shown) + 1), strict=True) if c == "^"] == list(pointed)
+
+
+NEVER = [  # the hour that the clock skips, on the very day on which it does
+    ("*/5 2 8-14 3 */7", "America/New_York"),
+    ("* 1 25-31 3 */7", "Europe/London"),
+    ("*/30 2 25-31 3 */7", "Europe/Paris"),
+]
+
+
+@pytest.mark.parametrize(("expression", "tz"), NEVER)
+def test_what_the_clock_always_skips_never_fires_and_is_refused_at_once(expression: str, tz: str) -> None:
+    started = time.process_time()
+    with pytest.raises(BadCron, match=f"never fires: whenever it would, the clock of {tz} skips that hour"):
+        Cron(expression, tz)
+    assert time.process_time() - started < 5  # it took ten seconds to find out in the year 9990
+    assert Cron(expression).after(datetime(2026, 1, 1, tzinfo=UTC))
+
+
+def test_the_same_hour_on_another_day_is_fine() -> None:
+    assert Cron("*/5 2 1-7 3 */7", "America/New_York").after(datetime(2026, 1, 1, tzinfo=UTC))
+
+
+def _refusals() -> list[tuple[int, str, BadCron]]:
+    """Every short item in every field: its column, and why it is refused."""
+    values = [*map(str, range(9)), "23", "24", "31", "32", "59", "60", "sun", "fri", "jan", "dec", "*"]
+    items = [*values, *(f"{a}-{b}" for a in values for b in values), *(f"{a}/{b}" for a in values for b in values)]
+    found = []
+    for column, item in itertools.product(range(5), items):
+        fields = ["0", "0", "*", "*", "*"]
+        fields[column] = item
+        try:
+            Cron(" ".join(fields))
+        except BadCron as e:
+            found.append((column, item, e))
+    return found
+
+
+def test_whatever_a_refusal_suggests_is_accepted() -> None:
+    refused = _refusals()
+    for column, item, error in refused:
+        for suggested in re.findall(r"'([^']+)'", error.hint):
+            fields = ["0", "0", "*", "*", "*"]
+            fields[column] = suggested
+            assert Cron(" ".join(fields)), f"{item} → {error.hint}"
+    assert len(refused) > 1000
 
 
 @pytest.mark.parametrize("value", [None, 5, 5.0, True, b"* * * * *", ["*"] * 5, object(), Cron])

@@ -85,7 +85,10 @@ def test_a_stock_worker_imports_the_very_function(func: Callable[..., Any], path
         (len, "it is a builtin; wrap it in a function of your own"),
         ([].append, "it is a builtin"),
         (str.lower, "it is a method_descriptor, not a function"),
-        (functools.lru_cache(declared.plain), "not a function; write `def`"),
+        (
+            functools.lru_cache(declared.plain),
+            "not a function; schedule a `def` at the top of a module, which may call it",
+        ),
         (Callee(), "it is a Callee, not a function"),
         (declared.loop, "it is a generator, of which a worker would run nothing"),
         (declared.stream, "it is a generator, of which a worker would run nothing"),
