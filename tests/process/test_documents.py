@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from beat.cli import COMMANDS
+from beat.options import Options
+
 ROOT = Path(__file__).parent.parent.parent
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -102,6 +105,17 @@ def test_every_example_passes_beat_check(example: Path) -> None:
         timeout=60,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_option_of_a_schedule_is_documented() -> None:
+    text = (ROOT / "docs/reference/declaring.md").read_text(encoding="utf-8")
+    assert [option for option in Options.__annotations__ if f"`{option}`" not in text] == []
+
+
+def test_every_command_is_documented() -> None:
+    text = (ROOT / "docs/reference/command-line.md").read_text(encoding="utf-8")
+    commands = [name for group in COMMANDS.values() for name in group]
+    assert [name for name in commands if f"`beat {name}" not in text] == []
 
 
 def test_every_make_target_named_in_a_document_exists() -> None:
