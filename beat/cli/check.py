@@ -10,6 +10,7 @@ import click
 from beat import clock, settings
 from beat.cli import output
 from beat.cron import Cron
+from beat.cron.fields import SIX
 from beat.errors import BadCron, BadInstant, BeatError, DeclarationError, LoadError
 from beat.lint import lint
 from beat.registry import Load, default
@@ -72,7 +73,7 @@ def command(*, modules: tuple[str, ...], setup: str | None, strict: bool, verbos
 def _presets(presets: Mapping[str, str]) -> Iterator[_Finding]:
     for name, expression in presets.items():
         try:
-            Cron(expression)
+            Cron(expression, seconds=len(expression.split()) == len(SIX))
         except BadCron as e:
             yield _Finding("problem", f"preset {name}", None, e.message)
 

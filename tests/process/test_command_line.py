@@ -581,6 +581,12 @@ def test_a_wrong_preset_is_reported_even_if_nothing_uses_it(write: Write) -> Non
     assert done.stdout.startswith("preset nightly: problem: cron '0 24 * * *': hour 24 is out of range 0-23\n")
 
 
+def test_a_preset_may_have_six_fields(write: Write) -> None:
+    cwd = write({"pyproject.toml": '[tool.beat.presets]\nquick = "*/10 * * * * *"\n', "tasks.py": DAILY})
+    done = beat("check", "tasks", cwd=cwd)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
 def test_verbose_lists_the_schedules(write: Write) -> None:
     done = beat("check", "-v", "tasks", cwd=write({"tasks.py": DAILY}))
     heading, row, blank = done.stdout.splitlines()
