@@ -39,7 +39,7 @@ wheel: $(READY) ## build the wheel, install it in a clean environment, use it
 check: lint types test wheel ## all that CI runs
 
 .PHONY: sweep
-sweep: $(READY) ## every zone, every transition, every expression shape against the oracle (minutes)
+sweep: $(READY) ## every zone around its clock changes of four years, against the oracle (minutes)
 	$(BIN)/python -m tests.sweep
 
 .PHONY: bench

@@ -36,7 +36,7 @@ def utc(value: datetime, name: str = "instant") -> datetime:
 
 def floor(instant: datetime) -> int:
     """The last whole second since the epoch at or before `instant`; refuses anything but aware UTC."""
-    if instant.tzinfo is not UTC:
+    if not isinstance(instant, datetime) or instant.tzinfo is not UTC:
         _refuse_unless_utc(instant)
     since = instant - EPOCH
     return since.days * 86_400 + since.seconds
@@ -61,6 +61,7 @@ def text(instant: datetime) -> str:
 
 
 def _refuse_unless_utc(instant: datetime) -> None:
+    utc(instant)  # refuses what is no datetime, and what is naive
     # Asked about no instant, a zone answers only if its offset never changes: London is not UTC, not even in winter.
-    if utc(instant).tzinfo and instant.tzinfo and instant.tzinfo.utcoffset(None) != timedelta(0):
+    if instant.tzinfo is None or instant.tzinfo.utcoffset(None) != timedelta(0):
         raise BadInstant(f"instant {instant.isoformat()} is not in UTC: write .astimezone(UTC)")

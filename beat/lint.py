@@ -11,15 +11,15 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
 from beat import clock, durations
-from beat.cron import Cron
 from beat.cron.fields import DAY, FIVE, HOUR, MINUTE, MONTH, SECOND, SIX
 from beat.errors import BadInstant
 from beat.every import Every
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
     from datetime import datetime
 
+    from beat.cron import Cron
     from beat.schedule import Schedule
 
 _AHEAD = timedelta(days=400)  # both changes of the clocks of the coming year
@@ -44,13 +44,23 @@ def lint(schedules: Iterable[Schedule], now: datetime) -> list[Finding]:
         if problems := [Finding("problem", schedule, message) for message in _over(schedule, now)]:
             found += problems  # of what never runs there is nothing more to say
             continue
-        found += [Finding("warning", schedule, message) for rule in _RULES for message in rule(schedule, now)]
+        found += [Finding("warning", schedule, message) for message in _surprises(schedule, now)]
         if schedule.enabled and (twin := calls.setdefault(_call(schedule), schedule)) is not schedule:
             message = (
                 f"it calls {schedule.func} with the same arguments as {twin.id!r} ({twin.declared}): are both meant?"
             )
             found.append(Finding("warning", schedule, message))
     return found
+
+
+def _surprises(schedule: Schedule, now: datetime) -> Iterator[str]:
+    if isinstance(schedule.timing, Every):
+        yield from _unanchored(schedule.timing, now)
+        return
+    for rule in (_both_days, _uneven_steps, _too_often, _short_months):
+        yield from rule(schedule.timing)
+    horizon = now + _AHEAD
+    yield from _clock_changes(schedule.timing, max(now, schedule.start or now), min(horizon, schedule.end or horizon))
 
 
 def _over(schedule: Schedule, now: datetime) -> Iterator[str]:
@@ -66,12 +76,10 @@ def _over(schedule: Schedule, now: datetime) -> Iterator[str]:
         yield f"no tick lies between {clock.text(begin)} and its end {clock.text(schedule.end)}"
 
 
-def _both_days(schedule: Schedule, _now: datetime) -> Iterator[str]:
-    if not isinstance(schedule.timing, Cron):
-        return
-    day, weekday = schedule.timing.normalised.split()[-3::2]
+def _both_days(cron: Cron) -> Iterator[str]:
+    day, weekday = cron.normalised.split()[-3::2]
     both = f"day-of-month {day!r} and day-of-week {weekday!r}"
-    if schedule.timing.chosen.either:
+    if cron.chosen.either:
         yield (
             f"{both} are both set: it runs when either matches, as in cron; "
             "set one to '*' if both must match, and let the job look at the other"
@@ -82,10 +90,8 @@ def _both_days(schedule: Schedule, _now: datetime) -> Iterator[str]:
         yield f"{both} must both match, because one begins with '*'"
 
 
-def _uneven_steps(schedule: Schedule, _now: datetime) -> Iterator[str]:
-    if not isinstance(schedule.timing, Cron):
-        return
-    texts = schedule.timing.normalised.split()
+def _uneven_steps(cron: Cron) -> Iterator[str]:
+    texts = cron.normalised.split()
     for column, text in zip(SIX if len(texts) == len(SIX) else FIVE, texts, strict=True):
         step = int(text[2:]) if text.startswith("*/") and text[2:].isdigit() else 1
         size = len(column.values)
@@ -99,10 +105,8 @@ def _uneven_steps(schedule: Schedule, _now: datetime) -> Iterator[str]:
             yield f"{column.name} {text!r} is uneven: from {last} on to {column.low} it takes {rest}, not {step}"
 
 
-def _too_often(schedule: Schedule, _now: datetime) -> Iterator[str]:
-    if not isinstance(schedule.timing, Cron):
-        return
-    seconds, minutes, hours, *_ = schedule.timing.chosen
+def _too_often(cron: Cron) -> Iterator[str]:
+    seconds, minutes, hours, *_ = cron.chosen
     if minutes == MINUTE.values and len(hours) == 1:
         times = len(seconds) * len(minutes)
         yield f"it runs {times:,} times, from {hours[0]:02}:00 to {hours[0]:02}:59; for once an hour write minute '0'"
@@ -110,10 +114,8 @@ def _too_often(schedule: Schedule, _now: datetime) -> Iterator[str]:
         yield f"it runs {len(seconds)} times in the minute :{minutes[0]:02}; for once a minute write second '0'"
 
 
-def _short_months(schedule: Schedule, _now: datetime) -> Iterator[str]:
-    if not isinstance(schedule.timing, Cron):
-        return
-    chosen = schedule.timing.chosen
+def _short_months(cron: Cron) -> Iterator[str]:
+    chosen = cron.chosen
     day = chosen.days[0]
     if chosen.either or day < _NOT_IN_EVERY_MONTH:
         return
@@ -125,8 +127,8 @@ def _short_months(schedule: Schedule, _now: datetime) -> Iterator[str]:
         yield f"months without a day {day} are left out ({names}{leap})"
 
 
-def _clock_changes(schedule: Schedule, now: datetime) -> Iterator[str]:
-    if not isinstance(schedule.timing, Cron) or schedule.timing.chosen.hours == HOUR.values:
+def _clock_changes(cron: Cron, begin: datetime, end: datetime) -> Iterator[str]:
+    if cron.chosen.hours == HOUR.values:
         return
     said = {
         "moved": "does not exist in {tz} on {day}, when the clock jumps forward: it runs right after the jump",
@@ -135,34 +137,22 @@ def _clock_changes(schedule: Schedule, now: datetime) -> Iterator[str]:
         "repeated": "comes twice in {tz} on {day}: it runs both times; "
         "with neither minute nor hour beginning with '*' it would run once",
     }
-    horizon = now + _AHEAD
-    shifts = list(schedule.timing.shifts(max(now, schedule.start or now), min(horizon, schedule.end or horizon)))
+    shifts = list(cron.shifts(begin, end))
     for kind, sentence in said.items():
         for shift in shifts:
             if shift.kind == kind:
-                yield f"{shift.first:%H:%M} " + sentence.format(tz=schedule.tz, day=f"{shift.first:%Y-%m-%d}")
+                yield f"{shift.first:%H:%M} " + sentence.format(tz=cron.tz, day=f"{shift.first:%Y-%m-%d}")
                 break
 
 
-def _unanchored(schedule: Schedule, now: datetime) -> Iterator[str]:
-    timing = schedule.timing
-    if isinstance(timing, Every) and timing.period >= _DAY and timing.start is None and not timing.phase:
+def _unanchored(every: Every, now: datetime) -> Iterator[str]:
+    if every.period >= _DAY and every.start is None and not every.phase:
         yield (
-            f"every={durations.short(timing.period)!r} is counted from 1970-01-01T00:00:00Z, so that it next runs at "
-            f"{clock.text(timing.after(now))}; say start= to choose the time"
+            f"every={durations.short(every.period)!r} is counted from 1970-01-01T00:00:00Z, so that it next runs at "
+            f"{clock.text(every.after(now))}; say start= to choose the time"
         )
 
 
 def _call(schedule: Schedule) -> str:
     definition = schedule.definition()
     return json.dumps([definition[name] for name in ("func", "args", "kwargs")])
-
-
-_RULES: tuple[Callable[[Schedule, datetime], Iterator[str]], ...] = (
-    _both_days,
-    _uneven_steps,
-    _too_often,
-    _short_months,
-    _clock_changes,
-    _unanchored,
-)

@@ -101,8 +101,8 @@ class Schedule:
     def ticks(self, start: datetime, end: datetime | None = None) -> Iterator[datetime]:
         """The ticks from `start` on and before `end`; without `end` they stop where the schedule does."""
         low = start if self.start is None else max(_utc(start), self.start)
-        stop = end if self.end is None else _shift(self.end, _INSTANT)
-        return self.timing.ticks(low, stop if end is None or stop is None else min(_utc(end), stop))
+        ends = [bound for bound in (end and _utc(end), self.end and _shift(self.end, _INSTANT)) if bound]
+        return self.timing.ticks(low, min(ends, default=None))
 
     def describe(self) -> str:
         """When it ticks, in words."""

@@ -20,9 +20,9 @@ from beat.errors import ConfigError, did_you_mean
 
 ENV = "BEAT_"
 QUEUES: Mapping[str, str] = {"high": "high", "normal": "default", "low": "low"}
-_TABLES = {"presets": ";", "queues": ","}  # what separates `name=value` pairs in the environment
 PRESET = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
 LONGEST_QUEUE = 200
+_TABLES = {"presets": ";", "queues": ","}  # what separates `name=value` pairs in the environment
 _SHOWN = 60
 # A Kubernetes Service called `beat` or `beat-web` puts these into every pod of its namespace; nobody meant a setting.
 _KUBERNETES = re.compile(r"\w*(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_\w+)?)", re.ASCII)

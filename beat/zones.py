@@ -68,17 +68,18 @@ class Zone:
 
     def _cut(self, year: int) -> Iterator[Stretch]:
         first, end = _new_year(year), _new_year(year + 1)
-        # A wall time more than a year old is below today's, whatever the zone did: earlier changes cannot matter.
-        reached = max(at + self.offset(at - 1) for at in (first, *self._changes(year - 1)))
-        starts = [first, *(change for change in self._changes(year) if first < change < end)]
+        # Offsets are below a day, so what the clock showed more than two days ago is below what it shows now.
+        reached = max(at + self.offset(at - 1) for at in (first, *self._changes(first - 2 * DAY, first)))
+        starts = [first, *(change for change in self._changes(first, end) if change < end)]
         for start, stop in zip(starts, [*starts[1:], end], strict=True):
             offset = self.offset(start)
             yield Stretch(start, stop, offset, reached)
             reached = max(reached, stop + offset)
 
-    def _changes(self, year: int) -> list[int]:
+    def _changes(self, low: int, high: int) -> list[int]:
+        """The changes after `low`, up to and with `high`; both begin a day."""
         # Daily looks suffice: in all of tzdata no zone ever kept an offset for less than 3.9 days.
-        days = range(_new_year(year), _new_year(year + 1) + 1, DAY)
+        days = range(low, high + 1, DAY)
         offsets = [self.offset(day) for day in days]
         pairs = zip(days, days[1:], offsets, offsets[1:], strict=False)
         return [self._change_between(a, b) for a, b, before, after in pairs if before != after]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import functools
 import json
 import os
 import pty
@@ -20,6 +21,7 @@ import pytest
 
 from beat._version import __version__
 from beat.cli import COMMANDS
+from tests.files import lay_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -44,14 +46,7 @@ def here(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def write(here: Path) -> Write:
-    def files(texts: Mapping[str, str]) -> Path:
-        for name, text in texts.items():
-            file = here / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(textwrap.dedent(text), encoding="utf-8")
-        return here
-
-    return files
+    return functools.partial(lay_out, here)
 
 
 def environment(**more: str) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import subprocess
@@ -11,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.files import lay_out
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    Lay = Callable[[Mapping[str, str]], None]
+    Lay = Callable[[Mapping[str, str]], Path]
 
 JOB = "from beat import periodic\n@periodic('@daily')\ndef job(): ...\n"
 
@@ -24,20 +27,18 @@ JOB = "from beat import periodic\n@periodic('@daily')\ndef job(): ...\n"
 def lay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lay:
     """Writes the files of an application into the current directory."""
     monkeypatch.chdir(tmp_path)
-
-    def write(files: Mapping[str, str]) -> None:
-        for name, text in files.items():
-            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / name).write_text(textwrap.dedent(text), encoding="utf-8")
-
-    return write
+    return functools.partial(lay_out, tmp_path)
 
 
-def python(code: str, **environ: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", textwrap.dedent(code)]
+def run(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, *arguments]
     return subprocess.run(
         command, env={**os.environ, **environ}, capture_output=True, text=True, check=False, timeout=60
     )
+
+
+def python(code: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    return run("-c", textwrap.dedent(code), **environ)
 
 
 def loaded(*names: str, **environ: str) -> dict[str, Any]:
@@ -59,10 +60,7 @@ def loaded(*names: str, **environ: str) -> dict[str, Any]:
 
 
 def check(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "beat", "check", *arguments]
-    return subprocess.run(
-        command, env={**os.environ, **environ}, capture_output=True, text=True, check=False, timeout=60
-    )
+    return run("-m", "beat", "check", *arguments, **environ)
 
 
 def test_django_is_set_up_before_the_first_model_is_imported(lay: Lay) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -20,6 +21,12 @@ def test_utc_is_taken_by_whatever_name(zone: timezone) -> None:
 def test_a_zone_that_is_utc_only_in_winter_is_refused_all_year(month: int) -> None:
     with pytest.raises(BadInstant, match=r"is not in UTC: write \.astimezone\(UTC\)"):
         clock.floor(datetime(2026, month, 1, tzinfo=ZoneInfo("Europe/London")))
+
+
+@pytest.mark.parametrize("value", [None, "2026-01-01", 0, NOON.date(), NOON.timestamp()], ids=repr)
+def test_what_is_no_datetime_is_refused(value: Any) -> None:
+    with pytest.raises(BadInstant, match="instant must be a datetime, not"):
+        clock.floor(value)
 
 
 def test_a_naive_time_is_refused() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import functools
 import json
 import os
 import random
@@ -14,6 +15,7 @@ import pytest
 from beat import loader
 from beat.errors import BadCron, ConfigError, DeclarationError, LoadError
 from beat.loader import Loaded, load, prepare
+from tests.files import lay_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -46,14 +48,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def write(here: Path) -> Write:
-    def files(texts: Mapping[str, str]) -> Path:
-        for name, text in texts.items():
-            file = here / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(textwrap.dedent(text), encoding="utf-8")
-        return here
-
-    return files
+    return functools.partial(lay_out, here)
 
 
 def only_problem(*names: str) -> str:
