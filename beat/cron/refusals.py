@@ -80,7 +80,7 @@ def out_of_range(column: Field, text: str) -> str:
     """What to write instead of a number that a field does not admit."""
     if text in {"24", "60"} and column.low == 0 and int(text) == column.high + 1:
         return f"The {column.name} after {column.high} is 0."
-    return f"Write a {column.name} from {column.low} to {column.highest}."
+    return f"Write a number from {column.low} to {column.highest}."
 
 
 def example(columns: tuple[Field, ...]) -> str:
