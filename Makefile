@@ -18,9 +18,13 @@ $(READY): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
+.PHONY: run
+run: $(READY) ## a private Redis, a beat and a worker with examples/hello.py; Ctrl-C ends everything
+	@$(BIN)/beat dev examples/hello.py
+
 .PHONY: test
 test: $(READY) ## run the tests
-	$(BIN)/pytest -n 2 tests
+	$(BIN)/pytest -n 6 --dist worksteal tests
 
 .PHONY: lint
 lint: $(READY) ## ruff: rules and format
@@ -41,6 +45,22 @@ check: lint types test wheel ## all that CI runs
 .PHONY: sweep
 sweep: $(READY) ## every zone around its clock changes of four years, against the oracle (minutes)
 	$(BIN)/python -m tests.sweep
+
+.PHONY: nemesis
+nemesis: $(READY) ## three beats, one of them killed with -9 every five seconds, for two minutes
+	$(BIN)/python -m tests.faults.nemesis
+
+.PHONY: survive
+survive: $(READY) ## every trouble that Redis can make, with an absence of a whole minute
+	LONG_TESTS=1 $(BIN)/pytest -n 4 tests/faults/test_survival.py
+
+.PHONY: mutants
+mutants: $(READY) ## beat with one safeguard taken out, fourteen times: the tests must notice each (minutes)
+	$(BIN)/python -m tests.faults.mutants
+
+.PHONY: peers
+peers: $(READY) ## rq cron, rq-scheduler, RedBeat, Celery beat and beat under the same faults (minutes; installs them)
+	$(BIN)/python -m benchmarks.peers.run
 
 .PHONY: bench
 bench: $(READY) ## Cron.after beside croniter: ratios in one run

@@ -10,6 +10,7 @@ from beat._version import __version__
 
 if TYPE_CHECKING:
     from beat.cron import Cron
+    from beat.current import get_current_run
     from beat.errors import (
         BadArguments,
         BadCron,
@@ -23,11 +24,14 @@ if TYPE_CHECKING:
         DeclarationError,
         DuplicateSchedule,
         LoadError,
+        NoRedis,
         UnknownSchedule,
     )
     from beat.every import Every
     from beat.registry import Registry, periodic, register
+    from beat.run import Run
     from beat.schedule import Schedule
+    from beat.service import Scheduler
 
 __all__ = [
     "BadArguments",
@@ -44,10 +48,14 @@ __all__ = [
     "DuplicateSchedule",
     "Every",
     "LoadError",
+    "NoRedis",
     "Registry",
+    "Run",
     "Schedule",
+    "Scheduler",
     "UnknownSchedule",
     "__version__",
+    "get_current_run",
     "periodic",
     "register",
 ]
@@ -56,7 +64,10 @@ _HOMES = {  # the others are errors
     "Cron": "cron",
     "Every": "every",
     "Registry": "registry",
+    "Run": "run",
     "Schedule": "schedule",
+    "Scheduler": "service",
+    "get_current_run": "current",
     "periodic": "registry",
     "register": "registry",
 }

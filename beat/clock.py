@@ -57,7 +57,26 @@ def at(second: int) -> datetime:
 
 def text(instant: datetime) -> str:
     """RFC 3339 in UTC, as kept in Redis and printed with `--json`: `2026-11-16T09:00:00Z`."""
-    return instant.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    short = "auto" if instant.microsecond % 1000 else "milliseconds" if instant.microsecond else "seconds"
+    return instant.astimezone(UTC).isoformat(timespec=short).replace("+00:00", "Z")
+
+
+def read(written: str) -> datetime:
+    """The instant that `text` wrote; refuses anything else."""
+    try:
+        return utc(datetime.fromisoformat(written))
+    except (ValueError, TypeError) as e:
+        raise BadInstant(f"{written!r:.60} is not a time: write 2026-11-16T09:00:00Z") from e
+
+
+def from_ms(milliseconds: int) -> datetime:
+    """The instant so many milliseconds after the epoch."""
+    return EPOCH + timedelta(milliseconds=milliseconds)
+
+
+def to_ms(instant: datetime) -> int:
+    """Whole milliseconds since the epoch."""
+    return (instant - EPOCH) // timedelta(milliseconds=1)
 
 
 def _refuse_unless_utc(instant: datetime) -> None:

@@ -13,8 +13,9 @@
     │   ├── BadOption                        an id, a queue, a time-out … that cannot be
     │   └── DuplicateSchedule                one id, two schedules
     ├── UnknownSchedule (also KeyError)      no schedule of that id
-    └── ConfigError                          settings or modules that beat cannot start with
-        └── LoadError                        a module that could not be imported
+    ├── ConfigError                          settings or modules that beat cannot start with
+    │   └── LoadError                        a module that could not be imported
+    └── NoRedis                              no Redis there, or none that beat can work with
 
 Each message is one sentence that says what is wrong, why, and what would work. `exit_code` is what the command line
 ends with.
@@ -120,6 +121,12 @@ class ConfigError(BeatError):
 
 class LoadError(ConfigError):
     """A module that could not be imported."""
+
+
+class NoRedis(BeatError):
+    """No Redis there, or none that beat can work with."""
+
+    exit_code = 69
 
 
 def did_you_mean(word: str, names: Iterable[str]) -> str:

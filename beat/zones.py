@@ -6,10 +6,13 @@ reader can tell which wall times a jump forward skipped and which a jump backwar
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import importlib.util
 import re
 import zoneinfo
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from beat.errors import BadInstant, BadZone, did_you_mean
@@ -36,6 +39,22 @@ class Stretch(NamedTuple):
     def opens(self) -> int:
         """The wall time at `start`: later than `reached` after a jump forward, earlier after one backward."""
         return self.start + self.offset
+
+
+def version() -> str:
+    """The release of the time zone data in use, such as `2026b`; `unknown` where it does not say."""
+    places = [*map(Path, zoneinfo.TZPATH), *(Path(spec) for spec in _packaged())]
+    for place in places:
+        for name, pattern in (("tzdata.zi", r"# version (\S+)"), ("+VERSION", r"(\S+)")):
+            with contextlib.suppress(OSError), (place / name).open(encoding="ascii", errors="replace") as file:
+                if found := re.match(pattern, file.readline()):
+                    return found[1]
+    return "unknown"
+
+
+def _packaged() -> list[str]:
+    spec = importlib.util.find_spec("tzdata")
+    return [str(Path(place) / "zoneinfo") for place in spec.submodule_search_locations or ()] if spec else []
 
 
 class Zone:

@@ -1,10 +1,27 @@
-"""What every test can rely on: no setting of the developer's own, and no haste."""
+"""What every test can rely on: no setting of the developer's own, no haste, and a real Redis that is empty."""
 
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hypothesis
+import pytest
+from redis import Redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from beat import embedded
+from beat.keys import Keys
+from beat.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from beat.embedded import PrivateRedis
 
 for name in list(os.environ):
     if name.startswith("BEAT_") or name in {"REDIS_URL", "RQ_REDIS_URL", "DJANGO_SETTINGS_MODULE", "NO_COLOR"}:
@@ -13,3 +30,48 @@ for name in list(os.environ):
 # A machine under load is slow, which is no fault of the code.
 hypothesis.settings.register_profile("beat", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.load_profile("beat")
+
+PLAIN = {"schedules", "due", "meta", "events", "instances", "announcements"}
+FAMILIES = {"schedule", "template"}
+LAPSING = {"lock", "instance", "announced", "repairing", "repaired"}
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    """An empty directory with a short path: a socket's may have 107 bytes."""
+    path = Path(tempfile.mkdtemp(prefix="beat-"))
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[PrivateRedis]:
+    """A real server, for all tests of this process."""
+    path = Path(tempfile.mkdtemp(prefix="beat-"))
+    with embedded.start(path / "redis") as private:
+        yield private
+    shutil.rmtree(path, ignore_errors=True)
+
+
+@pytest.fixture
+def redis(server: PrivateRedis) -> Iterator[Redis]:
+    """A client of an empty server; fails the test when it leaves keys that no one knows, or that nothing bounds."""
+    with Redis.from_url(server.url, decode_responses=True, retry=Retry(NoBackoff(), 0)) as client:
+        client.flushall()
+        yield client
+        strange = [each for each in client.scan_iter("beat:*") if not _is_known(client, each)]
+    assert not strange, f"left behind: {strange}"
+
+
+@pytest.fixture
+def store(redis: Redis, server: PrivateRedis) -> Iterator[Store]:  # noqa: ARG001 (it empties the server)
+    """The store on that server."""
+    with Redis.from_url(server.url, retry=Retry(NoBackoff(), 0)) as client:
+        yield Store(client, Keys())
+
+
+def _is_known(client: Redis, key: str) -> bool:
+    family = key.split(":")[1]
+    if family in LAPSING:
+        return client.pttl(key) != -1  # -1: it never lapses
+    return key.removeprefix("beat:") in PLAIN or family in FAMILIES

@@ -17,20 +17,29 @@ HOUSE = Path(__file__).parent.parent / "beat"
 
 # From the ground up: a room may use the rooms of its own storey and of those below, never those above.
 STOREYS = {
-    "leaves": ["_version", "errors", "clock", "durations", "zones", "redis_url", "sources", "settings"],
+    "leaves": ["_version", "errors", "clock", "durations", "zones", "redis_url", "sources", "settings", "keys"],
     "domain": [
         "cron", "every", "timing", "functions", "arguments", "options", "schedule", "loader", "registry", "lint",
+        "run", "state", "definitions", "placement", "prepare", "events", "guard",
     ],
+    "doors": ["scripts", "connection", "jobs", "server", "protocol", "store", "lock"],
+    "engine": [
+        "timekeeper",
+        "health", "pace", "book", "verdicts", "replies", "rehearsal", "ticker", "sync", "housekeeper", "current",
+    ],
+    "observers": ["observers", "logs"],
+    "house": ["service", "embedded", "dev", "testing"],
     "faces": ["cli", "__main__"],
 }  # fmt: skip
-FRONT = "__init__"  # `import beat` shows what users need: it stands above the domain and below the faces
+FRONT = "__init__"  # `import beat` shows what users need: it stands above the house and below the faces
 
 # One door for each outer thing.
 DOORS = {
     "croniter": ["cron"],
     "rq": ["jobs"],
-    "redis": [],
+    "redis": ["connection", "server", "cli", "testing"],
     "click": ["cli"],
+    "fakeredis": ["testing"],
     "pydantic": ["settings"],
     "pydantic_settings": ["settings"],
     "zoneinfo": ["zones"],
@@ -89,7 +98,7 @@ def rooms_used(module: Module) -> Iterator[tuple[int, str]]:
 def height(room: str) -> int:
     storeys = list(STOREYS)
     if room == FRONT:
-        return storeys.index("domain")
+        return storeys.index("house")
     return next((i for i, storey in enumerate(storeys) if room in STOREYS[storey]), -1)
 
 

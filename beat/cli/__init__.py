@@ -20,14 +20,19 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import NoReturn
 
-_USAGE, _BUG, _INTERRUPTED = 2, 70, 130
+_BUG, _INTERRUPTED = 70, 130
 
 # group → sub-command → what it does, in one line; the module of the same name holds `command`
 COMMANDS: Mapping[str, Mapping[str, str]] = {
+    "Run": {
+        "run": "Fire every tick of every schedule, exactly once; also what bare `beat` does.",
+        "dev": "A private Redis, a beat and a worker in one terminal.",
+    },
     "Look": {"next": "When will this expression tick? Teaches cron, zones and DST."},
     "Check": {
         "check": "Import modules and report every wrong or surprising schedule.",
         "config": "Show the effective settings and where each came from.",
+        "redis": "Send one command to Redis, for people without redis-cli.",
     },
 }
 
@@ -72,14 +77,17 @@ def cli(ctx: click.Context) -> None:
     Write a schedule:         @periodic("0 9 * * mon-fri", tz="Europe/Paris")
     See when it will tick:    beat next "0 9 * * mon-fri" --tz Europe/Paris
     Check all of them:        beat check app.tasks
+    Try it, Redis included:   beat dev app.tasks
+    Run it, beside others:    beat run app.tasks
 
     \b
-    Exit codes: 0 fine, 1 the thing asked about is bad, 2 usage or bad input,
+    Exit codes: 0 fine, 1 the thing asked about is bad, 2 usage or bad input, 69 no Redis,
     70 a bug in beat, 78 bad configuration, 130 interrupted.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     if ctx.invoked_subcommand is None:
-        output.echo(ctx.get_help(), err=True)
-        ctx.exit(_USAGE)
+        run = cli.get_command(ctx, "run")
+        assert run is not None  # noqa: S101 (it is in the table above)
+        ctx.invoke(run)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

@@ -102,9 +102,9 @@ def test_a_lone_file_in_the_current_directory_is_named_by_its_stem(write: Write)
 
 
 def test_a_directory_without_init_below_the_current_one_gives_the_name_that_a_worker_can_import(write: Write) -> None:
-    write({"examples/tasks.py": "", "examples/more.py": ""})
-    assert load("examples/tasks.py").modules == ("examples.tasks",)
-    assert load("examples/").modules == ("examples", "examples.more", "examples.tasks")
+    write({"samples/tasks.py": "", "samples/more.py": ""})
+    assert load("samples/tasks.py").modules == ("samples.tasks",)
+    assert load("samples/").modules == ("samples", "samples.more", "samples.tasks")
 
 
 def test_modules_are_in_the_order_given_without_doubles(write: Write) -> None:

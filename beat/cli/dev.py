@@ -1,0 +1,42 @@
+"""`beat dev`: Redis, scheduler and worker in one terminal, for the first five minutes and every day after."""
+
+from __future__ import annotations
+
+import click
+
+from beat import settings
+from beat.cli import output
+from beat.dev import supervisor
+from beat.errors import ConfigError
+
+_NOTHING_TO_RUN = """\
+name the modules that hold schedules, as in 'beat dev tasks.py'. Three lines make one:
+    from beat import periodic
+    @periodic(every="2s")
+    def hello(): print("hello")
+Or set BEAT_MODULES, or modules in [tool.beat] of pyproject.toml."""
+
+
+@click.command("dev")
+@click.argument("modules", nargs=-1)
+@click.option("--redis-url", metavar="URL", help="Use this Redis, instead of a private one.")
+@click.option("--no-reload", is_flag=True, help="Do not start again when a file changes.")
+def command(*, modules: tuple[str, ...], redis_url: str | None, no_reload: bool) -> int:
+    """Run Redis, a scheduler and a worker in one terminal, and start again when a file changes.
+
+    \b
+    beat dev tasks.py                  a file
+    beat dev app.tasks                 a module
+    beat dev                           the modules of BEAT_MODULES or [tool.beat]
+
+    Redis is the one that is set, or else a private one, which keeps its data in .beat/redis.
+    For one's own machine: in production run 'beat run' and 'rq worker' on their own. Ctrl-C ends everything.
+    """  # noqa: D301 (click's mark for lines that are not to be wrapped)
+    loaded = settings.load({"redis_url": redis_url})
+    for warning in loaded.warnings:
+        output.complaint("warning", warning, err=True)
+    names = modules or loaded.settings.modules
+    if not names:
+        raise ConfigError(_NOTHING_TO_RUN)
+    private = loaded.origins["redis_url"] == "default"
+    return supervisor.run(names, None if private else loaded.settings.redis_url, reload=not no_reload)

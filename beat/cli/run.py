@@ -1,0 +1,62 @@
+"""`beat run`: the scheduler itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from beat import logs, settings
+from beat.cli import output
+from beat.registry import default
+from beat.service import Scheduler
+
+if TYPE_CHECKING:
+    from beat.settings import Loaded
+
+
+@click.command("run")
+@click.argument("modules", nargs=-1)
+@click.option("--redis-url", metavar="URL", help="The Redis of beat and of RQ.  [default: the setting redis_url]")
+@click.option("--setup", metavar="MODULE:CALLABLE", help="Call this before importing, to prepare the application.")
+@click.option("--only", metavar="GLOB", help="Register and fire only the schedules whose ids match: a canary.")
+@click.option("--dry-run", is_flag=True, help="Say what would be fired, and when; write nothing.")
+@click.option("--log-level", metavar="LEVEL", help="debug, info, warning or error.")
+@click.option("--log-format", metavar="FORMAT", help="text for people, json for machines.")
+def command(
+    *,
+    modules: tuple[str, ...],
+    redis_url: str | None,
+    setup: str | None,
+    only: str | None,
+    dry_run: bool,
+    log_level: str | None,
+    log_format: str | None,
+) -> None:
+    """Fire every tick of every schedule, exactly once, beside any number of other beats.
+
+    \b
+    beat run app.tasks                  a module, a package with its sub-modules, or a file
+    beat run                            the modules of BEAT_MODULES or [tool.beat]; or just `beat`
+    beat run app.tasks --dry-run        what would happen, without doing it
+    beat run app.tasks --only 'report*' a canary
+
+    Start as many as you like, on as many machines as you like: no one leads. A stock `rq worker` runs the jobs.
+    SIGTERM and Ctrl-C end it within two seconds.
+    """  # noqa: D301 (click's mark for lines that are not to be wrapped)
+    flags = {"redis_url": redis_url, "setup": setup, "log_level": log_level, "log_format": log_format}
+    loaded = settings.load({**flags, "modules": modules or None})
+    logs.configure(loaded.settings.log_level, loaded.settings.log_format)
+    _load(loaded)
+    given: dict[str, Any] = {name: value for name, value in flags.items() if value is not None}
+    Scheduler(only=only, dry_run=dry_run, **given).run()
+
+
+def _load(loaded: Loaded) -> None:
+    for warning in loaded.warnings:
+        output.complaint("warning", warning, err=True)
+    done = default.load(*loaded.settings.modules, setup=loaded.settings.setup)
+    for name in done.silent:
+        output.complaint("warning", f"{name} declares no schedule with beat.periodic", err=True)
+    for name in done.unseen:
+        output.complaint("warning", f"{name} holds schedules but no __init__.py, and was not imported", err=True)

@@ -1,0 +1,15 @@
+"""What a job can ask about itself: which run it is."""
+
+from __future__ import annotations
+
+from beat import jobs
+from beat.run import META_KEY, Run
+
+
+def get_current_run() -> Run | None:
+    """The run that this job is; None outside a job, and in a job that beat did not fire.
+
+    Ask in the thread in which RQ runs the job: RQ knows the job nowhere else.
+    """
+    meta = jobs.current_meta()
+    return None if meta is None else Run.read(meta.get(META_KEY))

@@ -1,0 +1,106 @@
+"""A schedule's definition as it lies in Redis: written by the beat that has the code, read by any other.
+
+The arguments of a function may be of classes that only the application can import, so they stay in the job's template:
+a schedule that was read has none, and knows all that decides its ticks and where its jobs go.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from beat import clock, durations
+from beat.cron import Cron
+from beat.errors import DeclarationError
+from beat.every import Every
+from beat.schedule import Schedule
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+_PLAIN = (
+    "id", "func", "tz", "enabled", "description", "priority", "queue", "job_timeout", "result_ttl", "failure_ttl",
+    "ttl", "at_front", "serializer",
+)  # fmt: skip
+
+
+def write(schedule: Schedule) -> str:
+    """The definition as JSON, without what is left to RQ."""
+    plain = {name: getattr(schedule, name) for name in _PLAIN}
+    rest = {
+        "start": schedule.start and clock.text(schedule.start),
+        "end": schedule.end and clock.text(schedule.end),
+        "retry": schedule.retry and asdict(schedule.retry),
+        "on_success": schedule.on_success and asdict(schedule.on_success),
+        "on_failure": schedule.on_failure and asdict(schedule.on_failure),
+        "on_stopped": schedule.on_stopped and asdict(schedule.on_stopped),
+        "args": _shown(list(schedule.args)),
+        "kwargs": _shown(dict(schedule.kwargs)),
+        "meta": _shown(dict(schedule.meta)),
+        "declared": schedule.declared and str(schedule.declared),
+    }
+    named = plain | rule(schedule) | rest
+    kept = {name: value for name, value in named.items() if value not in (None, [], {})}
+    text = json.dumps(kept, ensure_ascii=False)
+    return text if _is_unicode(text) else json.dumps(kept)
+
+
+def read(text: str) -> Schedule:
+    """The schedule that was written, without its arguments; refuses what is no definition."""
+    try:
+        found: Mapping[str, Any] = json.loads(text)
+        plain = {name: found[name] for name in _PLAIN if name in found}
+        return Schedule(**plain, timing=_timing(found), start=_instant(found, "start"), end=_instant(found, "end"))
+    except DeclarationError:
+        raise
+    except (ValueError, TypeError, KeyError, RecursionError) as e:
+        raise DeclarationError(f"cannot be read: {type(e).__name__}: {e!s:.200}") from e
+
+
+def rule(schedule: Schedule) -> dict[str, Any]:
+    """What decides the ticks, by the names that people write."""
+    timing = schedule.timing
+    if isinstance(timing, Cron):
+        return {"cron": timing.expression, **({"seconds": True} if timing.seconds else {})}
+    named: dict[str, Any] = {"every": durations.short(timing.period)}
+    if timing.phase:
+        named["phase"] = durations.short(timing.phase)
+    if timing.start:
+        named["anchor"] = clock.text(timing.start)
+    return named
+
+
+def _timing(found: Mapping[str, Any]) -> Cron | Every:
+    if "every" in found:
+        return Every(found["every"], found.get("phase", 0), _instant(found, "anchor"))
+    return Cron(found["cron"], found["tz"], found.get("seconds", False))
+
+
+def _instant(found: Mapping[str, Any], name: str) -> datetime | None:
+    return clock.read(found[name]) if name in found else None
+
+
+def _shown(value: Any) -> Any:
+    """Arguments for people to look at: as they are where JSON can write them."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return _repr(value)
+    return value
+
+
+def _repr(value: object) -> str:
+    try:
+        return f"{value!r:.2000}"
+    except Exception:  # noqa: BLE001 (somebody else's code)
+        return f"<{type(value).__name__}>"
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half a character
+        return False
+    return True

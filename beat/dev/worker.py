@@ -1,0 +1,26 @@
+"""A program: RQ's own worker, in an application that was made ready as for the scheduler.
+
+Without Django and without the setting `setup` it is `rq worker` with the same arguments.
+"""
+
+from __future__ import annotations
+
+import runpy
+import sys
+
+from beat import loader, settings
+from beat.errors import BeatError
+
+
+def _main() -> None:
+    try:
+        loader.prepare(settings.load().settings.setup)
+    except BeatError as e:
+        sys.stderr.write(f"{e}\n")
+        sys.exit(e.exit_code)
+    sys.argv[1:1] = ["worker"]
+    runpy.run_module("rq.cli", run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    _main()

@@ -1,0 +1,107 @@
+"""A process that ends when this one does, even by kill -9, and that Ctrl-C does not reach.
+
+It is started through a few lines of Python which tie it to its parent and then become the program: code between fork
+and exec (`preexec_fn`) is not safe in a process with threads.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import threading
+from concurrent.futures import Future
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+# Linux tells a child of its parent's death. The parent may have died before it was asked to, so look again afterwards.
+BY_SIGNAL = """
+import ctypes, os, signal, sys
+PR_SET_PDEATHSIG, parent, command = 1, int(sys.argv[1]), sys.argv[2:]
+signal.pthread_sigmask(signal.SIG_SETMASK, ())
+ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+if os.getppid() == parent:
+    os.execv(command[0], command)
+"""
+# Elsewhere a watcher reads from a pipe that the parent never writes to: it ends with the parent. Being a child of the
+# program, the watcher knows when its process id no longer means the program.
+BY_PIPE = """
+import os, signal, sys
+program, command = os.getpid(), sys.argv[2:]
+signal.pthread_sigmask(signal.SIG_SETMASK, ())
+if os.fork() == 0:
+    os.closerange(1, 256)
+    os.read(0, 1)
+    if os.getppid() == program:
+        os.kill(program, signal.SIGTERM)
+    os._exit(0)
+os.execv(command[0], command)
+"""
+TIE = BY_SIGNAL if sys.platform == "linux" else BY_PIPE
+
+
+class Child:
+    """A running program, tied to this process.
+
+    `output` is the file that it writes to, `kept` one that it holds open as long as it lives.
+    """
+
+    def __init__(self, command: Sequence[str], *, output: int, kept: int) -> None:
+        self._let_go = threading.Event()
+
+        def begin() -> subprocess.Popen[bytes]:
+            return subprocess.Popen(  # noqa: S603 (a server that this user has installed)
+                [sys.executable, "-I", "-S", "-c", TIE, str(os.getpid()), *command],
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=output,
+                pass_fds=(kept,),
+                start_new_session=True,
+            )
+
+        self._process = self._in_a_thread_that_stays(begin)
+
+    @property
+    def pid(self) -> int:
+        """Its process id, which becomes that of the program."""
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        """False once it has ended, for whatever reason."""
+        return self._process.poll() is None
+
+    def end(self, patience: float) -> None:
+        """Asks it to end and waits; after `patience` seconds it is killed."""
+        self._process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(patience)
+        self.kill()
+
+    def kill(self) -> None:
+        """Kill -9; nothing is left of it afterwards."""
+        self._process.kill()
+        self._process.wait()
+        if self._process.stdin:
+            self._process.stdin.close()
+        self._let_go.set()
+
+    def _in_a_thread_that_stays(self, begin: Callable[[], subprocess.Popen[bytes]]) -> subprocess.Popen[bytes]:
+        """Linux means the death of the *thread* that started the child, so it must be one that lives as long."""
+        if threading.current_thread() is threading.main_thread():
+            return begin()
+        begun: Future[subprocess.Popen[bytes]] = Future()
+
+        def stay() -> None:
+            try:
+                begun.set_result(begin())
+            except OSError as e:
+                begun.set_exception(e)
+            else:
+                self._let_go.wait()
+
+        threading.Thread(target=stay, name="private-redis", daemon=True).start()
+        return begun.result()

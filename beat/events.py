@@ -1,0 +1,51 @@
+"""What the engine tells whoever listens: names and plain values. The engine knows none of its listeners."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+NAMES = {
+    "started": "a beat has begun",
+    "stopped": "a beat has ended",
+    "advice": "something about Redis or the settings that an operator should know",
+    "registered": "the definitions of this beat's code were brought into Redis",
+    "updated": "the definition of a schedule was replaced",
+    "moved": "the next tick of a schedule moved",
+    "older": "a live beat announces a newer definition, which stays",
+    "refused": "a definition could not be brought into Redis",
+    "reseeded": "the state of schedules was lost, and they were registered again",
+    "fired": "a tick became a job",
+    "skipped": "ticks passed without a job",
+    "locked": "another beat is at work on a schedule",
+    "fenced": "a lock ran out before its tick was decided; somebody else decides",
+    "unread": "this beat cannot read a definition that a live beat has: left to it",
+    "gone": "a schedule is no longer there",
+    "passed_on": "a tick was decided or changed meanwhile; nothing was done",
+    "enqueue_failed": "Redis refused a job; its tick stays due",
+    "broken": "what Redis holds about a schedule cannot be used",
+    "misplaced": "a key that all schedules share is not what it should be: nothing is fired",
+    "mended": "a schedule that was broken goes on",
+    "repaired": "the index did not say what the schedules say",
+    "redis_away": "Redis cannot be reached, or refuses to work",
+    "redis_back": "it can again",
+    "clock_forward": "Redis' clock jumped forward: nothing fires until the new time has lasted a minute",
+    "stood_still": "this machine stood still while Redis' clock went on",
+    "holding": "another beat saw Redis' clock jump: nothing fires until the new time has lasted a minute",
+    "clock_backward": "Redis' clock jumped backward",
+    "stuck": "the ticker has not passed for long",
+    "failed": "a bug: something raised that nobody expected",
+}
+
+
+@dataclass(frozen=True)
+class Event:
+    """One thing that happened."""
+
+    name: str
+    schedule_id: str = ""
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+
+Emit = Callable[[Event], None]

@@ -1,0 +1,158 @@
+"""The housekeeper: what a beat does beside firing, in a thread of its own.
+
+Every five seconds it shows that the beat is alive and renews what it announces; every minute one beat makes whole what
+is not; what somebody flushed is registered again, loudly. It watches the ticker, too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from typing import TYPE_CHECKING
+
+from beat import connection
+from beat.events import Event
+from beat.health import Once, Patience, cause
+from beat.lock import Lock
+from beat.protocol import Reply
+from beat.replies import misplaced
+from beat.sync import ANNOUNCED_MS
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable, Mapping
+
+    from beat.events import Emit
+    from beat.guard import Mark
+    from beat.health import Health
+    from beat.store import Store
+    from beat.sync import Sync
+
+HEARTBEAT_S = 5
+HEARTBEAT_TTL_MS = 20_000
+LINGER_MS = 10_000
+"""How long the announcement of a beat that stopped stays: a restart is no rollback."""
+REPAIR_S = 60
+REPAIR_LOCK_MS = 20_000
+STUCK_S = 30
+
+
+class Housekeeper:
+    """One beat's housekeeping."""
+
+    def __init__(
+        self,
+        store: Store,
+        sync: Sync,
+        *,
+        name: str,
+        about: Callable[[], Mapping[str, str]],
+        passed_at: Callable[[], float],
+        judged: Callable[[], Mark | None],
+        emit: Emit,
+        health: Health,
+    ) -> None:
+        self._store, self._sync, self._name = store, sync, name
+        self._about, self._passed_at, self._judged = about, passed_at, judged
+        self._live = ""
+        self._emit, self._health = emit, health
+        self._once = Once(emit)
+        self._repaired_at: float | None = None
+        self._stuck = False
+
+    def run(self, stopping: threading.Event) -> None:
+        """Keeps house until it is time to stop; no error ends it."""
+        patience = Patience()
+        while not stopping.is_set():
+            self._watch()
+            try:
+                self.turn(stopping)
+            except connection.Errors as e:
+                self._health.failed("housekeeper", e)
+                patience.wait(stopping)
+            except Exception as e:  # noqa: BLE001 (a bug here must not end the heartbeat)
+                self._emit(Event("failed", fields={"error": cause(e), "exception": e}))
+                patience.wait(stopping)
+            else:
+                self._health.worked("housekeeper")
+                patience.reset()
+                stopping.wait(HEARTBEAT_S)
+
+    def turn(self, stopping: threading.Event) -> None:
+        """One round: heartbeat, then what is due beside it."""
+        self._beat()
+        if self._sync.older:
+            self._sync.register(list(self._sync.older))
+        if self._repaired_at is None or time.monotonic() - self._repaired_at >= REPAIR_S:
+            self.repair(stopping)
+            self._repaired_at = time.monotonic()
+
+    def repair(self, stopping: threading.Event) -> None:
+        """Makes everything whole, page by page, if no other beat is at it, or has done it within the minute."""
+        first = self._repaired_at is None
+        due = Lock(self._store.client, self._store.keys.repaired, REPAIR_S * 1000 - 2 * HEARTBEAT_S * 1000).acquire()
+        lock = Lock(self._store.client, self._store.keys.repairing, REPAIR_LOCK_MS)
+        if not (due or first) or not lock.acquire():
+            return
+        if strange := self._store.strange():
+            self._once.say("", misplaced(Reply("BADTYPE", "; ".join(strange))))
+        else:
+            self._once.forget("")
+            if not first:  # at the start everything has just been registered
+                self._sync.register(reseed=True)
+            self._repair_pages(stopping, lock)
+        lock.release()
+
+    def _repair_pages(self, stopping: threading.Event, lock: Lock) -> None:
+        indexed = 0
+        for page in self._store.ids():
+            replies = self._store.repair(page)
+            indexed += sum(reply.code in {"INDEXED", "GONE"} for reply in replies)
+            for schedule_id, reply in zip(page, replies, strict=True):
+                if reply.code in {"BROKEN", "BADTYPE"}:
+                    fields = {"code": reply.code, "error": reply.words}
+                    self._once.say(schedule_id, Event("broken", schedule_id, fields))
+                elif reply.code == "MENDED":
+                    self._once.forget(schedule_id)
+                    self._emit(Event("mended", schedule_id))
+            if stopping.is_set() or not lock.extend():
+                break
+        if indexed:
+            self._emit(Event("repaired", fields={"count": indexed}))
+
+    def leave(self) -> None:
+        """Notes the time a last time, for the beat that restarts, and takes the heartbeat away."""
+        with contextlib.suppress(*connection.Errors):  # they lapse by themselves
+            self._heartbeat()
+            self._store.leave(name=self._name, digest=self._sync.digest, linger=LINGER_MS)
+
+    def _beat(self) -> None:
+        reply = self._heartbeat()
+        if reply.code == "LOST":
+            self._sync.announce()
+            self._sync.register(reseed=True)
+        elif reply.code != "OK":
+            self._once.say("", misplaced(reply))
+        elif self._live != reply.words:  # another version came or went
+            self._live = reply.words
+            self._sync.register(self._sync.schedules)
+
+    def _heartbeat(self) -> Reply:
+        sound = self._judged()
+        return self._store.heartbeat(
+            self._about(),
+            name=self._name,
+            ttl=HEARTBEAT_TTL_MS,
+            digest=self._sync.digest,
+            announced_ttl=ANNOUNCED_MS,
+            judged=sound.redis_ms if sound else 0,
+            mark=str(sound or ""),
+        )
+
+    def _watch(self) -> None:
+        silent_s = time.monotonic() - self._passed_at()
+        if silent_s <= STUCK_S:
+            self._stuck = False
+        elif not self._stuck and self._health.ready:
+            self._stuck = True
+            self._emit(Event("stuck", fields={"seconds": round(silent_s)}))

@@ -1,0 +1,161 @@
+"""A schedule's RQ job, as the fields of its hash: what `Queue.enqueue` would write, made by RQ's own code.
+
+All that is the same in every run is written once, as the *template*: `fire` copies it and adds the two times and the
+rest of the meta. The meta is written in two parts, because whoever fires may be unable to import the classes in it::
+
+    template(schedule)["meta"]   the user's meta, left open
+    run_block(run, serializer)   the entry `beat`, and the end
+
+Put together they are what RQ's serializer reads as `{**schedule.meta, "beat": run.plain()}`.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+import rq
+from rq.job import Job
+from rq.serializers import DefaultSerializer, JSONSerializer
+
+from beat.errors import BadArguments, BadOption
+from beat.run import META_KEY
+
+if TYPE_CHECKING:
+    from beat import options
+    from beat.run import Run
+    from beat.schedule import Schedule
+
+LEAST_RESULT_TTL = 60
+"""Seconds for which even a result that nobody wants is kept, so that its outcome can be recorded."""
+QUEUES_KEY: str = rq.Queue.redis_queues_keys
+
+_SERIALIZERS: Mapping[str, Any] = {"pickle": DefaultSerializer, "json": JSONSerializer}
+_RETRY_HAS_A_FRONT = "enqueue_at_front" in inspect.signature(rq.Retry).parameters  # from RQ 2.8 on
+_VARYING = ("created_at", "enqueued_at")
+
+
+class _NoRedis:
+    """RQ makes no job without a connection, but uses none to make it."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"a template is made without Redis: nothing can be done with {name!r}")
+
+
+def template(schedule: Schedule) -> dict[str, bytes]:
+    """The fields of the schedule's jobs, as redis-py would send them, without the times and with an open meta.
+
+    The id and the place in the queue are no fields. Raises BadArguments for what RQ cannot write, as an argument whose
+    `repr` fails, and BadOption for what this version of RQ does not know.
+    """
+    retry = _retry(schedule.retry)
+    try:
+        fields = _job(schedule, retry).to_dict(include_meta=False)
+        sent = {name: _sent(value) for name, value in fields.items() if name not in _VARYING}
+        return {**sent, "meta": _open_meta(schedule)}
+    except Exception as e:
+        raise BadArguments(
+            f"RQ cannot write the job of schedule {schedule.id!r}: {type(e).__name__}: {e!s:.200}; pass plain data"
+        ) from e
+
+
+def run_block(run: Run, serializer: str) -> bytes:
+    """What completes an open meta: the entry that tells the job which run it is."""
+    if serializer == "json":
+        return json.dumps(run.plain()).encode() + b"}"
+    # Opcodes that remember nothing, so that they may follow any pickle. The first is the mark, a single byte: it takes
+    # the place of the stop that was cut off, which the last frame of the pickle has counted.
+    pairs = [_pickled_name(name) + _pickled(value) for name, value in run.plain().items()]
+    return b"".join((b"(", _pickled_name(META_KEY), b"(", *pairs, b"du."))  # mark, key, mark … dict, setitems, stop
+
+
+def queue_key(name: str) -> str:
+    """The list that holds the ids of a queue's jobs."""
+    return cast("str", _queue(name, "pickle").key)
+
+
+def job_key(job_id: str) -> str:
+    """The hash of a job."""
+    key: bytes | str = Job.key_for(job_id)
+    return key.decode() if isinstance(key, bytes) else key  # bytes before RQ 2.6
+
+
+def queue_name(key: str) -> str:
+    """The name of the queue that has this key."""
+    return key.removeprefix(queue_key(""))
+
+
+def current_meta() -> Mapping[str, Any] | None:
+    """The meta of the job that this thread runs; None outside a job."""
+    job = rq.get_current_job()
+    return job.meta if job is not None and isinstance(job.meta, Mapping) else None
+
+
+def _job(schedule: Schedule, retry: rq.Retry | None) -> Job:
+    return _queue(schedule.queue, schedule.serializer).create_job(
+        schedule.func,
+        args=tuple(schedule.args),
+        kwargs=dict(schedule.kwargs),
+        timeout=schedule.job_timeout,
+        result_ttl=_result_ttl(schedule.result_ttl),
+        failure_ttl=schedule.failure_ttl,
+        ttl=schedule.ttl,
+        description=schedule.description or None,
+        retry=retry,
+        on_success=_callback(schedule.on_success),
+        on_failure=_callback(schedule.on_failure),
+        on_stopped=_callback(schedule.on_stopped),
+    )
+
+
+@functools.lru_cache(maxsize=1024)
+def _queue(name: str, serializer: str) -> rq.Queue:
+    nowhere: Any = _NoRedis()
+    return rq.Queue(name, connection=nowhere, serializer=_SERIALIZERS[serializer])
+
+
+def _result_ttl(seconds: int | None) -> int | None:
+    return seconds if seconds is None or seconds < 0 else max(seconds, LEAST_RESULT_TTL)
+
+
+def _retry(retry: options.Retry | None) -> rq.Retry | None:
+    if retry is None:
+        return None
+    if not retry.enqueue_at_front:
+        return rq.Retry(max=retry.max, interval=list(retry.intervals))
+    if not _RETRY_HAS_A_FRONT:
+        raise BadOption(
+            f"retry's enqueue_at_front needs RQ 2.8, and this is {rq.__version__}: upgrade, or leave it out"
+        )
+    return rq.Retry(max=retry.max, interval=list(retry.intervals), enqueue_at_front=True)
+
+
+def _callback(callback: options.Callback | None) -> rq.Callback | None:
+    return None if callback is None else rq.Callback(callback.func, timeout=callback.timeout)
+
+
+def _sent(value: object) -> bytes:
+    if isinstance(value, bytes):
+        return value
+    return value.encode() if isinstance(value, str) else repr(value).encode()
+
+
+def _open_meta(schedule: Schedule) -> bytes:
+    written: bytes = _SERIALIZERS[schedule.serializer].dumps(dict(schedule.meta))
+    if schedule.serializer == "pickle":
+        return written[:-1]  # without the stop
+    separator = ", " if schedule.meta else ""
+    return written[:-1] + f'{separator}"{META_KEY}": '.encode()  # without the closing brace
+
+
+def _pickled(value: str | None) -> bytes:
+    if value is None:
+        return b"N"
+    text = value.encode("utf-8", "surrogatepass")  # as pickle writes text
+    return b"X" + len(text).to_bytes(4, "little") + text
+
+
+_pickled_name = functools.cache(_pickled)  # of the few names that a run has

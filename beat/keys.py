@@ -1,0 +1,76 @@
+"""The names of beat's keys in Redis; no other module writes one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Every key of one installation, all of which begin with `prefix`."""
+
+    prefix: str = "beat:"
+
+    @property
+    def schedules(self) -> str:
+        """Set: every id."""
+        return f"{self.prefix}schedules"
+
+    @property
+    def due(self) -> str:
+        """Sorted set: id → due_at in ms; while claimed, the lock's expiry."""
+        return f"{self.prefix}due"
+
+    @property
+    def meta(self) -> str:
+        """Hash: the format of the keys, the highest time that Redis has shown, the clock guard's hold."""
+        return f"{self.prefix}meta"
+
+    @property
+    def events(self) -> str:
+        """Stream: what changed."""
+        return f"{self.prefix}events"
+
+    @property
+    def instances(self) -> str:
+        """Sorted set: the name of each live beat → when its heartbeat lapses, in ms."""
+        return f"{self.prefix}instances"
+
+    @property
+    def announcements(self) -> str:
+        """Sorted set: the digest of each live registry → when it lapses, in ms."""
+        return f"{self.prefix}announcements"
+
+    @property
+    def repairing(self) -> str:
+        """String: the lock of the beat that repairs."""
+        return f"{self.prefix}repairing"
+
+    @property
+    def repaired(self) -> str:
+        """String: lasts until it is time to repair again."""
+        return f"{self.prefix}repaired"
+
+    def schedule(self, schedule_id: str) -> str:
+        """Hash: the state and the definition of a schedule."""
+        return f"{self.prefix}schedule:{schedule_id}"
+
+    def template(self, schedule_id: str) -> str:
+        """Hash: the fields of a schedule's jobs, as RQ writes them."""
+        return f"{self.prefix}template:{schedule_id}"
+
+    def lock(self, schedule_id: str) -> str:
+        """String: the token of the beat that has claimed a schedule."""
+        return f"{self.prefix}lock:{schedule_id}"
+
+    def job(self, schedule_id: str, second: int) -> str:
+        """The id of the job of one tick; RQ keeps the jobs of all installations in one place."""
+        return f"{self.prefix.rstrip(':').replace(':', '_')}_{schedule_id}_{second}"
+
+    def instance(self, name: str) -> str:
+        """Hash: the heartbeat of a beat."""
+        return f"{self.prefix}instance:{name}"
+
+    def announced(self, digest: str) -> str:
+        """Hash: id → rev, what the beats of one registry have registered."""
+        return f"{self.prefix}announced:{digest}"

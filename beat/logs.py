@@ -1,0 +1,112 @@
+"""Events as log lines: one line each, by Python's own logging, under the name `beat`."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from typing import TYPE_CHECKING, Any
+
+from beat import clock
+
+if TYPE_CHECKING:
+    from beat.events import Event
+
+_log = logging.getLogger("beat")
+_D, _I, _W, _E = logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR
+
+LINES = {
+    "started": (_I, "{name} has started on {server}, with {schedules:schedule} of its own code"),
+    "stopped": (_I, "{name} has stopped; {fired:tick} fired"),
+    "advice": (_W, "{words}"),
+    "registered": (_I, "{schedules:schedule} registered, {new} new"),
+    "updated": (_I, "{schedule_id}: the definition was replaced"),
+    "moved": (_W, "{schedule_id}: the next tick moved, it was {from}"),
+    "older": (_W, "{schedule_id}: a live beat has a newer definition, which stays; this beat fires that one"),
+    "refused": (_E, "{schedule_id}: not registered: {code}: {error}"),
+    "reseeded": (_E, "state was lost: {count:schedule} had vanished from Redis, registered again: {ids}"),
+    "fired": (_I, "fired {schedule_id} for {tick}, {late_ms} ms after it was due: {job_id} in {queue}"),
+    "would_fire": (_I, "would fire {schedule_id} for {tick}: {job_id} in {queue}"),
+    "skipped": (_W, "skipped {count:tick} of {schedule_id} from {tick} on: {reason}"),
+    "locked": (_D, "{schedule_id}: another beat is at work on it"),
+    "fenced": (_D, "{schedule_id}: the lock ran out; somebody else decides"),
+    "unread": (
+        _E,
+        "{schedule_id}: left to other beats, for this one cannot read its definition: upgrade beat and tzdata",
+    ),
+    "gone": (_D, "{schedule_id}: is no longer there"),
+    "passed_on": (_D, "{schedule_id}: {code} {words}"),
+    "enqueue_failed": (_E, "{schedule_id}: {func} is not enqueued yet, the tick stays due: {error}"),
+    "broken": (_E, "{schedule_id}: cannot be used: {code}: {error}"),
+    "misplaced": (_E, "nothing can be fired: {error}"),
+    "mended": (_I, "{schedule_id}: can be used again"),
+    "repaired": (_W, "the index did not say what the schedules say: {count:place} put right"),
+    "redis_away": (_E, "Redis does not work for us, trying again until it does: {error}"),
+    "redis_back": (_I, "Redis works again, after {seconds} s"),
+    "clock_forward": (
+        _E,
+        "Redis' clock jumped forward by {seconds} s: nothing fires until that time has lasted {hold_seconds} s",
+    ),
+    "stood_still": (_W, "this machine stood still for {seconds} s, or its uptime did; other beats saw the time pass"),
+    "holding": (_W, "another beat saw Redis' clock jump: nothing fires until that time has lasted a minute"),
+    "clock_backward": (_W, "Redis' clock jumped backward by {seconds} s: no tick is repeated"),
+    "stuck": (_E, "no pass for {seconds} s: the ticker hangs"),
+    "failed": (_E, "this is a bug in beat, please report it: {error}"),
+}
+"""The level and the words of each event."""
+
+
+def listen(event: Event) -> None:
+    """Writes the line of an event."""
+    level, words = LINES[event.name]
+    if not _log.isEnabledFor(level):
+        return
+    values = {"schedule_id": event.schedule_id, **event.fields}
+    error = values.pop("exception", None)
+    shown = {name: _Number(value) if type(value) is int else _printable(value) for name, value in values.items()}
+    _log.log(level, "%s", words.format_map(shown), extra={"beat": {"event": event.name, **values}}, exc_info=error)
+
+
+def configure(level: str, form: str) -> None:
+    """Log lines on stderr, for people (text) or for machines (json)."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Json() if form == "json" else _Text())
+    _log.handlers[:] = [handler]
+    _log.setLevel(level.upper())
+    _log.propagate = False
+
+
+class _Number(int):
+    """Formatted with a noun it counts: `{:tick}` is `1 tick` or `3 ticks`."""
+
+    def __format__(self, noun: str) -> str:
+        return f"{int(self):,} {noun}{'s' * (self != 1)}" if noun else str(int(self))
+
+
+class _Text(logging.Formatter):
+    """`09:00:00.002 INFO    fired report …`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        at = clock.text(clock.from_ms(int(record.created * 1000)))
+        line = f"{at[11:19]}.{int(record.msecs):03d} {record.levelname:7} {record.getMessage()}"
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+
+
+class _Json(logging.Formatter):
+    """One object a line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        fields: dict[str, Any] = {
+            "time": clock.text(clock.from_ms(int(record.created * 1000))),
+            "level": record.levelname.lower(),
+            "message": record.getMessage(),
+            **getattr(record, "beat", {}),
+        }
+        if record.exc_info:
+            fields["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(fields, default=str)
+
+
+def _printable(value: object) -> str:
+    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -1,0 +1,52 @@
+"""Those who listen to events, in a thread of their own: whatever they do, ticks go on."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import queue
+import threading
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from beat.events import Event
+
+_MOST = 10_000
+_log = logging.getLogger("beat.observers")
+
+
+class Observers:
+    """Hands every event to every listener; when they cannot keep up, new events are dropped and counted."""
+
+    def __init__(self, listeners: Iterable[Callable[[Event], None]]) -> None:
+        self._listeners = list(listeners)
+        self._events: queue.Queue[Event | None] = queue.Queue(_MOST)
+        self._thread = threading.Thread(target=self._run, name="beat-observers", daemon=True)
+        self.dropped = 0
+
+    def start(self) -> None:
+        """From now on events are handed out."""
+        self._thread.start()
+
+    def emit(self, event: Event) -> None:
+        """Takes an event; never waits."""
+        try:
+            self._events.put_nowait(event)
+        except queue.Full:
+            self.dropped += 1
+
+    def stop(self, wait_s: float) -> None:
+        """Hands out what is left, for so long at most."""
+        with contextlib.suppress(queue.Full):
+            self._events.put_nowait(None)
+        self._thread.join(wait_s)
+
+    def _run(self) -> None:
+        while (event := self._events.get()) is not None:
+            for listener in self._listeners:
+                try:
+                    listener(event)
+                except BaseException:  # noqa: BLE001 (a listener's sys.exit() is its own affair, too)
+                    _log.exception("a listener failed at %s", event.name)

@@ -1,0 +1,64 @@
+"""The rhythm of a beat: Redis' clock, followed between two replies by this process's own monotonic clock."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import threading
+
+    from beat.settings import Settings
+
+_MS = timedelta(milliseconds=1)
+
+
+@dataclass(frozen=True)
+class Pace:
+    """The lengths of time that a pass goes by, in ms, and how much it takes at once."""
+
+    interval: int
+    lookahead: int
+    lock_ttl: int
+    misfire_limit: int
+    page_size: int
+
+    @classmethod
+    def of(cls, settings: Settings) -> Pace:
+        """As the settings say."""
+        return cls(
+            interval=settings.interval // _MS,
+            lookahead=settings.lookahead // _MS,
+            lock_ttl=settings.lock_ttl // _MS,
+            misfire_limit=settings.misfire_limit // _MS,
+            page_size=settings.page_size,
+        )
+
+
+class RedisClock:
+    """Redis' clock, estimated from its replies."""
+
+    def __init__(self) -> None:
+        self._ahead_ms = 0.0
+        self._sent = 0.0
+
+    def ask(self) -> None:
+        """A command that will bring back the time goes out now."""
+        self._sent = time.monotonic()
+
+    def learn(self, now_ms: int) -> None:
+        """The reply says that it is `now_ms`: some time between the question and now."""
+        # The reply is cut to whole milliseconds, so on average it is half a millisecond later than it says.
+        self._ahead_ms = now_ms + 0.5 - (self._sent + time.monotonic()) * 500
+
+    def now_ms(self) -> float:
+        """The present, by Redis' clock."""
+        return time.monotonic() * 1000 + self._ahead_ms
+
+    def sleep_until(self, instant_ms: float, stopping: threading.Event) -> None:
+        """Returns at that instant, or when it is time to stop."""
+        left = instant_ms - self.now_ms()
+        if left > 0:
+            stopping.wait(left / 1000)

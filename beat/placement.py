@@ -1,0 +1,75 @@
+"""Where a schedule goes on when its definition comes from the code: a pure function of what Redis knows about it.
+
+Only a change of what decides the ticks moves the next one, and a tick that is due already is never moved (the register
+script sees to that, by Redis' own clock). What is edited or enabled goes on from now, and never fires at once unasked.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from beat import clock
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from beat.schedule import Schedule
+    from beat.state import State
+
+KEEP = "keep"
+
+
+class Placement(NamedTuple):
+    """The state of a schedule, and its next tick as text: `keep` where it stays, nothing where there is none."""
+
+    state: str
+    next: str
+    next_due: int = 0
+
+
+def place(schedule: Schedule, seen: State | None, now: datetime) -> Placement | None:
+    """What is to be written, or None when Redis has it all."""
+    if seen is None:
+        return _from(schedule, schedule.after(now))
+    base = now if seen.last is None else max(now, seen.last)
+    if seen.state == "paused":
+        placed = _rest(schedule, seen, base) or Placement("paused", KEEP)
+        return _unless_same(schedule, seen, placed._replace(state="paused"))
+    if not schedule.enabled:
+        return _unless_same(schedule, seen, _rest(schedule, seen, base) or Placement("disabled", KEEP))
+    if seen.state in {"disabled", "retired"}:
+        return _from(schedule, schedule.after(base))
+    return _unless_same(schedule, seen, _rest(schedule, seen, base) or Placement(_state(seen), KEEP))
+
+
+def _rest(schedule: Schedule, seen: State, base: datetime) -> Placement | None:
+    """The tick to move to, if the one that Redis has does not stand."""
+    if seen.timing_rev != schedule.timing_rev:
+        return _from(schedule, schedule.after(base))
+    if seen.next is None:
+        if seen.state in {"finished", "disabled", "paused"} and not seen.next_run:
+            return None
+        return _from(schedule, schedule.after(seen.last or base))  # lost or garbled: nothing after the last one is lost
+    if seen.next > base and seen.next != schedule.after(base):  # the zone's data have changed
+        return _from(schedule, schedule.after(base))
+    return None
+
+
+def _from(schedule: Schedule, tick: datetime | None) -> Placement:
+    if tick is None:
+        return Placement("finished" if schedule.enabled else "disabled", "")
+    return Placement("active" if schedule.enabled else "disabled", clock.text(tick), clock.to_ms(tick))
+
+
+def _state(seen: State) -> str:
+    return "finished" if seen.state == "finished" and seen.next is None else "active"
+
+
+def _unless_same(schedule: Schedule, seen: State, placed: Placement) -> Placement | None:
+    same = (
+        seen.template
+        and seen.rev == schedule.rev
+        and seen.state == placed.state
+        and placed.next in {KEEP, seen.next_run}
+    )
+    return None if same else placed

@@ -1,0 +1,68 @@
+"""What becomes of the ticks of a schedule that is due: a pure function of the schedule, its tick and the time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from beat.schedule import Schedule
+
+_SECOND = timedelta(seconds=1)
+
+
+@dataclass(frozen=True)
+class Fire:
+    """The tick becomes a job."""
+
+    tick: datetime
+    next: datetime | None
+    """The tick that follows; None when the schedule ends."""
+
+
+@dataclass(frozen=True)
+class Skip:
+    """A stretch of ticks passes without a job."""
+
+    tick: datetime
+    """The first of them."""
+    last: datetime
+    count: int
+    next: datetime | None
+
+
+Verdict = Fire | Skip
+
+
+def prepare(schedule: Schedule, tick: datetime, now: datetime, *, misfire_limit: timedelta, most: int) -> list[Verdict]:
+    """Verdicts on `tick` and on every later tick up to `now`, oldest first, at most `most` of them.
+
+    Ticks that are late by no more than `misfire_limit` all fire. Of those that are later, the latest fires and the
+    others are skipped. A tick that is not due yet fires when it is.
+    """
+    verdicts: list[Verdict] = []
+    for verdict in _verdicts(schedule, tick, now, now - misfire_limit):
+        verdicts.append(verdict)
+        if len(verdicts) == most:
+            break
+    return verdicts
+
+
+def _verdicts(schedule: Schedule, tick: datetime, now: datetime, limit: datetime) -> Iterator[Verdict]:
+    latest = schedule.before(limit)
+    if latest is not None and latest > tick:
+        # After a change of timing the tick that was due may be none of the new ones: it is skipped like them.
+        stranger = schedule.count(tick, tick + _SECOND) == 0
+        last = max(tick, schedule.before(latest) or tick)
+        yield Skip(tick, last, schedule.count(tick, latest) + stranger, latest)
+        tick = latest
+    while True:
+        following = schedule.after(tick)
+        yield Fire(tick, following)
+        if following is None or following > now:
+            return
+        tick = following

@@ -1,0 +1,78 @@
+"""What goes to the scripts and what comes back: the items and replies of their headers, as Python sees them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Claim(NamedTuple):
+    """A schedule that is ours to decide about, until its lock runs out."""
+
+    id: str
+    rev: str
+    tick: str
+    due: int
+    priority: str
+
+
+class Reply(NamedTuple):
+    """What became of one item: a word of the script's header, and what goes with it."""
+
+    code: str
+    words: str = ""
+
+
+class Item(NamedTuple):
+    """One item of `fire`: the verdict on a tick, or why there is none."""
+
+    kind: str
+    id: str
+    rev: str
+    tick: str = ""
+    due: int = 0
+    next: str = ""
+    next_due: int = 0
+    job: str = ""
+    queue: str = ""
+    at: str = "back"
+    run: bytes = b""
+    number: int = 0
+    error: str = ""
+
+
+class Registration(NamedTuple):
+    """One item of `register`: a definition, and what was seen when it was prepared."""
+
+    id: str
+    rev: str
+    seen_rev: str
+    seen_next: str
+    seen_state: str
+    state: str
+    next: str
+    next_due: int
+    fields: Mapping[str, str]
+    template: Mapping[str, bytes]
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """A page of claims, by Redis' clock."""
+
+    code: str
+    now: int
+    claims: tuple[Claim, ...] = ()
+    troubles: tuple[tuple[str, Reply], ...] = ()
+    """Schedules that were met but not handed out, each with the reason."""
+
+
+@dataclass(frozen=True)
+class Decided:
+    """The codes of a page of items, by Redis' clock."""
+
+    now: int
+    replies: tuple[Reply, ...]

@@ -1,0 +1,102 @@
+"""What the replies of Redis mean: each becomes an event, and some chains are to be sent again."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from beat import jobs, verdicts
+from beat.events import Event
+from beat.health import Once, cause
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from beat.events import Emit
+    from beat.protocol import Item, Reply
+    from beat.verdicts import Chain
+
+FRESH_S = 60
+_CANNOT = {"BADTYPE", "BADSTATE", "BADARG"}
+LONGEST_WAIT_MS = 3_000
+"""Who is told to wait for longer gives the schedule back."""
+
+
+def misplaced(reply: Reply) -> Event:
+    """A key that all share is not what it should be."""
+    if reply.code == "NEWER":
+        words = f"the keys in Redis have format {reply.words}, which this beat does not understand: upgrade it"
+        return Event("misplaced", fields={"error": words})
+    return Event("misplaced", fields={"error": f"{reply.words}: rename it, or delete it"})
+
+
+class Replies:
+    """Remembers what went wrong with a schedule, so that it is said once, and written as soon as it can be."""
+
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
+        self._errors: dict[str, tuple[str, float]] = {}
+        self._troubles = Once(emit)
+
+    def stamped(self, item: Item) -> Item:
+        """The item, with what went wrong with earlier attempts."""
+        error, at = self._errors.get(item.id, ("", 0.0))
+        fresh = time.monotonic() - at < FRESH_S  # an older one is about a tick that another beat has fired
+        return item._replace(error=error) if error and fresh and item.kind == "fire" else item
+
+    def refused(self, schedules: Iterable[tuple[str, str]], error: BaseException) -> None:
+        """Redis did not enqueue what is due of these (id and function), or did not say that it had."""
+        for schedule_id, func in schedules:
+            if schedule_id not in self._errors:
+                self._emit(Event("enqueue_failed", schedule_id, {"func": func, "error": cause(error)}))
+            self._errors[schedule_id] = cause(error), time.monotonic()
+
+    def trouble(self, schedule_id: str, reply: Reply) -> None:
+        """A schedule that cannot be handled now; without an id, none can."""
+        if not schedule_id:
+            self._troubles.say("", Event("holding") if reply.code == "HOLD" else misplaced(reply))
+            return
+        if reply.code in _CANNOT:
+            self._troubles.say(schedule_id, Event("broken", schedule_id, {"code": reply.code, "error": reply.words}))
+            return
+        names = {"LOCKED": "locked", "FENCED": "fenced", "GONE": "gone", "OTHERS": "unread"}
+        name = names.get(reply.code, "passed_on")
+        self._emit(Event(name, schedule_id, {"code": reply.code, "words": reply.words}))
+
+    def well(self) -> None:
+        """What all schedules share is as it should be."""
+        self._troubles.forget("")
+
+    def settle(self, chain: Chain, replies: Sequence[Reply], now: int) -> Chain | None:
+        """Takes note of what became of a chain; what is to be sent again comes back."""
+        ids = [item.job for item in chain.items]
+        for n, (item, reply) in enumerate(zip(chain.items, replies, strict=True)):
+            if reply.code == "EARLY":
+                wait = int(reply.words)
+                if wait > LONGEST_WAIT_MS:
+                    return verdicts.released(chain.id)
+                return chain._replace(items=chain.items[n:], due=now + wait)
+            # The reply to an earlier attempt was lost, and it had happened.
+            happened = reply.code == "STALE" and reply.words != "" and reply.words in ids[n:]
+            if reply.code == "OK" or happened:
+                self._decided(item, now)
+            elif item.kind == "fire" and any(key in reply.words for key in (item.queue, item.job, jobs.QUEUES_KEY)):
+                fields = {"func": chain.func, "error": reply.words}
+                self._troubles.say(chain.id, Event("enqueue_failed", chain.id, fields))
+            else:
+                self.trouble(chain.id, reply)
+        return None
+
+    def _decided(self, item: Item, now: int) -> None:
+        self._errors.pop(item.id, None)
+        if item.kind == "quarantine":
+            self._emit(Event("broken", item.id, {"code": "BADSTATE", "error": item.error}))
+            return
+        if item.kind == "fire":
+            self._troubles.forget(item.id)
+            fields: dict[str, Any] = {"tick": item.tick, "job_id": item.job, "late_ms": now - item.due}
+            fields |= {"queue": jobs.queue_name(item.queue), "next_run": item.next}
+            self._emit(Event("fired", item.id, fields))
+        elif item.kind == "skip":
+            fields = {"tick": item.tick, "count": item.number, "reason": "misfire", "next_run": item.next}
+            self._emit(Event("skipped", item.id, fields))

@@ -1,0 +1,49 @@
+"""A run: which schedule it belongs to, which tick, and who asked for it. Told to the job in its meta."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from beat import clock
+from beat.errors import BadInstant
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+META_KEY = "beat"
+"""Where a job's meta says which run it is."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What became of a fired tick, as the job itself knows it."""
+
+    schedule_id: str
+    scheduled_for: datetime | None
+    """The tick, in UTC; None when somebody asked for the run."""
+    triggered_by: str
+
+    def __post_init__(self) -> None:
+        if self.scheduled_for is not None:
+            object.__setattr__(self, "scheduled_for", clock.utc(self.scheduled_for, "scheduled_for"))
+
+    def plain(self) -> dict[str, str | None]:
+        """As the job's meta keeps it."""
+        tick = self.scheduled_for
+        return {
+            "schedule_id": self.schedule_id,
+            "scheduled_for": None if tick is None else clock.text(tick),
+            "triggered_by": self.triggered_by,
+        }
+
+    @classmethod
+    def read(cls, plain: object) -> Run | None:
+        """The run that `plain()` wrote, whatever a newer beat has added to it; None for anything else."""
+        match plain:
+            case {"schedule_id": str(schedule_id), "scheduled_for": tick, "triggered_by": str(triggered_by)}:
+                try:
+                    return cls(schedule_id, None if tick is None else clock.read(tick), triggered_by)
+                except BadInstant:
+                    return None
+        return None

@@ -1,0 +1,73 @@
+"""The atomic steps, a Lua file each: header (what it does, KEYS, ARGV, replies), bindings, guards, writes.
+
+The header is the signature: a script is called by the names that stand there, in any order, and with no other.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+Value = str | bytes | int
+
+_HERE = Path(__file__).parent
+_NAMED = re.compile(r"^-- (KEYS|ARGV|ITEM)\[(\d+)\] +(\w+) ", re.MULTILINE)
+_REPLY = re.compile(r"^-- +([A-Z]{2,})  ", re.MULTILINE)
+_INCLUDE = re.compile(r"^-- include (\w+)\n", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Script:
+    """One script, and what its header says about it."""
+
+    name: str
+    text: str
+    keys: tuple[str, ...]
+    args: tuple[str, ...]
+    item: tuple[str, ...]
+    """The parts of each of the items that follow the arguments."""
+    replies: tuple[str, ...]
+
+    @functools.cached_property
+    def sha(self) -> str:
+        """By what EVALSHA finds it."""
+        return hashlib.sha1(self.text.encode(), usedforsecurity=False).hexdigest()
+
+    def arrange(self, named: Mapping[str, Any], items: Iterable[Sequence[Value]]) -> tuple[int, list[Value]]:
+        """How many keys, and keys and arguments in the header's order."""
+        wanted = {*self.keys, *self.args}
+        if wanted != named.keys():
+            raise TypeError(f"{self.name}.lua takes {sorted(wanted)}, not {sorted(named)}")
+        values = [value for item in items for value in item]
+        return len(self.keys), [*(named[name] for name in (*self.keys, *self.args)), *values]
+
+
+@functools.cache
+def script(name: str) -> Script:
+    """The script of that name."""
+    written = (_HERE / f"{name}.lua").read_text(encoding="utf-8")
+    found: dict[str, list[str]] = {"KEYS": [], "ARGV": [], "ITEM": []}
+    for kind, number, word in _NAMED.findall(written):
+        found[kind].append(word)
+        if int(number) != len(found[kind]):
+            raise ValueError(f"{name}.lua: {kind}[{number}] is out of order")
+    return Script(
+        name=name,
+        text=_INCLUDE.sub(lambda part: (_HERE / "parts" / f"{part[1]}.lua").read_text(encoding="utf-8"), written),
+        keys=tuple(found["KEYS"]),
+        args=tuple(found["ARGV"]),
+        item=tuple(found["ITEM"]),
+        replies=tuple(dict.fromkeys(_REPLY.findall(written))),
+    )
+
+
+def names() -> list[str]:
+    """Every script there is."""
+    return sorted(file.stem for file in _HERE.glob("*.lua"))

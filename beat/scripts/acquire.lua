@@ -1,0 +1,15 @@
+#!lua
+-- Takes a lock that nobody holds.
+--
+-- KEYS[1] lock   string  the token of its holder
+-- ARGV[1] token  text    ours
+-- ARGV[2] ttl    ms      how long it lasts
+--
+-- Replies
+--   OK    it is ours
+--   HELD  somebody has it
+local lock = KEYS[1]
+local token, ttl = ARGV[1], ARGV[2]
+
+if redis.call('SET', lock, token, 'NX', 'PX', ttl) then return 'OK' end
+return 'HELD'

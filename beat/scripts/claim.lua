@@ -1,0 +1,94 @@
+#!lua
+-- Hands out the earliest schedules that are due, or will be within the lookahead. Each gets a lock, and is hidden until
+-- that lock runs out: its score in `due` becomes the lock's expiry, so that other beats neither see nor scan it.
+--
+-- KEYS[1] due              zset   id → due_at in ms
+-- KEYS[2] meta             hash   format; hold_from, hold_until: set by a beat that saw the clock jump
+-- ARGV[1] schedule_prefix  text   followed by an id: the hash of that schedule
+-- ARGV[2] lock_prefix      text   followed by an id: its lock
+-- ARGV[3] token            text   what the locks will hold
+-- ARGV[4] lock_ttl         ms     how long they last
+-- ARGV[5] lookahead        ms     how early a tick is handed out
+-- ARGV[6] limit            count  how many at most
+-- ARGV[7] only             text   a Lua pattern that ids must match, or nothing
+-- ARGV[8] format           count  the newest format of the keys that this beat understands
+-- ARGV[9…] items, each of
+-- ITEM[1] id  text  a schedule that this beat cannot read: passed over
+--
+-- Replies {code, now in ms, claims, troubles}
+--   OK       claims: {id, rev, next_run, due_at in ms, priority} each; troubles: {id, code, words} each:
+--            LOCKED    another beat has it; words: the milliseconds until its lock runs out
+--            GONE      there is no such schedule; taken out of the index
+--            BADTYPE   its key is no hash; looked at again in 30 s
+--            BADSTATE  its hash cannot be used; looked at again in 30 s
+--   NEWER    the keys were written by a newer beat: left alone; claims: their format
+--   HOLD     the clock jumped: nothing is handed out until it has proved itself
+--   BADTYPE  `due` or `meta` is not what it should be; claims: which, and what it is
+local due, meta = KEYS[1], KEYS[2]
+local schedule_prefix, lock_prefix, token, lock_ttl, lookahead, limit, only, format = unpack(ARGV, 1, 8)
+
+-- include instants
+-- include now
+-- include sane
+
+for key, wanted in pairs({[due] = 'zset', [meta] = 'hash'}) do
+  local kind = kind_of(key)
+  if kind ~= 'none' and kind ~= wanted then
+    return {'BADTYPE', now, key .. ' is a ' .. kind .. ', not a ' .. wanted, {}}
+  end
+end
+local known = redis.call('HMGET', meta, 'hold_from', 'hold_until', 'format')
+local hold_from, hold_until = tonumber(known[1] or ''), tonumber(known[2] or '')
+if known[3] and tonumber(known[3]) ~= tonumber(format) then return {'NEWER', now, known[3], {}} end
+if hold_from and hold_until and hold_from <= now and now < hold_until then return {'HOLD', now, {}, {}} end
+
+local horizon, claims, troubles = now + lookahead, {}, {}
+
+local function hide(id, untl, code, words)
+  redis.call('ZADD', due, math.max(untl, horizon + 1), id)
+  if code then troubles[#troubles + 1] = {id, code, words or ''} end
+end
+
+local function take(id)
+  local key, lock = schedule_prefix .. id, lock_prefix .. id
+  local kind = kind_of(key)
+  if kind == 'none' then
+    redis.call('ZREM', due, id)
+    troubles[#troubles + 1] = {id, 'GONE', 'there is no ' .. key}
+    return
+  end
+  if kind ~= 'hash' then return hide(id, now + 30000, 'BADTYPE', key .. ' is a ' .. kind) end
+  local h = redis.call('HMGET', key, 'state', 'rev', 'next_run', 'due_at', 'run_count', 'skip_count', 'priority')
+  local state, rev, next_run, due_at, run_count, skip_count, priority = unpack(h)
+  if state ~= 'active' then return redis.call('ZREM', due, id) end
+  local wrong = problem(rev, next_run, due_at, run_count, skip_count) or (not next_run and 'next_run is missing')
+  if wrong then return hide(id, now + 30000, 'BADSTATE', wrong) end
+  if to_ms(due_at) > horizon then return redis.call('ZADD', due, to_ms(due_at), id) end
+  if not redis.call('SET', lock, token, 'NX', 'PX', lock_ttl) then
+    local left = redis.call('PTTL', lock)
+    if left < 0 then  -- no beat wrote it: ours run out; in its last millisecond a lock has 0 left
+      left = tonumber(lock_ttl)
+      redis.call('PEXPIRE', lock, left)
+    end
+    return hide(id, now + left, 'LOCKED', tostring(left))
+  end
+  hide(id, now + lock_ttl)
+  claims[#claims + 1] = {id, rev, next_run, to_ms(due_at), priority or ''}
+end
+
+-- Whatever is looked at leaves the window, except what is passed over: that is what `passed` counts.
+local looked, passed, unread, page = 0, 0, {}, only == '' and limit or 1000
+for i = 9, #ARGV do unread[ARGV[i]] = true end
+while #claims < tonumber(limit) and looked < 1000 and passed < 50000 do
+  local ids = redis.call('ZRANGEBYSCORE', due, '-inf', horizon, 'LIMIT', passed, page)
+  if #ids == 0 then break end
+  for _, id in ipairs(ids) do
+    if unread[id] or #claims == tonumber(limit) or (only ~= '' and not string.find(id, only)) then
+      passed = passed + 1
+    else
+      looked = looked + 1
+      take(id)
+    end
+  end
+end
+return {'OK', now, claims, troubles}

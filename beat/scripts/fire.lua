@@ -1,0 +1,219 @@
+#!lua
+-- Gives ticks their verdict. For each item: guards that only read, then compare-and-set, then everything at once (job,
+-- queue, state, index); no error is possible after an item's first write. One code per item, never an error reply.
+--
+-- KEYS[1] due_index        zset   id → due_at in ms
+-- KEYS[2] queues           set    RQ's set of queues
+-- KEYS[3] announcements    zset   digest → when it lapses, in ms, of each live registry
+-- ARGV[1] schedule_prefix  text   followed by an id: the hash of that schedule
+-- ARGV[2] template_prefix  text   followed by an id: the fields of its job, as RQ writes them
+-- ARGV[3] lock_prefix      text   followed by an id: its lock
+-- ARGV[4] announced_prefix text   followed by a digest: id → rev, what that registry declares
+-- ARGV[5] job_prefix       text   followed by a job id: RQ's hash
+-- ARGV[6] token            text   what our locks hold
+-- ARGV[7…] items, each of
+-- ITEM[1]  kind       word   fire, skip (ticks pass by), release (nothing was decided), quarantine (cannot be read)
+-- ITEM[2]  id         text   the schedule
+-- ITEM[3]  rev        text   the definition that was prepared
+-- ITEM[4]  tick       time   the tick that was prepared; for skip the first of the stretch
+-- ITEM[5]  due        ms     not before
+-- ITEM[6]  next       time   the following tick, or nothing when the schedule ends
+-- ITEM[7]  next_due   ms     when that is due
+-- ITEM[8]  job        text   the id of the job
+-- ITEM[9]  queue      text   the key of its queue
+-- ITEM[10] at         word   front or back
+-- ITEM[11] run        bytes  the end of the job's meta
+-- ITEM[12] number     count  for skip: how many ticks
+-- ITEM[13] error      text   what went wrong with earlier attempts, or nothing
+--
+-- Replies {now in ms, {code, words}, …}, one for each item. The lock goes with the schedule's last item, on every reply
+-- but FENCED and EARLY.
+--   OK        done
+--   BADARG    the item makes no sense; the schedule stays hidden for as long as the lock would have lasted
+--   GONE      there is no such schedule
+--   BADTYPE   a key is not what it should be, or Redis does not let us use it; looked at again in 30 s
+--   BADSTATE  the hash of the schedule, or the template of its jobs, cannot be used; looked at again in 30 s
+--   FENCED    the lock is not ours any more
+--   STALE     next_run is not this tick: it has its verdict; words: last_job, ours if only the reply was lost
+--   OTHERS    a live beat announces the definition that we cannot read: left to it
+--   CHANGED   the definition is not the one that was prepared
+--   INACTIVE  the schedule is paused, disabled …; words: its state
+--   EARLY     not due by Redis' clock; words: the milliseconds to wait
+local due_index, queues, announcements = KEYS[1], KEYS[2], KEYS[3]
+local schedule_prefix, template_prefix, lock_prefix, announced_prefix, job_prefix, token = unpack(ARGV, 1, 6)
+
+-- include instants
+-- include now
+-- include sane
+
+local first, width = 7, 13
+local stamp = to_text(tonumber(time[1]), string.format('.%06d', tonumber(time[2])))
+local kinds, pushes, scores, gone, ours, last, barred = {}, {}, {}, {}, {}, {}, {}
+local wanted = {fire = true, skip = true, release = true, quarantine = true}
+
+local function kind_once(key)  -- the keys that many items share are looked at once
+  kinds[key] = kinds[key] or kind_of(key)
+  return kinds[key]
+end
+
+local function is_ours(id)
+  if ours[id] == nil then
+    local lock = lock_prefix .. id
+    ours[id] = kind_of(lock) == 'string' and redis.call('GET', lock) == token
+  end
+  return ours[id]
+end
+
+local function is_announced(id, rev)
+  if kind_once(announcements) ~= 'zset' then return false end
+  for _, digest in ipairs(redis.call('ZRANGEBYSCORE', announcements, now, '+inf')) do
+    local key = announced_prefix .. digest
+    if kind_of(key) == 'hash' and redis.call('HGET', key, id) == rev then return true end
+  end
+  return false
+end
+
+local function makes_sense(kind, tick, due, next, next_due, job, queue, at, number)
+  if not wanted[kind] then return false end
+  if kind == 'release' or kind == 'quarantine' then return true end
+  local t, n = to_ms(tick), to_ms(next)
+  if not t or not is_count(due) then return false end
+  if next ~= '' and not (n and n > t and is_count(next_due)) then return false end
+  if kind == 'skip' then return is_count(number) and tonumber(number) > 0 end
+  return job ~= '' and queue ~= '' and (at == 'front' or at == 'back')
+end
+
+local function forbidden(commands)  -- a command that is refused in the middle would part state and queue
+  for _, command in ipairs(redis.acl_check_cmd and commands or {}) do
+    if not redis.acl_check_cmd(unpack(command)) then
+      return 'Redis does not let this user do ' .. command[1] .. ' with ' .. command[2]
+    end
+  end
+  return false
+end
+
+local function queue_problem(id, job, queue)
+  local hash = job_prefix .. job
+  if barred[queue] == nil then
+    barred[queue] = forbidden({{'type', hash}, {'copy', template_prefix .. id, hash, 'replace'}, {'hset', hash, '', ''},
+      {'expire', hash, 1}, {'type', queue}, {'rpush', queue, ''}, {'lpush', queue, ''}, {'type', queues}, {'sadd', queues, ''}})
+  end
+  if barred[queue] then return barred[queue] end
+  local kind = kind_of(hash)
+  if kind ~= 'none' and kind ~= 'hash' then return job_prefix .. job .. ' is a ' .. kind end
+  kind = kind_once(queue)
+  if kind ~= 'none' and kind ~= 'list' then return queue .. ' is a ' .. kind .. ', not a queue' end
+  kind = kind_once(queues)
+  if kind ~= 'none' and kind ~= 'set' then return queues .. ' is a ' .. kind .. ', not a set' end
+end
+
+local function move(id, key, next, next_due, fields)
+  if next == '' then
+    redis.call('HDEL', key, 'next_run', 'due_at')
+    redis.call('HSET', key, 'state', 'finished', unpack(fields))
+    scores[id], gone[id] = nil, true
+  else
+    local due_at = to_text(math.floor(next_due / 1000), next_due % 1000 ~= 0 and string.format('.%03d', next_due % 1000) or '')
+    redis.call('HSET', key, 'next_run', next, 'due_at', due_at, unpack(fields))
+    scores[id], gone[id] = next_due, nil
+  end
+end
+
+local function enqueue(id, job, queue, at, meta, ttl)
+  local key = job_prefix .. job
+  redis.call('COPY', template_prefix .. id, key, 'REPLACE')
+  redis.call('HSET', key, 'created_at', stamp, 'enqueued_at', stamp, 'meta', meta)
+  if ttl then redis.call('EXPIRE', key, ttl) end
+  pushes[queue] = pushes[queue] or {front = {}, back = {}}
+  table.insert(pushes[queue][at], job)
+end
+
+local function later(id, key, code, words)  -- what cannot be enqueued is looked at again in 30 s
+  redis.call('HSET', key, 'last_error', words)
+  scores[id] = now + 30000
+  return code, words
+end
+
+local function decide(i)
+  local kind, id, rev, tick, due, next, next_due, job, queue, at, run, number, error = unpack(ARGV, i, i + width - 1)
+  if not makes_sense(kind, tick, due, next, next_due, job, queue, at, number) then return 'BADARG', '' end
+  local key = schedule_prefix .. id
+  local found = kind_of(key)
+  if found == 'none' then gone[id] = true return 'GONE', '' end
+  if found ~= 'hash' then scores[id] = now + 30000 return 'BADTYPE', key .. ' is a ' .. found end
+  local h = redis.call('HMGET', key, 'state', 'rev', 'next_run', 'due_at', 'run_count', 'skip_count', 'last_job')
+  local state, now_rev, next_run, due_at, run_count, skip_count, last_job = unpack(h)
+  local wrong = problem(now_rev, next_run, due_at, run_count, skip_count)
+  if wrong then scores[id] = now + 30000 return 'BADSTATE', wrong end
+  local meta, ttl
+  if kind == 'fire' then
+    found = kind_of(template_prefix .. id)
+    if found ~= 'hash' then
+      return later(id, key, 'BADSTATE', template_prefix .. id .. (found == 'none' and ' is missing' or ' is a ' .. found))
+    end
+    meta, ttl = unpack(redis.call('HMGET', template_prefix .. id, 'meta', 'ttl'))
+    if ttl and not (#ttl <= 10 and string.find(ttl, '^[1-9]%d*$')) then
+      return later(id, key, 'BADSTATE', 'the ttl of the job is not a number')
+    end
+    wrong = queue_problem(id, job, queue)
+    if wrong then return later(id, key, 'BADTYPE', wrong) end
+  end
+  if not is_ours(id) then
+    if tick ~= '' and next_run ~= tick then return 'STALE', last_job or '' end  -- ours, perhaps, if its reply was lost
+    return 'FENCED', ''
+  end
+  if state == 'active' and due_at then scores[id] = to_ms(due_at) else gone[id] = true end
+  if kind == 'release' then return 'OK', '' end
+  if kind == 'quarantine' then
+    if now_rev ~= rev then return 'CHANGED', '' end
+    if state ~= 'active' then return 'INACTIVE', state or '' end
+    if is_announced(id, rev) then return 'OTHERS', '' end
+    redis.call('HSET', key, 'state', 'broken', 'last_error', error, 'updated_at', now_text)
+    gone[id] = true
+    return 'OK', ''
+  end
+  if next_run ~= tick then return 'STALE', last_job or '' end
+  if now_rev ~= rev then return 'CHANGED', '' end
+  if state ~= 'active' then return 'INACTIVE', state or '' end
+  if tonumber(due) > now then return 'EARLY', tostring(due - now) end
+  local fields
+  if kind == 'skip' then
+    fields = {'skip_count', (skip_count or 0) + number}
+  else
+    enqueue(id, job, queue, at, (meta or '') .. run, ttl)
+    fields = {'last_run', tick, 'last_enqueued', now_text, 'last_job', job, 'run_count', (run_count or 0) + 1}
+  end
+  if error ~= '' then fields[#fields + 1] = 'last_error' fields[#fields + 1] = error end
+  move(id, key, next, tonumber(next_due), fields)
+  return 'OK', ''
+end
+
+if (#ARGV - first + 1) % width ~= 0 then return {now, {'BADARG', 'not a whole number of items'}} end
+local a_key, a_lock = schedule_prefix .. 'x', lock_prefix .. 'x'
+local barred_here = forbidden({{'type', a_key}, {'hmget', a_key, 'x'}, {'hset', a_key, 'x', ''}, {'hdel', a_key, 'x'},
+  {'hmget', template_prefix .. 'x', 'x'}, {'get', a_lock}, {'del', a_lock}, {'zadd', due_index, 0, 'x'}, {'zrem', due_index, 'x'}})
+if barred_here then return redis.error_reply('NOPERM ' .. barred_here) end
+local replies, locks = {now}, {}
+for i = first, #ARGV, width do  -- a chain is several items of one schedule: its lock goes with the last of them
+  local code, words = decide(i)
+  replies[#replies + 1] = {code, words}
+  last[ARGV[i + 1]] = code
+end
+for id, code in pairs(last) do
+  if code == 'FENCED' or code == 'EARLY' then
+    scores[id], gone[id] = nil, nil
+  elseif is_ours(id) then
+    locks[#locks + 1] = lock_prefix .. id
+  end
+end
+for queue, ends in pairs(pushes) do
+  if #ends.back > 0 then redis.call('RPUSH', queue, unpack(ends.back)) end
+  if #ends.front > 0 then redis.call('LPUSH', queue, unpack(ends.front)) end
+  redis.call('SADD', queues, queue)
+end
+if kind_once(due_index) == 'zset' or kind_once(due_index) == 'none' then
+  for id, score in pairs(scores) do redis.call('ZADD', due_index, score, id) end
+  for id in pairs(gone) do redis.call('ZREM', due_index, id) end
+end
+if #locks > 0 then redis.call('DEL', unpack(locks)) end
+return replies

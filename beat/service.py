@@ -1,0 +1,244 @@
+"""The service: builds a beat from settings, and runs it until somebody stops it.
+
+Three threads, each with its own connection: the ticker, the housekeeper, and the observers. The main thread waits for a
+signal, and for nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fnmatch
+import os
+import queue
+import re
+import secrets
+import signal
+import socket
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from beat import clock, connection, logs, registry, rehearsal, server, settings, zones
+from beat._version import __version__
+from beat.book import Book
+from beat.errors import BadOption, ConfigError, NoRedis
+from beat.events import Event
+from beat.guard import Guard, Mark
+from beat.health import Health, Patience
+from beat.housekeeper import Housekeeper
+from beat.keys import Keys
+from beat.observers import Observers
+from beat.pace import Pace
+from beat.store import Store
+from beat.sync import Sync
+from beat.ticker import Ticker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from beat.connection import Redis
+    from beat.registry import Registry
+
+NOTHING_TO_DO = """\
+there is nothing to do: the code declares no schedule, and Redis knows none. Write a tasks.py:
+
+    from beat import periodic
+
+    @periodic("* * * * *")
+    def hello(): print("hello")
+
+and start `beat run tasks`."""
+_STOP_S = 1.5
+_PART = r"[A-Za-z0-9_*?-]|\[!?[A-Za-z0-9_-]+\]"  # of a glob over ids
+_INTERRUPTED = 130
+
+
+class Scheduler:
+    """A beat: fires the ticks of all schedules of its Redis, beside any number of others.
+
+    `schedules` is the registry behind `beat.periodic` unless another is given; `redis` is a URL, a client, or what the
+    settings say. Options are settings by name, as in `prefix="app:"` or `lock_ttl="5s"`.
+    """
+
+    def __init__(
+        self,
+        schedules: Registry | None = None,
+        redis: Redis | str | None = None,
+        *,
+        only: str | None = None,
+        dry_run: bool = False,
+        listeners: Iterable[Callable[[Event], None]] = (),
+        **options: Any,
+    ) -> None:
+        self.settings = settings.load(options).settings
+        self.name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
+        """As it is called in Redis: host, pid, and something by chance."""
+        self._source = redis or self.settings.redis_url
+        self._only, self._dry_run = _glob(only), dry_run
+        found = registry.default if schedules is None else schedules
+        self._schedules = [each for each in found if only is None or fnmatch.fnmatchcase(each.id, only)]
+        self._fired = 0
+        self._wishes: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
+        self._stopping = threading.Event()
+        self._observers = Observers([self._count, logs.listen, *listeners])
+        self._health = Health(self._observers.emit)
+        self._started_at = clock.now()
+        self._mark: Mark | None = None
+        self._greeted = False
+
+    def run(self) -> None:
+        """Runs until `stop()`, SIGTERM or SIGINT; refuses a Redis that cannot work."""
+        self._observers.start()
+        work = threading.Thread(target=self._work, name="beat-housekeeper", daemon=True)
+        with _signals(self.stop):
+            work.start()
+            problem = self._wishes.get()
+            self._stopping.set()
+            work.join(_STOP_S)
+            if self._greeted:
+                self._observers.emit(Event("stopped", fields={"name": self.name, "fired": self._fired}))
+            self._observers.stop(0.3)
+        if problem:
+            raise problem
+
+    def stop(self) -> None:
+        """Ends `run()` after the step that it is at; from any thread, and from a signal handler."""
+        self._wishes.put(None)
+
+    def _work(self) -> None:
+        try:
+            (self._rehearse if self._dry_run else self._perform)()
+        except BaseException as e:  # noqa: BLE001 (whatever it is, the main thread raises it)
+            self._wishes.put(e)
+
+    def _perform(self) -> None:
+        emit, store = self._observers.emit, self._store()
+        sync = Sync(store, self._schedules, beat=self.name, emit=emit)
+        self._until_it_works(lambda: self._greet(store))
+        self._until_it_works(lambda: self._register(store, sync))
+        pace, book = Pace.of(self.settings), Book(store, ((each, each.rev) for each in self._schedules))
+        ticker = Ticker(
+            self._store(), book, pace, token=self.name, emit=emit, health=self._health, only=_lua(self._only)
+        )
+        ticker.timekeeper.guard = Guard(self._mark)
+        keeper = Housekeeper(
+            store,
+            sync,
+            name=self.name,
+            about=lambda: self._about(ticker),
+            passed_at=lambda: ticker.passed_at,
+            judged=lambda: ticker.timekeeper.guard.sound,
+            emit=emit,
+            health=self._health,
+        )
+        ticking = threading.Thread(target=ticker.run, args=(self._stopping,), name="beat-ticker", daemon=True)
+        ticking.start()
+        keeper.run(self._stopping)
+        ticking.join(_STOP_S)
+        keeper.leave()
+
+    def _rehearse(self) -> None:
+        store = self._store()
+
+        def emit(event: Event) -> None:
+            self._observers.emit(replace(event, name="would_fire") if event.name == "fired" else event)
+
+        self._until_it_works(lambda: self._greet(store))
+        cast: list[rehearsal.Part] = []
+        self._until_it_works(lambda: cast.extend(rehearsal.cast(store, self._schedules)))
+        cast = [part for part in cast if self._only is None or fnmatch.fnmatchcase(part[0].id, self._only)]
+        desk = rehearsal.Rehearsal(cast, store.time, store.keys)
+        book = Book(desk, ((schedule, rev) for schedule, rev, _ in cast))
+        Ticker(desk, book, Pace.of(self.settings), token=self.name, emit=emit, health=self._health).run(self._stopping)
+
+    def _store(self) -> Store:
+        return Store(connection.connect(self._source), Keys(self.settings.prefix))
+
+    def _until_it_works(self, step: Callable[[], None]) -> None:
+        """Redis may be away when a beat starts: it waits."""
+        patience = Patience()
+        while not self._stopping.is_set():
+            try:
+                step()
+            except connection.Errors as e:
+                if connection.forbids(e):
+                    raise NoRedis(f"Redis does not let this user work: {e}") from None
+                self._health.failed("start", e)
+                patience.wait(self._stopping)
+            else:
+                self._health.worked("start")
+                return
+
+    def _register(self, store: Store, sync: Sync) -> None:
+        self._mark = Mark.read(store.high_water()[1])
+        sync.announce()
+        sync.register()
+
+    def _greet(self, store: Store) -> None:
+        """Refuses what cannot work, and says what an operator should know."""
+        about, advice = server.inspect(store.client)
+        if not self._schedules and store.is_empty():
+            none = f"no schedule matches {self._only!r}, and Redis knows none"
+            raise ConfigError(none if self._only else NOTHING_TO_DO)
+        for words in advice:
+            self._observers.emit(Event("advice", fields={"words": words}))
+        fields = {"name": self.name, "schedules": len(self._schedules), "server": about}
+        self._observers.emit(Event("started", fields=fields))
+        self._greeted = True
+
+    def _about(self, ticker: Ticker) -> dict[str, str]:
+        """What the heartbeat says."""
+        passed = {
+            "last_pass": clock.text(clock.from_ms(int(ticker.passed_ms))),
+            "clock_offset_ms": str(round(clock.to_ms(clock.now()) - ticker.clock.now_ms())),
+        }
+        return {
+            "host": socket.gethostname(),
+            "pid": str(os.getpid()),
+            "version": __version__,
+            "tzdata": zones.version(),
+            "schedules": str(len(self._schedules)),
+            "fired": str(self._fired),
+            "started_at": clock.text(self._started_at.replace(microsecond=0)),
+            **(passed if ticker.passed_ms else {}),  # before the first pass Redis' clock is not known
+        }
+
+    def _count(self, event: Event) -> None:
+        self._fired += event.name == "fired"
+
+
+@contextlib.contextmanager
+def _signals(stop: Callable[[], None]) -> Iterator[None]:
+    """Within it SIGTERM and SIGINT stop, the second one at once; only the main thread may ask for that."""
+    asked: list[bool] = []
+
+    def handle(*_: object) -> None:
+        if asked:
+            os._exit(_INTERRUPTED)
+        asked.append(True)
+        stop()
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {each: signal.signal(each, handle) for each in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+def _glob(only: str | None) -> str | None:
+    if only is None or re.fullmatch(rf"(?:{_PART})+", only, re.ASCII):
+        return only
+    raise BadOption(f"only {only!r:.60} must be an id, with * ? or [a-z] for what may differ, as in 'report*'")
+
+
+def _lua(glob: str | None) -> str:
+    """A glob over ids as a Lua pattern."""
+    if glob is None:
+        return ""
+    signs = {"*": ".*", "?": ".", "-": "%-"}
+    parts = re.findall(_PART, glob)
+    return "^" + "".join(signs.get(part, part.replace("[!", "[^")) for part in parts) + "$"

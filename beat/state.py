@@ -1,0 +1,54 @@
+"""What Redis knows about a schedule: the part of its hash that decides what happens next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from beat import clock
+from beat.errors import BadInstant
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+FIELDS = ("rev", "timing_rev", "state", "next_run", "due_at", "last_run")
+
+
+@dataclass(frozen=True)
+class State:
+    """As it was read: any value may be missing, or be something that no beat wrote."""
+
+    rev: str
+    timing_rev: str
+    state: str
+    next_run: str
+    due_at: str
+    last_run: str
+    template: bool = True
+    """Whether the fields of its jobs are there."""
+
+    @classmethod
+    def read(cls, values: Sequence[bytes | None], *, template: bool = True) -> State | None:
+        """From the values of FIELDS; None when there is no such schedule."""
+        if not any(value is not None for value in values):
+            return None
+        written = dict(zip(FIELDS, ((value or b"").decode(errors="replace") for value in values), strict=True))
+        return cls(**written, template=template)
+
+    @property
+    def next(self) -> datetime | None:
+        """The next tick, if there is one that can be read."""
+        return _instant(self.next_run) if _instant(self.due_at) else None
+
+    @property
+    def last(self) -> datetime | None:
+        """The newest tick that was enqueued."""
+        return _instant(self.last_run)
+
+
+def _instant(written: str) -> datetime | None:
+    try:
+        return clock.read(written) if written else None
+    except BadInstant:
+        return None

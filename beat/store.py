@@ -1,0 +1,209 @@
+"""Everything that beat keeps in Redis: a method for each atomic step, and a few reads.
+
+Replies come back as words; what a reply means is for the caller. Nothing is sent twice here: what may be sent again
+after a lost reply, the caller sends again, and compare-and-set makes it safe.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from beat import clock, connection, jobs, scripts
+from beat.protocol import Claim, Claimed, Decided, Reply
+from beat.state import FIELDS, State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from beat.connection import Redis
+    from beat.keys import Keys
+    from beat.protocol import Item, Registration
+    from beat.scripts import Value
+
+T = TypeVar("T")
+
+FORMAT = 1
+"""The format of the keys: a beat leaves alone what a newer one wrote."""
+_PAGE = 250  # so that no script of a page keeps Redis for 25 ms
+_PRIORITIES = {"high": 0, "normal": 1, "low": 2}
+
+
+class Store:
+    """One installation's keys, through one client."""
+
+    def __init__(self, client: Redis, keys: Keys) -> None:
+        self.client = client
+        self.keys = keys
+        self._fixed = _fixed(keys)
+
+    def time(self) -> datetime:
+        """The present instant, by Redis' clock."""
+        seconds, micros = self.client.time()
+        return clock.from_ms(int(seconds) * 1000 + int(micros) // 1000)
+
+    def claim(
+        self, unread: Iterable[str] = (), *, token: str, lock_ttl: int, lookahead: int, limit: int, only: str = ""
+    ) -> Claimed:
+        """Takes at most `limit` schedules that are due within `lookahead` ms; high priority first in the page."""
+        passed_over = [[each] for each in unread]
+        code, now, claims, troubles = self._run(
+            "claim", passed_over, token=token, lock_ttl=lock_ttl, lookahead=lookahead, limit=limit, only=only
+        )
+        if code != b"OK":
+            words = _text(claims) if isinstance(claims, bytes) else ""
+            return Claimed(_text(code), now, troubles=(("", Reply(_text(code), words)),))
+        found = [
+            Claim(_text(each), _text(rev), _text(tick), due, _text(priority))
+            for each, rev, tick, due, priority in claims
+        ]
+        found.sort(key=lambda claim: (_PRIORITIES.get(claim.priority, 1), claim.due))
+        met = tuple((_text(schedule_id), Reply(*map(_text, reply))) for schedule_id, *reply in troubles)
+        return Claimed("OK", now, tuple(found), met)
+
+    def fire(self, items: Sequence[Item], *, token: str) -> Decided:
+        """Gives the verdicts, all of them in one step; safe to send again."""
+        now, *replies = self._run("fire", items, token=token)
+        return Decided(now, tuple(Reply(*map(_text, reply)) for reply in replies))
+
+    def register(self, items: Sequence[Registration], *, beat: str) -> list[Reply]:
+        """Brings definitions into Redis, unless a live beat has announced newer ones."""
+        written = (
+            [*item[:-2], 2 * len(item.fields), 2 * len(item.template), *_flat(item.fields), *_flat(item.template)]
+            for item in items
+        )
+        _, *replies = self._run("register", written, beat=beat)
+        return [Reply(*map(_text, reply)) for reply in replies]
+
+    def repair(self, ids: Sequence[str]) -> list[Reply]:
+        """Makes a page of schedules whole."""
+        return [Reply(*map(_text, reply)) for reply in self._run("repair", [[each] for each in ids])]
+
+    def retire(self, ids: Sequence[str]) -> list[Reply]:
+        """Takes schedules out of the running whose code is gone."""
+        return [Reply(*map(_text, reply)) for reply in self._run("retire", [[each] for each in ids])]
+
+    def announce(self, revs: Mapping[str, str], *, digest: str, ttl: int) -> Reply:
+        """Says what this beat has registered."""
+        reply = Reply("OK")
+        for page in pages(revs.items()):
+            said = self._run("announce", page, announced=self.keys.announced(digest), digest=digest, ttl=ttl)
+            reply = Reply(*map(_text, said))
+        return reply
+
+    def heartbeat(
+        self, fields: Mapping[str, str], *, name: str, ttl: int, digest: str, announced_ttl: int, judged: int, mark: str
+    ) -> Reply:
+        """Shows that this beat is alive."""
+        said = self._run(
+            "heartbeat",
+            fields.items(),
+            instance=self.keys.instance(name),
+            announced=self.keys.announced(digest),
+            name=name,
+            ttl=ttl,
+            digest=digest,
+            announced_ttl=announced_ttl,
+            judged=judged,
+            mark=mark,
+        )
+        return Reply(*map(_text, said))
+
+    def look(self, ids: Sequence[str]) -> list[State | None]:
+        """What Redis knows about each of these schedules."""
+        with self.client.pipeline(transaction=False) as pipe:
+            for each in ids:
+                pipe.hmget(self.keys.schedule(each), FIELDS)
+                pipe.exists(self.keys.template(each))
+            found = pipe.execute(raise_on_error=False)
+        pairs = zip(found[::2], found[1::2], strict=True)
+        return [
+            State.read(values, template=bool(there)) if isinstance(values, list) else None for values, there in pairs
+        ]
+
+    def definitions(self, ids: Sequence[str]) -> list[tuple[str, str]]:
+        """The rev and the definition of each of these schedules; empty where there is none."""
+        with self.client.pipeline(transaction=False) as pipe:
+            for each in ids:
+                pipe.hmget(self.keys.schedule(each), "rev", "definition")
+            found = pipe.execute(raise_on_error=False)
+        return [(_text(v[0] or b""), _text(v[1] or b"")) if isinstance(v, list) else ("", "") for v in found]
+
+    def due(self, limit: int) -> list[str]:
+        """The ids of what is due, earliest first."""
+        now = clock.to_ms(self.time())
+        return [_text(each) for each in self.client.zrangebyscore(self.keys.due, "-inf", now, start=0, num=limit)]
+
+    def strange(self) -> list[str]:
+        """The shared keys that are not what they should be, in words."""
+        wanted = {self.keys.schedules: "set", self.keys.due: "zset", self.keys.meta: "hash"}
+        found = {key: _text(self.client.type(key)) for key in wanted}
+        wrong = (key for key, kind in found.items() if kind not in {wanted[key], "none"})
+        return [f"{key} is a {found[key]}, not a {wanted[key]}" for key in wrong]
+
+    def ids(self) -> Iterator[list[str]]:
+        """Every id that the set or the index knows, in pages; some may come twice."""
+        yield from pages(_text(each) for each in self.client.sscan_iter(self.keys.schedules, count=_PAGE))
+        yield from pages(_text(each) for each, _ in self.client.zscan_iter(self.keys.due, count=_PAGE))
+
+    def is_empty(self) -> bool:
+        """Whether there is no schedule at all."""
+        return not self.client.exists(self.keys.schedules)
+
+    def hold(self, since: int, until: int) -> None:
+        """Nothing is handed out from `since` to `until`, by Redis' clock in ms."""
+        self.client.hset(self.keys.meta, mapping={"hold_from": since, "hold_until": until})
+
+    def high_water(self) -> tuple[str, str]:
+        """The highest time that a beat has found sound, and the mark that went with it; empty if none."""
+        time, mark = self.client.hmget(self.keys.meta, "time", "mark")
+        return _text(time or b""), _text(mark or b"")
+
+    def leave(self, *, name: str, digest: str, linger: int) -> None:
+        """Takes the heartbeat away at once; what was announced lingers for so many ms, for a beat that restarts."""
+        with self.client.pipeline() as pipe:
+            pipe.delete(self.keys.instance(name))
+            pipe.zrem(self.keys.instances, name)
+            pipe.pexpire(self.keys.announced(digest), linger, lt=True)
+            pipe.execute()
+
+    def _run(self, name: str, items: Iterable[Sequence[Value]] = (), /, **named: Any) -> Any:
+        wanted = scripts.script(name)
+        fixed = {word: self._fixed[word] for word in (*wanted.keys, *wanted.args) if word in self._fixed}
+        return connection.run(self.client, name, items, **{**fixed, **named})
+
+
+def pages(values: Iterable[T], size: int = _PAGE) -> Iterator[list[T]]:
+    """The values in lists of at most `size`."""
+    rest = iter(values)
+    while page := list(itertools.islice(rest, size)):
+        yield page
+
+
+def _fixed(keys: Keys) -> dict[str, Value]:
+    """What the headers of the scripts call keys and prefixes that never change."""
+    return {
+        "schedules": keys.schedules,
+        "due": keys.due,
+        "due_index": keys.due,
+        "meta": keys.meta,
+        "events": keys.events,
+        "instances": keys.instances,
+        "announcements": keys.announcements,
+        "queues": jobs.QUEUES_KEY,
+        "schedule_prefix": keys.schedule(""),
+        "lock_prefix": keys.lock(""),
+        "template_prefix": keys.template(""),
+        "job_prefix": jobs.job_key(""),
+        "announced_prefix": keys.announced(""),
+        "format": FORMAT,
+    }
+
+
+def _flat(mapping: Mapping[str, Value]) -> Iterator[Value]:
+    return (value for pair in mapping.items() for value in pair)
+
+
+def _text(value: Any) -> str:
+    return str(value.decode(errors="replace"))

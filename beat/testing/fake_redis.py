@@ -1,0 +1,61 @@
+"""A Redis in this process whose clock is set by hand: fakeredis, which runs the very scripts that a server runs.
+
+Two things differ, and only in here: fakeredis does not know the first line `#!lua`, and a script that asks for TIME is
+told the manual clock's. Keys that expire still do so by the machine's clock.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from beat import clock
+
+try:
+    from fakeredis import FakeRedis, FakeServer
+
+    importlib.import_module("lupa")  # without it fakeredis runs no scripts
+except ImportError as e:
+    raise ImportError(f"ManualBeat runs on fakeredis with Lua: pip install 'rq-beat[testing]' ({e})") from e
+
+if TYPE_CHECKING:
+    from beat.testing.manual_clock import ManualClock
+
+_HEAD = "#!lua\n"
+_ASKS = "redis.call('TIME')"
+_TOLD = "({told_seconds, told_micros})"
+# The time comes as two more arguments. They are taken off before the script counts its own, in place of the first
+# line, so that the numbers of the lines stay right.
+_TAKES = "local told_micros, told_seconds = table.remove(ARGV), table.remove(ARGV)\n"
+
+
+class ClockedRedis(FakeRedis):
+    """A client of a fake server of its own."""
+
+    def __init__(self, manual: ManualClock) -> None:
+        super().__init__(server=FakeServer())
+        self._manual = manual
+        self._told: dict[str, str] = {}
+        """By the digest of a script, the digest of what is run in its place."""
+
+    def time(self, **_: Any) -> tuple[int, int]:
+        """Seconds and microseconds, by the manual clock."""
+        now = self._manual.now
+        return clock.floor(now), now.microsecond
+
+    def eval(self, script: str, numkeys: int, *keys_and_args: Any) -> Any:
+        """Runs a script; if it asks for the time, the manual clock tells it."""
+        told = _TAKES + script.removeprefix(_HEAD).replace(_ASKS, _TOLD)
+        self._told[_digest(script)] = _digest(told)
+        return super().eval(told, numkeys, *keys_and_args, *self.time())
+
+    def evalsha(self, sha: str, numkeys: int, *keys_and_args: Any) -> Any:
+        """Runs a script that the server knows."""
+        if sha not in self._told:
+            return super().evalsha(sha, numkeys, *keys_and_args)
+        return super().evalsha(self._told[sha], numkeys, *keys_and_args, *self.time())
+
+
+def _digest(script: str) -> str:
+    return hashlib.sha1(script.encode(), usedforsecurity=False).hexdigest()

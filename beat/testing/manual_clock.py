@@ -1,0 +1,51 @@
+"""A clock that moves only when it is told to."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from beat import clock, durations
+from beat.errors import BadDuration, BadInstant
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from beat.options import Duration
+
+
+class ManualClock:
+    """Shows `start` until it is moved. Naive datetimes are refused; it goes back only when told so in so many words."""
+
+    def __init__(self, start: datetime) -> None:
+        self._now = clock.utc(start, "start")
+
+    @property
+    def now(self) -> datetime:
+        """The present instant, in UTC."""
+        return self._now
+
+    def advance(self, by: Duration) -> datetime:
+        """Goes forward by seconds, a timedelta or text such as "1h30m", and returns the new instant."""
+        length = durations.parse(by, "by")
+        if length < timedelta(0):
+            raise BadDuration(f"a clock advances forward, not by {by!r}: write clock.set(…, backwards=True) to go back")
+        try:
+            self._now += length
+        except OverflowError as e:
+            raise BadDuration(f"{durations.short(length)} after {clock.text(self._now)} there is no calendar") from e
+        return self._now
+
+    def set(self, instant: datetime, *, backwards: bool = False) -> datetime:
+        """Goes to an aware datetime and returns it in UTC; an earlier one is refused unless `backwards` is true."""
+        to = clock.utc(instant)
+        if to < self._now and not backwards:
+            raise BadInstant(
+                f"{clock.text(to)} lies before {clock.text(self._now)}, which this clock shows: "
+                "write clock.set(…, backwards=True) if time is to go back"
+            )
+        self._now = to
+        return to
+
+    def __repr__(self) -> str:
+        return f"ManualClock({clock.text(self._now)})"

@@ -1,0 +1,57 @@
+"""The timekeeper: has every reading of Redis' clock judged, and holds firing everywhere when it jumped forward."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from beat import clock
+from beat.events import Event
+from beat.guard import FORWARD_MS, HOLD_MS, Guard, Jump
+
+if TYPE_CHECKING:
+    from beat.events import Emit
+    from beat.guard import Mark
+
+
+class Meta(Protocol):
+    """What all beats know about the time."""
+
+    def high_water(self) -> tuple[str, str]:
+        """The highest time that a beat has found sound, and the mark that went with it."""
+
+    def hold(self, since: int, until: int) -> None:
+        """Nothing is handed out meanwhile."""
+
+
+class Timekeeper:
+    """One beat's eye on the clock."""
+
+    def __init__(self, meta: Meta, emit: Emit) -> None:
+        self.guard = Guard()
+        self._meta, self._emit = meta, emit
+
+    def is_ahead(self, now: Mark) -> bool:
+        """Whether Redis' clock jumped forward, so that nothing may fire by it; true until `hold` is done."""
+        jump = self.guard.judge(now)
+        seconds = round(abs(self.guard.by_ms) / 1000)
+        if jump is Jump.BACKWARD:
+            self._emit(Event("clock_backward", fields={"seconds": seconds}))
+        if jump is not Jump.FORWARD:
+            return False
+        if not self._others_saw_it_pass(now):
+            return True
+        self.guard.accept(now)
+        self._emit(Event("stood_still", fields={"seconds": seconds}))
+        return False
+
+    def hold(self, now: Mark) -> None:
+        """Nobody fires until this time has lasted a minute."""
+        self._meta.hold(now.redis_ms, now.redis_ms + HOLD_MS)
+        self.guard.accept(now)
+        seconds = round(self.guard.by_ms / 1000)
+        self._emit(Event("clock_forward", fields={"seconds": seconds, "hold_seconds": HOLD_MS // 1000}))
+
+    def _others_saw_it_pass(self, now: Mark) -> bool:
+        """Whether a beat elsewhere has just found this time sound: then it is this machine that stood still."""
+        time, _ = self._meta.high_water()
+        return time != "" and now.redis_ms - clock.to_ms(clock.read(time)) <= FORWARD_MS

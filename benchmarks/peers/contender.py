@@ -1,0 +1,35 @@
+"""What the program must know of a contender: how it is installed, started and read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+# One environment for each group; the versions that the table is about.
+PINS = {
+    "rq": {"rq": "2.12.0", "rq-scheduler": "0.14.0", "redis": "8.1.0"},
+    "celery": {"celery[redis]": "5.7.0", "celery-redbeat": "2.4.2", "redis": "8.1.0"},
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contender:
+    """A scheduler, to be started by its public entry point with a schedule that is due every second.
+
+    In `command` and `prepare`, `{bin}` is the environment's directory of programs, `{url}` the private Redis and `{n}`
+    the number of the process. They run in a directory with `files` in it; `prepare` once, before the first process.
+    """
+
+    name: str
+    title: str
+    group: str | None  # a key of PINS; None for the environment of this interpreter
+    queue: str  # the Redis list that the workers read
+    push: str = "EXEC"  # the command that fills it, as the proxy of tests/faults names it
+    files: Mapping[str, str]
+    prepare: tuple[str, ...] = ()
+    command: tuple[str, ...]
+    tick: Callable[[str], int] | None = None
+    """The tick that a message is named for, in seconds since the epoch; None when messages name no tick."""

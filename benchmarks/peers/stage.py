@@ -1,0 +1,131 @@
+"""What a contender stands on: its environment, its processes, and somebody who counts its messages."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import venv
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from redis import Redis
+
+from beat import embedded
+from benchmarks.peers.contender import PINS
+
+if TYPE_CHECKING:
+    from benchmarks.peers.contender import Contender
+
+ROOM = Path(".beat/peers")
+
+
+def programs(group: str | None) -> Path:
+    """The directory with the programs of a group's environment, which is made when it is not there yet."""
+    if group is None:
+        return Path(sys.executable).parent
+    home, wanted = ROOM / f"venv-{group}", [f"{name}=={pin}" for name, pin in PINS[group].items()]
+    ready = home / "pins.json"
+    if not ready.exists() or json.loads(ready.read_text(encoding="utf-8")) != wanted:
+        print(f"installing {' '.join(wanted)}", file=sys.stderr, flush=True)
+        venv.create(home, clear=True, with_pip=True)
+        subprocess.run([home / "bin/python", "-m", "pip", "install", "-qq", *wanted], check=True)  # noqa: S603
+        ready.write_text(json.dumps(wanted), encoding="utf-8")
+    return (home / "bin").absolute()
+
+
+def private_redis(directory: Path) -> tuple[embedded.PrivateRedis, str]:
+    """A server with AOF everysec, and its URL on 127.0.0.1: not every peer understands the URL of a socket."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    return embedded.start(directory, options=["--port", str(port)]), f"redis://127.0.0.1:{port}/0"
+
+
+class Drain(threading.Thread):
+    """Takes every message out of the queue the moment it arrives, and notes Redis' time; it stands in for workers."""
+
+    def __init__(self, url: str, contender: Contender) -> None:
+        super().__init__(daemon=True)
+        self.messages: list[tuple[float, str]] = []
+        self._redis, self._contender = Redis.from_url(url, decode_responses=True), contender
+        self._over = threading.Event()
+
+    def run(self) -> None:
+        """Until `close`."""
+        while not self._over.is_set():
+            if taken := self._redis.blpop([self._contender.queue], timeout=0.2):
+                self.messages.append((self.now(), str(taken[1])))
+                if self._contender.tick:  # as after a run with result_ttl=0: no job hash may hide a second job
+                    self._redis.delete(f"rq:job:{taken[1]!s}")
+
+    def now(self) -> float:
+        """The present instant, by Redis' clock."""
+        seconds, micros = self._redis.time()
+        return float(seconds) + float(micros) / 1e6
+
+    def close(self) -> None:
+        """Take no more."""
+        self._over.set()
+        self.join()
+        self._redis.close()
+
+
+class Crew:
+    """The schedulers of a contender, and their supervisor: one that exits by itself is started again at once."""
+
+    def __init__(self, contender: Contender, url: str, directory: Path) -> None:
+        self.exits = 0
+        self._contender, self._directory = contender, directory
+        self._places = {"bin": str(programs(contender.group)), "url": url}
+        self._env = os.environ | {"PEER_REDIS_URL": url}
+        self._running: dict[int, subprocess.Popen[bytes]] = {}
+        for name, text in contender.files.items():
+            (directory / name).write_text(text, encoding="utf-8")
+        if contender.prepare:
+            self._popen(contender.prepare, "prepare").wait()
+
+    def start(self, n: int) -> None:
+        """Process number `n`, for the first time or again."""
+        self._running[n] = self._popen(self._contender.command, str(n))
+
+    def kill(self, n: int) -> None:
+        """Kill -9; it stays away until it is started again."""
+        process = self._running.pop(n)
+        process.kill()
+        process.wait()
+
+    def pause(self, n: int, seconds: float) -> None:
+        """SIGSTOP, and after `seconds` SIGCONT."""
+        self._running[n].send_signal(signal.SIGSTOP)
+        self.watch(time.monotonic() + seconds)
+        self._running[n].send_signal(signal.SIGCONT)
+
+    def watch(self, until: float) -> None:
+        """The supervisor's round, until `until` on the monotonic clock."""
+        while (left := until - time.monotonic()) > 0:
+            for n in [n for n, process in self._running.items() if process.poll() is not None]:
+                self.exits += 1
+                self.start(n)
+            time.sleep(min(left, 0.05))
+
+    def last_words(self) -> str:
+        """The end of what the first process wrote."""
+        return (self._directory / "0.log").read_text(encoding="utf-8", errors="replace")[-2000:]
+
+    def close(self) -> None:
+        """Nobody is left."""
+        for n in list(self._running):
+            self.kill(n)
+
+    def _popen(self, words: tuple[str, ...], n: str) -> subprocess.Popen[bytes]:
+        command = [word.format(n=n, **self._places) for word in words]
+        with (self._directory / f"{n}.log").open("ab") as log:
+            return subprocess.Popen(  # noqa: S603 (the contenders' own commands)
+                command, cwd=self._directory, env=self._env, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            )

@@ -1,0 +1,200 @@
+"""Mutants: beat with one safeguard taken out, each of which the tests must notice. `make mutants` runs them.
+
+A mutant is a copy of the project with a few exact replacements. Its tests run in the copy, beats and all, and must
+fail. Without any replacement they must pass, so that no mutant is killed by a test that fails anyway.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parent.parent.parent
+COPIED = ("beat", "tests", "pyproject.toml")
+
+
+RPUSH = """\
+now, *replies = self._run("fire", items, token=token)
+        for item, reply in zip(items, replies):
+            if item.kind == "fire" and reply[0] == b"OK":
+                self.client.rpush(item.queue, item.job)
+"""
+LOCAL_CLOCK = """\
+    import dataclasses, time
+    script = scripts.script(name)
+    local = script.text.replace("redis.call('TIME')", "{'%d', '0'}" % time.time())
+    script = dataclasses.replace(script, text=local)
+"""
+
+
+class Mutant(NamedTuple):
+    """What is taken out, where, and which tests are asked."""
+
+    name: str
+    changes: tuple[tuple[str, str, str], ...]
+    """File, what stands there, what stands there instead."""
+    tests: tuple[str, ...]
+
+
+FIRE = ("tests/redis/test_fire.py",)
+STRUCK = ("tests/faults/test_commands.py", "-k", "fire or claim")
+
+MUTANTS = [
+    Mutant(
+        "no compare-and-set",
+        (("beat/scripts/fire.lua", "if next_run ~= tick then return 'STALE', last_job or '' end", ""),),
+        FIRE,
+    ),
+    Mutant("no rev check", (("beat/scripts/fire.lua", "if now_rev ~= rev then return 'CHANGED', '' end", ""),), FIRE),
+    Mutant("no TYPE guard", (("beat/scripts/fire.lua", "wrong = queue_problem(id, job, queue)", ""),), FIRE),
+    Mutant(
+        "no counter guard",
+        (
+            (
+                "beat/scripts/parts/sane.lua",
+                "return value == false or (#value <= 15 and string.find(value, '^%d+$') ~= nil)",
+                "return true",
+            ),
+        ),
+        FIRE,
+    ),
+    Mutant(
+        "an error reply instead of an item code",
+        (
+            (
+                "beat/scripts/fire.lua",
+                "return 'BADTYPE', key .. ' is a ' .. found end",
+                "return error('WRONGTYPE') end",
+            ),
+        ),
+        FIRE,
+    ),
+    Mutant("no #!lua", (("beat/scripts/fire.lua", "#!lua\n", ""),), FIRE),
+    Mutant(
+        "enqueue outside the script",
+        (
+            ("beat/scripts/fire.lua", "redis.call('RPUSH', queue, unpack(ends.back))", "local _ = queue"),
+            (
+                "beat/store.py",
+                'now, *replies = self._run("fire", items, token=token)\n',
+                RPUSH,
+            ),
+        ),
+        STRUCK,
+    ),
+    Mutant(
+        "redis-py's default retry",
+        (("beat/connection.py", '"retry": Retry(NoBackoff(), 0),', '"retry": Retry(NoBackoff(), 10),'),),
+        ("tests/unit/test_connection.py",),
+    ),
+    Mutant(
+        "the local clock instead of TIME",
+        (
+            (
+                "beat/connection.py",
+                "    script = scripts.script(name)\n",
+                LOCAL_CLOCK,
+            ),
+        ),
+        ("tests/faults/test_clocks.py",),
+    ),
+    Mutant(
+        "next tick from now",
+        (("beat/prepare.py", "following = schedule.after(tick)", "following = schedule.after(max(now, tick))"),),
+        ("tests/unit/test_prepare.py",),
+    ),
+    Mutant(
+        "unguarded lock release",
+        (
+            (
+                "beat/scripts/release.lua",
+                "if redis.call('TYPE', lock)['ok'] ~= 'string' or redis.call('GET', lock) ~= token then",
+                "if false then",
+            ),
+        ),
+        ("tests/redis/test_lock.py",),
+    ),
+    Mutant(
+        "release inside a chain",
+        (
+            (
+                "beat/scripts/fire.lua",
+                "  last[ARGV[i + 1]] = code\n",
+                "  last[ARGV[i + 1]] = code\n  redis.call('DEL', lock_prefix .. ARGV[i + 1])\n  ours = {}\n",
+            ),
+        ),
+        FIRE,
+    ),
+    Mutant(
+        "claim without hiding",
+        (("beat/scripts/claim.lua", "  hide(id, now + lock_ttl)\n", ""),),
+        ("tests/redis/test_claim.py",),
+    ),
+    Mutant(
+        "job id reused",
+        (("beat/keys.py", "_{schedule_id}_{second}", "_{schedule_id}"),),
+        ("tests/unit/test_verdicts.py",),
+    ),
+]
+
+
+def copy(place: Path) -> None:
+    """The project, as far as its tests need it."""
+    for name in COPIED:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, place / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, place / name)
+
+
+def mutate(place: Path, mutant: Mutant) -> None:
+    """Takes the safeguard out."""
+    for file, what, instead in mutant.changes:
+        text = (place / file).read_text(encoding="utf-8")
+        if what not in text:
+            raise SystemExit(f"{mutant.name}: {file} has changed, it no longer holds {what!r}")
+        (place / file).write_text(text.replace(what, instead), encoding="utf-8")
+
+
+def passes(place: Path, tests: tuple[str, ...]) -> bool:
+    """Whether these tests pass in the copy, by which every beat that they start is imported, too."""
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "2", "-p", "no:cacheprovider", *tests]
+    environment = {**os.environ, "PYTHONPATH": str(place)}
+    done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode and " failed" not in done.stdout:
+        raise SystemExit(f"the tests {tests} could not run:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    return done.returncode == 0
+
+
+def main() -> int:
+    """Runs all of them; ends with 1 if one survives."""
+    survivors = []
+    with tempfile.TemporaryDirectory(prefix="beat-") as home:
+        sound = Path(home) / "sound"
+        copy(sound)
+        for tests in {mutant.tests for mutant in MUTANTS}:
+            if not passes(sound, tests):
+                raise SystemExit(f"{' '.join(tests)} fails without any mutation")
+        for number, mutant in enumerate(MUTANTS, 1):
+            place = Path(home) / str(number)
+            copy(place)
+            mutate(place, mutant)
+            began = time.monotonic()
+            survived = passes(place, mutant.tests)
+            survivors += [mutant.name] * survived
+            verdict = "SURVIVED" if survived else "killed"
+            sys.stdout.write(f"{verdict:8} {mutant.name} ({time.monotonic() - began:.0f} s)\n")
+            sys.stdout.flush()
+    sys.stdout.write(f"{len(MUTANTS) - len(survivors)} of {len(MUTANTS)} mutants killed\n")
+    return bool(survivors)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,127 @@
+"""Every command that a beat sends, struck in four ways: after each, every tick has become exactly one job.
+
+The list of commands is held against a recording of a live beat, from its start to its end: a command that is not on it
+fails the suite.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+from beat import scripts
+from tests.beats import TASKS, Beat, Drain, exactly_once
+from tests.facts import wait_until
+from tests.faults import harm
+from tests.faults.proxy import Proxy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from redis import Redis
+
+    from beat.embedded import PrivateRedis
+    from tests.faults.harm import Fault
+
+SCRIPTS = {scripts.script(name).sha: name for name in scripts.names()}
+STARTING = ["CLIENT SETINFO", "PING", "INFO", "TIME", "HMGET", "EXISTS"]
+SENT = [name for name in scripts.names() if name != "retire"]  # `retire` is sent by `beat dev`
+WORKING = [f"evalsha {name}" for name in SENT]
+UNLOADED = ["eval claim", "eval fire", "eval register"]  # when Redis does not know the scripts, as after a restart
+REPAIRING = ["SSCAN", "TYPE", "ZSCAN"]
+ENDING = ["MULTI", "DEL", "ZREM", "PEXPIRE", "EXEC"]
+COMMANDS = [*STARTING, *WORKING, *REPAIRING, *ENDING]
+SHORT_LOCKS = {"BEAT_LOCK_TTL": "1s", "BEAT_LOOKAHEAD": "500ms", "BEAT_MISFIRE_AFTER": "1m"}
+
+
+class Scene(NamedTuple):
+    """A beat that talks to Redis through a proxy, another that does not, and somebody who takes the jobs."""
+
+    proxy: Proxy
+    drain: Drain
+    victim: Callable[[], Beat]
+    other: Callable[[], Beat]
+
+
+@pytest.fixture
+def scene(home: Path, server: PrivateRedis, redis: Redis) -> Iterator[Scene]:
+    (home / "tasks.py").write_text(TASKS)
+    redis.script_flush()
+    for name in scripts.names():
+        redis.script_load(scripts.script(name).text)
+    started: dict[str, Beat] = {}
+    one_at_a_time = threading.Lock()  # the test and the proxy's threads both ask
+
+    def beat(name: str, url: str) -> Beat:
+        with one_at_a_time:
+            if name not in started:
+                started[name] = Beat(home, url, **SHORT_LOCKS)
+            return started[name]
+
+    with Proxy(server.url, SCRIPTS) as proxy, Drain(server.url) as drain:
+        yield Scene(proxy, drain, lambda: beat("victim", proxy.url), lambda: beat("other", server.url))
+        for each in started.values():
+            each.__exit__()
+
+
+def killed_before(scene: Scene) -> Fault:
+    return harm.before(lambda: scene.victim().kill())
+
+
+def killed_after(scene: Scene) -> Fault:
+    return harm.after(lambda: scene.victim().kill())
+
+
+def reply_dropped(scene: Scene) -> Fault:  # noqa: ARG001 (all cases are made alike)
+    return harm.drop_reply()
+
+
+def stopped_for_longer_than_the_lock_lives(scene: Scene) -> Fault:
+    def stop() -> None:
+        scene.victim().freeze()
+        scene.other()
+
+    def has_gone_on() -> bool:
+        return len(scene.drain.jobs) >= seen + 2
+
+    seen = len(scene.drain.jobs)
+    return harm.pause(stop, has_gone_on, lambda: scene.victim().thaw())
+
+
+CASES = [killed_before, killed_after, reply_dropped, stopped_for_longer_than_the_lock_lives]
+
+
+def test_every_command_of_a_beat_has_its_four_cases(scene: Scene, redis: Redis) -> None:
+    victim = scene.victim()
+    wait_until(lambda: len(scene.drain.jobs) >= 2)
+    wait_until(lambda: "evalsha release" in scene.proxy.names())
+    assert victim.end() == 0
+    exactly_once(redis, scene.drain)
+    assert scene.proxy.names() == set(COMMANDS)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
+@pytest.mark.parametrize("command", [*COMMANDS, *UNLOADED])
+def test_every_tick_becomes_one_job(command: str, case: Callable[[Scene], Fault], scene: Scene, redis: Redis) -> None:
+    if command in UNLOADED:
+        redis.script_flush()
+    rule = scene.proxy.plan(command, case(scene))
+    victim = scene.victim()
+    if command in ENDING:
+        wait_until(lambda: scene.drain.jobs, what=lambda: victim.log)
+        victim.process.terminate()
+    wait_until(lambda: rule.hits, what=lambda: f"{victim.process.poll()} {victim.log}")
+    other = scene.other()
+    assert rule.done.wait(20)
+    seen = len(scene.drain.jobs)
+    other.says("registered")
+    wait_until(lambda: len(scene.drain.jobs) >= seen + 2, what=lambda: other.log)
+    if command in ENDING:
+        victim.process.wait(10)
+    elif victim.process.poll() is None:
+        assert victim.end() == 0
+    assert other.end() == 0
+    exactly_once(redis, scene.drain, least=2)

@@ -1,0 +1,460 @@
+"""Heartbeats, repair, and the watch over the ticker."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from redis import exceptions
+
+from beat import clock, housekeeper
+from beat.events import Event
+from beat.every import Every
+from beat.guard import Mark
+from beat.health import Health
+from beat.housekeeper import HEARTBEAT_TTL_MS, LINGER_MS, REPAIR_LOCK_MS, STUCK_S, Housekeeper
+from beat.lock import Lock
+from beat.schedule import Schedule
+from beat.sync import ANNOUNCED_MS, Sync
+from tests.facts import wait_until
+
+if TYPE_CHECKING:
+    from redis import Redis
+
+    from beat.store import Store
+
+GOES_ON = threading.Event()
+NOW_MS = 1_794_819_600_000
+
+
+def schedule(schedule_id: str, **given: Any) -> Schedule:
+    return Schedule(**{"id": schedule_id, "func": "app.tasks.report", "timing": Every("1h"), **given})
+
+
+class House:
+    """A housekeeper of some schedules, which are registered already."""
+
+    def __init__(self, store: Store, *ids: str, name: str = "beat-1") -> None:
+        self.store = store
+        self.events: list[Event] = []
+        self.health = Health(self.events.append)
+        self.passed_at = time.monotonic()
+        self.sync = Sync(store, [schedule(each) for each in ids], beat=name, emit=self.events.append)
+        self.sync.announce()
+        self.sync.register()
+        self.keeper = Housekeeper(
+            store,
+            self.sync,
+            name=name,
+            about=lambda: {"host": "here", "pid": "7"},
+            passed_at=lambda: self.passed_at,
+            judged=lambda: Mark("boot", 5, 5, NOW_MS),
+            emit=self.events.append,
+            health=self.health,
+        )
+        self.events.clear()
+
+    def turn(self, *, repair: bool = False) -> None:
+        if repair:
+            self.store.client.delete(self.store.keys.repaired)
+            self.keeper._repaired_at = float("-inf")  # noqa: SLF001 (as if a minute had passed)
+        self.keeper.turn(GOES_ON)
+
+    def watch(self) -> None:
+        self.keeper._watch()  # noqa: SLF001 (what `run` does before every turn)
+
+    def told(self, name: str) -> list[Event]:
+        return [event for event in self.events if event.name == name]
+
+
+# --- heartbeat -------------------------------------------------------------------------------------------------------
+
+
+def test_a_heartbeat_shows_the_beat_for_a_while(redis: Redis, store: Store) -> None:
+    house = House(store, "a")
+    house.turn()
+    found = redis.hgetall("beat:instance:beat-1")
+    assert (found["host"], found["pid"]) == ("here", "7")
+    assert abs((clock.read(str(found["seen_at"])) - store.time()).total_seconds()) < 10
+    assert HEARTBEAT_TTL_MS - 10_000 < redis.pttl("beat:instance:beat-1") <= HEARTBEAT_TTL_MS
+    assert redis.zrange("beat:instances", 0, -1) == ["beat-1"]
+    assert house.events == []
+
+
+def test_a_heartbeat_renews_what_is_announced(redis: Redis, store: Store) -> None:
+    house = House(store, "a")
+    key = f"beat:announced:{house.sync.digest}"
+    redis.pexpire(key, 2000)
+    house.turn()
+    assert redis.pttl(key) > ANNOUNCED_MS - 10_000
+    assert redis.zrange("beat:announcements", 0, -1) == [house.sync.digest]
+
+
+def test_beats_of_several_versions_are_announced_side_by_side(redis: Redis, store: Store) -> None:
+    house, other = House(store, "a"), House(store, "a", "b", name="beat-2")
+    house.turn()
+    other.turn()
+    assert set(redis.zrange("beat:announcements", 0, -1)) == {house.sync.digest, other.sync.digest}
+    assert set(redis.zrange("beat:instances", 0, -1)) == {"beat-1", "beat-2"}
+
+
+def test_beats_that_are_gone_are_forgotten(redis: Redis, store: Store) -> None:
+    redis.zadd("beat:instances", {f"dead-{n}": n for n in range(50)})
+    redis.zadd("beat:announcements", {f"dead-{n}": n for n in range(50)})
+    House(store, "a").turn()
+    assert redis.zrange("beat:instances", 0, -1) == ["beat-1"]
+    assert redis.zcard("beat:announcements") == 1
+
+
+def test_a_heartbeat_keeps_the_highest_time_with_a_mark(redis: Redis, store: Store) -> None:
+    House(store, "a").turn()
+    time_text, written = store.high_water()
+    assert Mark.read(written) == Mark("boot", 5, 5, NOW_MS)
+    assert clock.to_ms(clock.read(time_text)) == NOW_MS
+    redis.hset("beat:meta", mapping={"time": "2099-01-01T00:00:00Z", "mark": "future"})
+    House(store, "a").turn()
+    assert store.high_water() == ("2099-01-01T00:00:00Z", "future"), "a lower time does not replace it"
+
+
+def test_a_beat_without_schedules_has_a_heartbeat_too(redis: Redis, store: Store) -> None:
+    House(store, "a")
+    house = House(store, name="beat-2")
+    house.turn()
+    assert redis.exists("beat:instance:beat-2")
+    assert house.events == []
+
+
+def test_who_leaves_is_gone_at_once_and_the_announcement_lingers(redis: Redis, store: Store) -> None:
+    house = House(store, "a")
+    house.turn()
+    house.keeper.leave()
+    assert not redis.exists("beat:instance:beat-1")
+    assert redis.zcard("beat:instances") == 0
+    assert 0 < redis.pttl(f"beat:announced:{house.sync.digest}") <= LINGER_MS
+
+
+def test_leaving_a_redis_that_is_away_is_no_error(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    house = House(store, "a")
+
+    def away(**_: object) -> None:
+        raise exceptions.ConnectionError("gone")
+
+    monkeypatch.setattr(store, "leave", away)
+    house.keeper.leave()
+
+
+# --- what was lost ---------------------------------------------------------------------------------------------------
+
+
+def test_what_was_flushed_comes_back_with_the_next_heartbeat(redis: Redis, store: Store) -> None:
+    house = House(store, "a", "b")
+    house.turn()
+    redis.flushall()
+    house.turn()
+    assert [event.fields["ids"] for event in house.told("reseeded")] == [["a", "b"]]
+    assert redis.zcard("beat:due") == 2
+    house.turn()
+    assert len(house.told("reseeded")) == 1
+
+
+def test_a_lost_format_comes_back(redis: Redis, store: Store) -> None:
+    house = House(store, "a")
+    redis.delete("beat:meta")
+    house.turn()
+    house.turn()
+    assert redis.hget("beat:meta", "format") == "1"
+    assert redis.hexists("beat:meta", "time")
+
+
+def test_one_lost_schedule_comes_back_with_the_next_repair(redis: Redis, store: Store) -> None:
+    house = House(store, "a", "b")
+    house.turn()
+    redis.delete("beat:schedule:a")
+    house.turn(repair=True)
+    assert [event.fields for event in house.told("reseeded")] == [{"count": 1, "ids": ["a"]}]
+    assert redis.hget("beat:schedule:a", "state") == "active"
+
+
+def test_a_newer_definition_that_lapses_makes_way(redis: Redis, store: Store) -> None:
+    house = House(store, "a")
+    newer = Sync(store, [schedule("a", queue="new")], beat="beat-2", emit=list[Event]().append)
+    newer.announce()
+    newer.register()
+    house.keeper.turn(GOES_ON)
+    house.sync.register()
+    assert redis.hget("beat:schedule:a", "queue") == "new"
+    redis.delete(f"beat:announced:{newer.digest}")
+    house.turn()
+    assert redis.hget("beat:schedule:a", "queue") == "default"
+
+
+# --- repair ----------------------------------------------------------------------------------------------------------
+
+
+def spoil(redis: Redis, *ids: str) -> None:
+    for each in ids:
+        redis.zrem("beat:due", each)
+
+
+def test_the_index_is_made_to_say_what_the_schedules_say(redis: Redis, store: Store) -> None:
+    house = House(store, "a", "b", "c")
+    before = redis.zrange("beat:due", 0, -1, withscores=True)
+    redis.zrem("beat:due", "a")
+    redis.zadd("beat:due", {"b": 5, "ghost": 5})
+    redis.sadd("beat:schedules", "other-ghost")
+    house.turn(repair=True)
+    assert redis.zrange("beat:due", 0, -1, withscores=True) == before
+    assert redis.smembers("beat:schedules") == {"a", "b", "c"}
+    assert [event.fields for event in house.told("repaired")] == [{"count": 4}]
+    house.turn(repair=True)
+    assert len(house.told("repaired")) == 1
+
+
+def test_repair_happens_at_the_start_and_then_every_minute(redis: Redis, store: Store) -> None:
+    house = House(store, "a")
+    spoil(redis, "a")
+    house.turn()
+    assert redis.zcard("beat:due") == 1
+    spoil(redis, "a")
+    house.turn()
+    assert redis.zcard("beat:due") == 0
+    assert 0 < redis.pttl("beat:repaired") < housekeeper.REPAIR_S * 1000, "nor by any other beat"
+    redis.delete("beat:repaired")
+    house.keeper._repaired_at = time.monotonic() - housekeeper.REPAIR_S  # noqa: SLF001 (as if a minute had passed)
+    house.turn()
+    assert redis.zcard("beat:due") == 1
+
+
+def test_one_beat_repairs_at_a_time(redis: Redis, store: Store) -> None:
+    house = House(store, "a")
+    theirs = Lock(store.client, store.keys.repairing, 10_000)
+    assert theirs.acquire()
+    spoil(redis, "a")
+    house.turn(repair=True)
+    assert redis.zcard("beat:due") == 0
+    assert redis.get("beat:repairing") == theirs.token, "and does not take the other's lock away"
+    theirs.release()
+    house.turn(repair=True)
+    assert redis.zcard("beat:due") == 1
+    assert not redis.exists("beat:repairing")
+
+
+def test_one_beat_repairs_in_a_minute_and_each_when_it_starts(redis: Redis, store: Store) -> None:
+    House(store, "a").turn()
+    other = House(store, "a", name="beat-2")
+    spoil(redis, "a")
+    other.turn()
+    assert redis.zcard("beat:due") == 1, "at its start"
+    spoil(redis, "a")
+    other.keeper._repaired_at = float("-inf")  # noqa: SLF001 (as if a minute had passed for it)
+    other.turn()
+    assert redis.zcard("beat:due") == 0, "the other has just done it"
+
+
+def test_a_long_repair_keeps_its_lock(redis: Redis, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    house = House(store, *(f"s{n}" for n in range(1200)))
+    left: list[int] = []
+    real = store.repair
+
+    def slow(ids: Any) -> Any:
+        left.append(redis.pttl("beat:repairing"))
+        redis.pexpire("beat:repairing", 5000)
+        return real(ids)
+
+    monkeypatch.setattr(store, "repair", slow)
+    house.turn(repair=True)
+    assert len(left) > 2
+    assert all(ms > REPAIR_LOCK_MS - 10_000 for ms in left), "prolonged after every page"
+    assert not redis.exists("beat:repairing")
+
+
+def test_who_lost_the_lock_stops_and_leaves_the_new_holder_alone(
+    redis: Redis, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house = House(store, *(f"s{n}" for n in range(1200)))
+    pages: list[int] = []
+    real = store.repair
+
+    def overtaken(ids: Any) -> Any:
+        pages.append(len(ids))
+        redis.set("beat:repairing", "somebody else", px=10_000)
+        return real(ids)
+
+    monkeypatch.setattr(store, "repair", overtaken)
+    house.turn(repair=True)
+    assert len(pages) == 1
+    assert redis.get("beat:repairing") == "somebody else"
+
+
+def test_what_was_put_right_is_told_even_if_the_lock_was_lost(
+    redis: Redis, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house = House(store, "a")
+    spoil(redis, "a")
+    real = store.repair
+
+    def overtaken(ids: Any) -> Any:
+        redis.set("beat:repairing", "somebody else", px=10_000)
+        return real(ids)
+
+    monkeypatch.setattr(store, "repair", overtaken)
+    house.turn(repair=True)
+    assert [event.fields for event in house.told("repaired")] == [{"count": 1}]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("run_count", "abc"), ("skip_count", "-1"), ("run_count", "9" * 40), ("run_count", "")],
+)
+def test_a_counter_that_is_no_number_is_broken_told_once_and_mended_when_it_is(
+    redis: Redis, store: Store, field: str, value: str
+) -> None:
+    house = House(store, "a", "b")
+    redis.hset("beat:schedule:a", field, value)
+    for _ in range(3):
+        house.turn(repair=True)
+    assert redis.hget("beat:schedule:a", "state") == "broken"
+    assert field in str(redis.hget("beat:schedule:a", "last_error"))
+    assert redis.zrange("beat:due", 0, -1) == ["b"]
+    errors = [event for event in house.events if event.name in {"broken", "refused"}]
+    assert {event.schedule_id for event in errors} == {"a"}
+    assert len(errors) <= 2, "one line when it changes, not one a minute"
+    redis.hset("beat:schedule:a", field, "3")
+    house.turn(repair=True)
+    assert redis.hget("beat:schedule:a", "state") == "active"
+    assert sorted(redis.zrange("beat:due", 0, -1)) == ["a", "b"]
+
+
+def test_what_is_mended_is_told(redis: Redis, store: Store) -> None:
+    house = House(store, "a")
+    stranger = Sync(store, [schedule("stranger")], beat="beat-2", emit=list[Event]().append)
+    stranger.announce()
+    stranger.register()
+    due = redis.hget("beat:schedule:stranger", "due_at")
+    redis.hset("beat:schedule:stranger", "due_at", "yesterday")
+    house.turn(repair=True)
+    assert [event.schedule_id for event in house.told("broken")] == ["stranger"]
+    redis.hset("beat:schedule:stranger", "due_at", due)
+    house.turn(repair=True)
+    assert [event.schedule_id for event in house.told("mended")] == ["stranger"]
+    assert redis.hget("beat:schedule:stranger", "state") == "active"
+
+
+@pytest.mark.parametrize("ids", [["x"], ["x", "y"]], ids=len)
+def test_what_breaks_again_after_it_was_mended_is_told_again(redis: Redis, store: Store, ids: list[str]) -> None:
+    house = House(store, "a")
+    strangers = Sync(store, [schedule(each) for each in ids], beat="beat-2", emit=list[Event]().append)
+    strangers.announce()
+    strangers.register()
+    for count in ("abc", "3", "abc", "3"):
+        for each in ids:
+            redis.hset(f"beat:schedule:{each}", "run_count", count)
+        house.turn(repair=True)
+        house.turn(repair=True)
+    for name in ("broken", "mended"):
+        assert sorted(event.schedule_id for event in house.told(name)) == sorted(ids * 2)
+
+
+@pytest.mark.parametrize("value", ["abc", "-1", "", "2026-02-31T00:00:00Z", "2026-11-16T25:00:00Z", None])
+def test_a_garbled_next_run_of_our_own_is_placed_anew(redis: Redis, store: Store, value: str | None) -> None:
+    house = House(store, "a")
+    before = str(redis.hget("beat:schedule:a", "next_run"))
+    if value is None:
+        redis.hdel("beat:schedule:a", "next_run")
+    else:
+        redis.hset("beat:schedule:a", "next_run", value)
+    house.turn()
+    house.turn(repair=True)
+    assert redis.hget("beat:schedule:a", "next_run") == before
+    assert redis.hget("beat:schedule:a", "state") == "active"
+    assert redis.zscore("beat:due", "a") == clock.to_ms(clock.read(before))
+
+
+def test_a_key_that_is_something_else_is_told_and_the_others_are_kept(redis: Redis, store: Store) -> None:
+    house = House(store, "a", "b")
+    redis.set("beat:schedule:a", "text")
+    spoil(redis, "b")
+    house.turn(repair=True)
+    assert [(event.schedule_id, event.fields["code"]) for event in house.told("broken")] == [("a", "BADTYPE")]
+    assert redis.zscore("beat:due", "b") is not None
+
+
+@pytest.mark.parametrize("key", ["beat:due", "beat:schedules", "beat:meta", "beat:instances", "beat:announcements"])
+def test_a_key_of_the_wrong_kind_is_named_once_and_is_no_outage(redis: Redis, store: Store, key: str) -> None:
+    house = House(store, "a")
+    redis.delete(key)
+    redis.set(key, "text")
+    for _ in range(3):
+        house.turn(repair=True)
+    assert [event.fields["error"] for event in house.events if key in str(event.fields)]
+    assert len([event for event in house.events if event.name in {"broken", "refused"}]) <= 2
+    redis.delete(key)
+
+
+# --- run -------------------------------------------------------------------------------------------------------------
+
+
+def test_no_error_ends_the_housekeeping(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    house, stopping = House(store, "a"), threading.Event()
+    errors: list[Exception] = [ZeroDivisionError("a bug"), exceptions.ConnectionError("gone"), OSError("no route")]
+    real, done = store.heartbeat, threading.Event()
+
+    def failing(*given: Any, **named: Any) -> Any:
+        if errors:
+            raise errors.pop(0)
+        done.set()
+        return real(*given, **named)
+
+    monkeypatch.setattr(store, "heartbeat", failing)
+    thread = threading.Thread(target=house.keeper.run, args=(stopping,), daemon=True)
+    thread.start()
+    assert done.wait(10)
+    stopping.set()
+    thread.join(10)
+    assert not thread.is_alive()
+    assert [event.name for event in house.events] == ["failed", "redis_away", "redis_back"]
+
+
+def test_a_ticker_that_does_not_pass_is_told_once_each_time(store: Store) -> None:
+    house = House(store, "a")
+    house.watch()
+    assert house.events == []
+    house.passed_at -= STUCK_S + 1
+    for _ in range(3):
+        house.watch()
+    assert [event.fields["seconds"] for event in house.told("stuck")] == [STUCK_S + 1]
+    house.passed_at = time.monotonic()
+    house.watch()
+    house.passed_at -= STUCK_S + 5
+    house.watch()
+    assert len(house.told("stuck")) == 2
+
+
+def test_while_redis_is_away_no_ticker_is_stuck(store: Store) -> None:
+    house = House(store, "a")
+    house.health.failed("ticker", OSError("gone"))
+    house.passed_at -= STUCK_S + 1
+    house.watch()
+    assert house.told("stuck") == []
+
+
+def test_a_ticker_that_stays_stuck_when_redis_is_back_is_told(store: Store) -> None:
+    house = House(store, "a")
+    house.health.failed("ticker", OSError("gone"))
+    house.passed_at -= STUCK_S + 1
+    house.watch()
+    house.health.worked("ticker")
+    house.watch()
+    assert len(house.told("stuck")) == 1
+
+
+def test_stopping_does_not_wait_for_the_next_heartbeat(store: Store) -> None:
+    house, stopping = House(store, "a"), threading.Event()
+    thread = threading.Thread(target=house.keeper.run, args=(stopping,), daemon=True)
+    thread.start()
+    wait_until(lambda: store.client.exists("beat:instance:beat-1"))
+    stopping.set()
+    thread.join(3)
+    assert not thread.is_alive()

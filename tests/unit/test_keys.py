@@ -1,0 +1,52 @@
+"""The names of the keys, as docs and operators know them."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from beat.keys import Keys
+
+NAMES = {
+    "schedules": "beat:schedules",
+    "due": "beat:due",
+    "meta": "beat:meta",
+    "events": "beat:events",
+    "instances": "beat:instances",
+    "announcements": "beat:announcements",
+    "repairing": "beat:repairing",
+    "repaired": "beat:repaired",
+    "schedule": "beat:schedule:x",
+    "template": "beat:template:x",
+    "lock": "beat:lock:x",
+    "instance": "beat:instance:x",
+    "announced": "beat:announced:x",
+}
+
+
+def named(keys: Keys) -> dict[str, str]:
+    found = {}
+    for name in (each for each in dir(Keys) if not each.startswith("_") and each not in {"prefix", "job"}):
+        value = getattr(keys, name)
+        found[name] = value("x") if inspect.ismethod(value) else value
+    return found
+
+
+def test_every_key_has_its_name() -> None:
+    assert named(Keys()) == NAMES
+
+
+@pytest.mark.parametrize("prefix", ["beat:", "app:", "a:b:"])
+def test_every_key_begins_with_the_prefix_and_no_two_are_the_same(prefix: str) -> None:
+    found = list(named(Keys(prefix)).values())
+    assert all(key.startswith(prefix) for key in found)
+    assert len(set(found)) == len(found)
+
+
+def test_no_schedule_can_take_another_kind_of_keys_name() -> None:
+    families = [Keys().schedule(""), Keys().template(""), Keys().lock(""), Keys().instance(""), Keys().announced("")]
+    single = [value for name, value in named(Keys()).items() if not value.endswith(":x")]
+    assert not [
+        (one, other) for one in families for other in [*families, *single] if other != one and other.startswith(one)
+    ]

@@ -1,0 +1,207 @@
+"""What the replies of Redis mean: an event each, said once."""
+
+from __future__ import annotations
+
+import pytest
+from redis import exceptions
+
+from beat import verdicts
+from beat.events import NAMES, Event
+from beat.protocol import Item, Reply
+from beat.replies import LONGEST_WAIT_MS, Replies
+from beat.verdicts import Chain
+
+NOW = 1_794_819_600_500
+LOST = exceptions.ConnectionError("gone")
+REPORT = [("report", "app.tasks.report")]
+
+
+def fire(number: int = 0) -> Item:
+    return Item("fire", "report", "rev", f"tick-{number}", NOW - 500, "next", NOW, f"job-{number}", "rq:queue:default")
+
+
+SKIP = Item("skip", "report", "rev", "tick", 0, "next", NOW, number=7)
+QUARANTINE = Item("quarantine", "report", "rev", error="definition cannot be read")
+
+
+class Heard:
+    """Replies, and the events that they became."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.replies = Replies(self.events.append)
+
+    def settle(self, items: list[Item], *found: Reply) -> Chain | None:
+        return self.replies.settle(chain(*items), found, NOW)
+
+    def names(self) -> list[str]:
+        return [event.name for event in self.events]
+
+
+def chain(*items: Item) -> Chain:
+    return Chain(items, 5, "app.tasks.report" if items[0].kind == "fire" else "")
+
+
+# --- codes and events ------------------------------------------------------------------------------------------------
+
+
+def test_a_fire_that_was_done_is_told_with_how_late_it_was() -> None:
+    heard = Heard()
+    assert heard.settle([fire()], Reply("OK")) is None
+    fields = {"tick": "tick-0", "job_id": "job-0", "queue": "default", "late_ms": 500, "next_run": "next"}
+    assert heard.events == [Event("fired", "report", fields)]
+
+
+def test_a_skip_is_told_with_its_count_and_reason() -> None:
+    heard = Heard()
+    heard.settle([SKIP], Reply("OK"))
+    assert heard.events == [
+        Event("skipped", "report", {"tick": "tick", "count": 7, "reason": "misfire", "next_run": "next"})
+    ]
+
+
+def test_a_release_is_not_worth_a_word() -> None:
+    heard = Heard()
+    heard.settle(list(verdicts.released("report").items), Reply("OK"))
+    assert heard.events == []
+
+
+def test_what_was_set_apart_is_broken() -> None:
+    heard = Heard()
+    heard.settle([QUARANTINE], Reply("OK"))
+    assert heard.events == [Event("broken", "report", {"code": "BADSTATE", "error": "definition cannot be read"})]
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        ("LOCKED", "locked"), ("FENCED", "fenced"), ("GONE", "gone"), ("STALE", "passed_on"), ("CHANGED", "passed_on"),
+        ("INACTIVE", "passed_on"), ("OTHERS", "unread"), ("BADTYPE", "broken"), ("BADSTATE", "broken"),
+        ("BADARG", "broken"),
+    ],
+)  # fmt: skip
+def test_each_code_has_its_event(code: str, name: str) -> None:
+    heard = Heard()
+    assert heard.settle([fire()], Reply(code, "words")) is None
+    assert [(event.name, event.schedule_id, event.fields["code"]) for event in heard.events] == [(name, "report", code)]
+    assert name in NAMES
+
+
+def test_what_cannot_be_enqueued_is_told_with_its_function() -> None:
+    heard, words = Heard(), f"{fire().queue} is a string, not a queue"
+    for _ in range(2):
+        assert heard.settle([fire()], Reply("BADTYPE", words)) is None
+    ((name, fields),) = [(event.name, event.fields) for event in heard.events]
+    assert (name, fields["error"]) == ("enqueue_failed", words)
+    assert fields["func"]
+
+
+def test_what_is_broken_is_told_once_until_it_is_broken_otherwise() -> None:
+    heard = Heard()
+    for words in ("a", "a", "b", "b", "a"):
+        heard.replies.trouble("report", Reply("BADSTATE", words))
+    heard.replies.trouble("other", Reply("BADSTATE", "a"))
+    assert [(event.schedule_id, event.fields["error"]) for event in heard.events] == [
+        ("report", "a"), ("report", "b"), ("report", "a"), ("other", "a"),
+    ]  # fmt: skip
+
+
+def test_what_went_well_in_between_is_told_anew_when_it_breaks() -> None:
+    heard = Heard()
+    heard.replies.trouble("report", Reply("BADSTATE", "a"))
+    heard.settle([fire()], Reply("OK"))
+    heard.replies.trouble("report", Reply("BADSTATE", "a"))
+    assert heard.names() == ["broken", "fired", "broken"]
+
+
+# --- what had happened already ---------------------------------------------------------------------------------------
+
+
+def test_stale_with_our_own_job_means_that_it_had_happened() -> None:
+    heard = Heard()
+    assert heard.settle([fire()], Reply("STALE", "job-0")) is None
+    assert heard.names() == ["fired"]
+
+
+def test_a_chain_that_had_happened_counts_each_tick_once() -> None:
+    heard = Heard()
+    items = [SKIP, fire(1), fire(2), fire(3)]
+    heard.settle(items, *[Reply("STALE", "job-3")] * 4)
+    assert heard.names() == ["skipped", "fired", "fired", "fired"]
+    assert [event.fields.get("job_id") for event in heard.events] == [None, "job-1", "job-2", "job-3"]
+
+
+@pytest.mark.parametrize("last_job", ["", "job-0", "somebody-elses"])
+def test_stale_with_any_other_job_means_that_somebody_else_decided(last_job: str) -> None:
+    heard = Heard()
+    heard.settle([fire(1), fire(2)], Reply("STALE", last_job), Reply("STALE", last_job))
+    assert heard.names() == ["passed_on", "passed_on"]
+
+
+def test_stale_with_an_earlier_job_of_the_chain_is_no_proof_for_the_later_ones() -> None:
+    heard = Heard()
+    heard.settle([fire(1), fire(2)], Reply("STALE", "job-1"), Reply("STALE", "job-1"))
+    assert heard.names() == ["fired", "passed_on"]
+
+
+# --- too early -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_what_is_early_comes_back_with_the_rest_of_its_chain(place: int) -> None:
+    heard = Heard()
+    items = [fire(0), fire(1), fire(2)]
+    found = [*[Reply("OK")] * place, Reply("EARLY", "250"), *[Reply("STALE", "")] * (2 - place)]
+    again = heard.settle(items, *found)
+    assert again == Chain(tuple(items[place:]), NOW + 250, "app.tasks.report")
+    assert heard.names() == ["fired"] * place
+
+
+def test_a_wait_that_is_just_bearable_is_borne() -> None:
+    again = Heard().settle([fire()], Reply("EARLY", str(LONGEST_WAIT_MS)))
+    assert again is not None
+    assert again.due == NOW + LONGEST_WAIT_MS
+
+
+def test_a_longer_one_is_given_back() -> None:
+    assert Heard().settle([fire()], Reply("EARLY", str(LONGEST_WAIT_MS + 1))) == verdicts.released("report")
+
+
+# --- what went wrong -------------------------------------------------------------------------------------------------
+
+
+def test_a_refusal_is_told_once_and_stamped_on_the_next_fire() -> None:
+    heard = Heard()
+    for _ in range(3):
+        heard.replies.refused(REPORT, LOST)
+    assert heard.names() == ["enqueue_failed"]
+    assert heard.replies.stamped(fire()).error == "ConnectionError: gone"
+
+
+def test_the_newest_cause_is_stamped() -> None:
+    heard = Heard()
+    heard.replies.refused(REPORT, LOST)
+    heard.replies.refused(REPORT, exceptions.OutOfMemoryError("OOM"))
+    assert heard.replies.stamped(fire()).error == "OutOfMemoryError: OOM"
+
+
+@pytest.mark.parametrize("item", [SKIP, QUARANTINE, verdicts.released("report").items[0]], ids=lambda item: item.kind)
+def test_only_a_fire_is_stamped(item: Item) -> None:
+    heard = Heard()
+    heard.replies.refused(REPORT, LOST)
+    assert heard.replies.stamped(item) == item
+
+
+def test_other_schedules_are_not_stamped() -> None:
+    heard = Heard()
+    heard.replies.refused(REPORT, LOST)
+    assert heard.replies.stamped(fire()._replace(id="other")).error == ""
+
+
+def test_the_stamp_goes_with_the_fire_that_was_done_and_the_next_refusal_is_told_again() -> None:
+    heard = Heard()
+    heard.replies.refused(REPORT, LOST)
+    heard.settle([fire()], Reply("OK"))
+    assert heard.replies.stamped(fire()).error == ""
+    heard.replies.refused(REPORT, LOST)
+    assert heard.names() == ["enqueue_failed", "fired", "enqueue_failed"]
