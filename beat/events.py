@@ -31,7 +31,7 @@ NAMES = {
     "redis_away": "Redis cannot be reached, or refuses to work",
     "redis_back": "it can again",
     "clock_forward": "Redis' clock jumped forward: nothing fires until the new time has lasted a minute",
-    "stood_still": "this machine stood still while Redis' clock went on",
+    "stood_still": "this machine stood still while Redis' clock went on, or a clock was put right again",
     "holding": "another beat saw Redis' clock jump: nothing fires until the new time has lasted a minute",
     "clock_backward": "Redis' clock jumped backward",
     "stuck": "the ticker has not passed for long",

@@ -47,7 +47,11 @@ LINES = {
         _E,
         "Redis' clock jumped forward by {seconds} s: nothing fires until that time has lasted {hold_seconds} s",
     ),
-    "stood_still": (_W, "this machine stood still for {seconds} s, or its uptime did; other beats saw the time pass"),
+    "stood_still": (
+        _W,
+        "Redis' clock went forward by {seconds} s, to a time that a beat has found sound: this machine stood still, or"
+        " the clock was put right",
+    ),
     "holding": (_W, "another beat saw Redis' clock jump: nothing fires until that time has lasted a minute"),
     "clock_backward": (_W, "Redis' clock jumped backward by {seconds} s: no tick is repeated"),
     "stuck": (_E, "no pass for {seconds} s: the ticker hangs"),

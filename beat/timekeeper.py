@@ -38,7 +38,7 @@ class Timekeeper:
             self._emit(Event("clock_backward", fields={"seconds": seconds}))
         if jump is not Jump.FORWARD:
             return False
-        if not self._others_saw_it_pass(now):
+        if not self._was_found_sound(now):
             return True
         self.guard.accept(now)
         self._emit(Event("stood_still", fields={"seconds": seconds}))
@@ -51,7 +51,7 @@ class Timekeeper:
         seconds = round(self.guard.by_ms / 1000)
         self._emit(Event("clock_forward", fields={"seconds": seconds, "hold_seconds": HOLD_MS // 1000}))
 
-    def _others_saw_it_pass(self, now: Mark) -> bool:
-        """Whether a beat elsewhere has just found this time sound: then it is this machine that stood still."""
+    def _was_found_sound(self, now: Mark) -> bool:
+        """Whether a beat has found this time sound: this machine stood still, or the clock is put right again."""
         time, _ = self._meta.high_water()
         return time != "" and now.redis_ms - clock.to_ms(clock.read(time)) <= FORWARD_MS
