@@ -6,10 +6,10 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from beat.events import Event
+from beat.event import Event
 
 if TYPE_CHECKING:
-    from beat.events import Emit
+    from beat.event import Emit
 
 _FIRST_S, _LONGEST_S = 0.1, 2.0
 

@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING
 
 from beat import connection
-from beat.events import Event
+from beat.event import Event
 from beat.health import Once, Patience, cause
 from beat.lock import Lock
 from beat.protocol import Reply
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Mapping
 
-    from beat.events import Emit
+    from beat.event import Emit
     from beat.guard import Mark
     from beat.health import Health
     from beat.store import Store

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from beat import clock
 
 if TYPE_CHECKING:
-    from beat.events import Event
+    from beat.event import Event
 
 _log = logging.getLogger("beat")
 _D, _I, _W, _E = logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR

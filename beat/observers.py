@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from beat.events import Event
+    from beat.event import Event
 
 _MOST = 10_000
 _log = logging.getLogger("beat.observers")

@@ -6,13 +6,13 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from beat import jobs, verdicts
-from beat.events import Event
+from beat.event import Event
 from beat.health import Once, cause
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from beat.events import Emit
+    from beat.event import Emit
     from beat.protocol import Item, Reply
     from beat.verdicts import Chain
 

@@ -22,7 +22,7 @@ from beat import clock, connection, logs, registry, rehearsal, server, settings,
 from beat._version import __version__
 from beat.book import Book
 from beat.errors import BadOption, ConfigError, NoRedis
-from beat.events import Event
+from beat.event import Event
 from beat.guard import Guard, Mark
 from beat.health import Health, Patience
 from beat.housekeeper import Housekeeper

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from beat import definitions, jobs
 from beat.errors import DeclarationError
-from beat.events import Event
+from beat.event import Event
 from beat.health import Once
 from beat.placement import place
 from beat.protocol import Registration, Reply
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
 
-    from beat.events import Emit
+    from beat.event import Emit
     from beat.placement import Placement
     from beat.schedule import Schedule
     from beat.state import State

@@ -41,7 +41,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol
 
 from beat import clock, connection, verdicts
-from beat.events import Event
+from beat.event import Event
 from beat.guard import mark, uptime_ms
 from beat.health import Patience, cause
 from beat.pace import RedisClock
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from beat.book import Book
-    from beat.events import Emit
+    from beat.event import Emit
     from beat.health import Health
     from beat.keys import Keys
     from beat.pace import Pace

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from beat import clock
-from beat.events import Event
+from beat.event import Event
 from beat.guard import FORWARD_MS, HOLD_MS, Guard, Jump
 
 if TYPE_CHECKING:
-    from beat.events import Emit
+    from beat.event import Emit
     from beat.guard import Mark
 
 

@@ -20,13 +20,15 @@ STOREYS = {
     "leaves": ["_version", "errors", "clock", "durations", "zones", "redis_url", "sources", "settings", "keys"],
     "domain": [
         "cron", "every", "timing", "functions", "arguments", "options", "schedule", "loader", "registry", "lint",
-        "run", "state", "definitions", "placement", "prepare", "events", "guard",
+        "run", "state", "definitions", "placement", "prepare", "event", "guard",
+        "ledger", "history", "verification", "statistics", "report", "outcomes",
     ],
-    "doors": ["scripts", "connection", "jobs", "server", "protocol", "store", "lock"],
+    "doors": ["scripts", "connection", "jobs", "server", "protocol", "store", "lock", "outbox"],
     "engine": [
         "timekeeper",
         "health", "pace", "book", "verdicts", "replies", "rehearsal", "ticker", "sync", "housekeeper", "current",
     ],
+    "control": ["client", "events"],
     "observers": ["observers", "logs"],
     "house": ["service", "embedded", "dev", "testing"],
     "faces": ["cli", "__main__"],

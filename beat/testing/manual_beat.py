@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from beat.connection import Redis
-    from beat.events import Event
+    from beat.event import Event
     from beat.options import Duration
     from beat.registry import Registry
 

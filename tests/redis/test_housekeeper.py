@@ -10,7 +10,7 @@ import pytest
 from redis import exceptions
 
 from beat import clock, housekeeper
-from beat.events import Event
+from beat.event import Event
 from beat.every import Every
 from beat.guard import Mark
 from beat.health import Health

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from beat import clock, sync
-from beat.events import Event
+from beat.event import Event
 from beat.every import Every
 from beat.schedule import Schedule
 from beat.store import Store

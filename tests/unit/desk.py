@@ -21,7 +21,7 @@ from beat.ticker import Ticker
 if TYPE_CHECKING:
     import pytest
 
-    from beat.events import Event
+    from beat.event import Event
 
 NINE = 1_794_819_600_000
 PACE = Pace(interval=1000, lookahead=1000, lock_ttl=10_000, misfire_limit=20_000, page_size=100)

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from beat import health
-from beat.events import Event
+from beat.event import Event
 from beat.health import Health, Once, Patience, cause
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from beat import logs
-from beat.events import NAMES, Event
+from beat.event import NAMES, Event
 from beat.health import Health
 from beat.protocol import Reply
 from beat.replies import Replies

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from beat import observers
-from beat.events import Event
+from beat.event import Event
 from beat.observers import Observers
 from tests.facts import wait_until
 

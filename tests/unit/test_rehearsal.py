@@ -11,7 +11,7 @@ import pytest
 from beat import clock, definitions
 from beat.book import Book
 from beat.cron import Cron
-from beat.events import Event
+from beat.event import Event
 from beat.every import Every
 from beat.health import Health
 from beat.keys import Keys

@@ -6,7 +6,7 @@ import pytest
 from redis import exceptions
 
 from beat import verdicts
-from beat.events import NAMES, Event
+from beat.event import NAMES, Event
 from beat.protocol import Item, Reply
 from beat.replies import LONGEST_WAIT_MS, Replies
 from beat.verdicts import Chain

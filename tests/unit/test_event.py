@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from beat.events import NAMES, Event
+from beat.event import NAMES, Event
 from tests.unit.emitted import emitted
 
 
