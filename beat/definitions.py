@@ -72,6 +72,17 @@ def rule(schedule: Schedule) -> dict[str, Any]:
     return named
 
 
+def ticks(schedule: Schedule) -> str:
+    """All that decides the ticks, as JSON: what the ledger keeps of a definition."""
+    bounds = {name: clock.text(at) for name in ("start", "end") if (at := getattr(schedule, name))}
+    return json.dumps({**rule(schedule), "tz": str(schedule.tz), **bounds})
+
+
+def ticking(found: Mapping[str, Any]) -> Schedule:
+    """A schedule with the ticks that `ticks` wrote, and nothing else; refuses what it did not write."""
+    return read(json.dumps({**found, "id": "ticks", "func": "nobody.knows"}))
+
+
 def _timing(found: Mapping[str, Any]) -> Cron | Every:
     if "every" in found:
         return Every(found["every"], found.get("phase", 0), _instant(found, "anchor"))

@@ -49,8 +49,7 @@ LINES = {
     ),
     "stood_still": (
         _W,
-        "Redis' clock went forward by {seconds} s, to a time that a beat has found sound: this machine stood still, or"
-        " the clock was put right",
+        "Redis' clock went forward by {seconds} s, to a time that a beat has found sound (this machine stood still?)",
     ),
     "holding": (_W, "another beat saw Redis' clock jump: nothing fires until that time has lasted a minute"),
     "clock_backward": (_W, "Redis' clock jumped backward by {seconds} s: no tick is repeated"),
