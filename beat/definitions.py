@@ -75,7 +75,7 @@ def rule(schedule: Schedule) -> dict[str, Any]:
 def ticks(schedule: Schedule) -> str:
     """All that decides the ticks, as JSON: what the ledger keeps of a definition."""
     bounds = {name: clock.text(at) for name in ("start", "end") if (at := getattr(schedule, name))}
-    return json.dumps({**rule(schedule), "tz": str(schedule.tz), **bounds})
+    return json.dumps({**rule(schedule), "tz": str(schedule.tz), **bounds}, separators=(",", ":"))
 
 
 def ticking(found: Mapping[str, Any]) -> Schedule:

@@ -1,7 +1,8 @@
 """The housekeeper: what a beat does beside firing, in a thread of its own.
 
-Every five seconds it shows that the beat is alive and renews what it announces; every minute one beat makes whole what
-is not; what somebody flushed is registered again, loudly. It watches the ticker, too.
+Twice a second it looks what became of runs; every five seconds it shows that the beat is alive and renews what it
+announces; every minute one beat makes whole what is not; what somebody flushed is registered again, loudly. It watches
+the ticker, too.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
     from beat.health import Health
     from beat.store import Store
     from beat.sync import Sync
+    from beat.watcher import Watcher
 
+WATCH_S = 0.5
 HEARTBEAT_S = 5
 HEARTBEAT_TTL_MS = 20_000
 LINGER_MS = 10_000
@@ -44,6 +47,7 @@ class Housekeeper:
         self,
         store: Store,
         sync: Sync,
+        watcher: Watcher,
         *,
         name: str,
         about: Callable[[], Mapping[str, str]],
@@ -52,12 +56,13 @@ class Housekeeper:
         emit: Emit,
         health: Health,
     ) -> None:
-        self._store, self._sync, self._name = store, sync, name
+        self._store, self._sync, self._watcher, self._name = store, sync, watcher, name
         self._about, self._passed_at, self._judged = about, passed_at, judged
         self._live = ""
         self._emit, self._health = emit, health
         self._once = Once(emit)
         self._repaired_at: float | None = None
+        self._beat_at = -float(HEARTBEAT_S)
         self._stuck = False
 
     def run(self, stopping: threading.Event) -> None:
@@ -66,7 +71,9 @@ class Housekeeper:
         while not stopping.is_set():
             self._watch()
             try:
-                self.turn(stopping)
+                if time.monotonic() - self._beat_at >= HEARTBEAT_S:
+                    self.turn(stopping)
+                self._watcher.turn()
             except connection.Errors as e:
                 self._health.failed("housekeeper", e)
                 patience.wait(stopping)
@@ -76,11 +83,12 @@ class Housekeeper:
             else:
                 self._health.worked("housekeeper")
                 patience.reset()
-                stopping.wait(HEARTBEAT_S)
+                stopping.wait(WATCH_S)
 
     def turn(self, stopping: threading.Event) -> None:
         """One round: heartbeat, then what is due beside it."""
         self._beat()
+        self._beat_at = time.monotonic()
         if self._sync.older:
             self._sync.register(list(self._sync.older))
         if self._repaired_at is None or time.monotonic() - self._repaired_at >= REPAIR_S:
@@ -117,6 +125,7 @@ class Housekeeper:
                     self._emit(Event("mended", schedule_id))
             if stopping.is_set() or not lock.extend():
                 break
+            self._watcher.turn()
         if indexed:
             self._emit(Event("repaired", fields={"count": indexed}))
 

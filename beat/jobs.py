@@ -18,7 +18,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 import rq
+from rq import registry
+from rq.command import PUBSUB_CHANNEL_TEMPLATE
+from rq.executions import Execution, ExecutionRegistry
+from rq.intermediate_queue import IntermediateQueue
 from rq.job import Job
+from rq.results import Result
 from rq.serializers import DefaultSerializer, JSONSerializer
 
 from beat.errors import BadArguments, BadOption
@@ -29,13 +34,25 @@ if TYPE_CHECKING:
     from beat.run import Run
     from beat.schedule import Schedule
 
-LEAST_RESULT_TTL = 60
+LEAST_TTL = 60
 """Seconds for which even a result that nobody wants is kept, so that its outcome can be recorded."""
 QUEUES_KEY: str = rq.Queue.redis_queues_keys
+RESULTS_PREFIX: str = Result.get_key("")  # type: ignore[no-untyped-call]
+"""Followed by a job id: the stream of its results."""
+EXECUTIONS_PREFIX: str = ExecutionRegistry.key_template.format("")
+"""Followed by a job id: the set of its executions."""
+WORKER_PREFIX: str = rq.Worker.redis_worker_namespace_prefix
+"""Followed by the name of a worker: its hash."""
+CHANNEL_PREFIX: str = PUBSUB_CHANNEL_TEMPLATE % ""
+"""Followed by the name of a worker: the channel on which it takes commands, for as long as it lives."""
 
 _SERIALIZERS: Mapping[str, Any] = {"pickle": DefaultSerializer, "json": JSONSerializer}
 _RETRY_HAS_A_FRONT = "enqueue_at_front" in inspect.signature(rq.Retry).parameters  # from RQ 2.8 on
 _VARYING = ("created_at", "enqueued_at")
+
+
+EXECUTION_PREFIX = Execution(id="", job_id="", connection=cast("Any", None)).key.rstrip(":") + ":"
+"""Followed by a job id, a colon and an execution: a hash that lives as long as its worker shows life."""
 
 
 class _NoRedis:
@@ -88,6 +105,21 @@ def queue_name(key: str) -> str:
     return key.removeprefix(queue_key(""))
 
 
+def taken_key(name: str) -> str:
+    """The list of the jobs that workers have taken from a queue and not started yet."""
+    return IntermediateQueue.get_intermediate_queue_key(queue_key(name))
+
+
+def registry_key(kind: str, queue: str) -> str:
+    """RQ's registry of the finished, failed or scheduled jobs of a queue."""
+    kinds = {
+        "finished": registry.FinishedJobRegistry,
+        "failed": registry.FailedJobRegistry,
+        "scheduled": registry.ScheduledJobRegistry,
+    }
+    return kinds[kind].key_template.format(queue)
+
+
 def current_meta() -> Mapping[str, Any] | None:
     """The meta of the job that this thread runs; None outside a job."""
     job = rq.get_current_job()
@@ -100,8 +132,8 @@ def _job(schedule: Schedule, retry: rq.Retry | None) -> Job:
         args=tuple(schedule.args),
         kwargs=dict(schedule.kwargs),
         timeout=schedule.job_timeout,
-        result_ttl=_result_ttl(schedule.result_ttl),
-        failure_ttl=schedule.failure_ttl,
+        result_ttl=_ttl(schedule.result_ttl),
+        failure_ttl=_ttl(schedule.failure_ttl),
         ttl=schedule.ttl,
         description=schedule.description or None,
         retry=retry,
@@ -117,8 +149,14 @@ def _queue(name: str, serializer: str) -> rq.Queue:
     return rq.Queue(name, connection=nowhere, serializer=_SERIALIZERS[serializer])
 
 
-def _result_ttl(seconds: int | None) -> int | None:
-    return seconds if seconds is None or seconds < 0 else max(seconds, LEAST_RESULT_TTL)
+def own_ttls(schedule: Schedule) -> dict[str, int]:
+    """The schedule's own result_ttl and failure_ttl, where its jobs have a longer one until the outcome is known."""
+    own = {"result_ttl": schedule.result_ttl, "failure_ttl": schedule.failure_ttl}
+    return {name: seconds for name, seconds in own.items() if seconds is not None and _ttl(seconds) != seconds}
+
+
+def _ttl(seconds: int | None) -> int | None:
+    return seconds if seconds is None or seconds < 0 else max(seconds, LEAST_TTL)
 
 
 def _retry(retry: options.Retry | None) -> rq.Retry | None:

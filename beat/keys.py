@@ -28,8 +28,33 @@ class Keys:
 
     @property
     def events(self) -> str:
-        """Stream: what changed."""
+        """Stream: every verdict, outcome and change, for whoever reads it."""
         return f"{self.prefix}events"
+
+    @property
+    def open(self) -> str:
+        """Sorted set: the id of each job whose outcome is not known → when to look next, in ms."""
+        return f"{self.prefix}open"
+
+    @property
+    def closed(self) -> str:
+        """Sorted set: the jobs that failed, were stopped or lost, and that RQ could run again → since when, in ms."""
+        return f"{self.prefix}closed"
+
+    @property
+    def records(self) -> str:
+        """Hash: job id → what a run is, as JSON, for the open and the closed."""
+        return f"{self.prefix}records"
+
+    @property
+    def watching(self) -> str:
+        """String: lasts until it is time to look at open runs again."""
+        return f"{self.prefix}watching"
+
+    @property
+    def searched(self) -> str:
+        """String: lasts until it is time to look for jobs that vanished from their queue."""
+        return f"{self.prefix}searched"
 
     @property
     def instances(self) -> str:
@@ -58,6 +83,10 @@ class Keys:
     def template(self, schedule_id: str) -> str:
         """Hash: the fields of a schedule's jobs, as RQ writes them."""
         return f"{self.prefix}template:{schedule_id}"
+
+    def runs(self, schedule_id: str) -> str:
+        """List: the ledger of a schedule, newest first."""
+        return f"{self.prefix}runs:{schedule_id}"
 
     def lock(self, schedule_id: str) -> str:
         """String: the token of the beat that has claimed a schedule."""

@@ -28,6 +28,11 @@ LINES = {
     "fired": (_I, "fired {schedule_id} for {tick}, {late_ms} ms after it was due: {job_id} in {queue}"),
     "would_fire": (_I, "would fire {schedule_id} for {tick}: {job_id} in {queue}"),
     "skipped": (_W, "skipped {count:tick} of {schedule_id} from {tick} on: {reason}"),
+    "run_succeeded": (_D, "{schedule_id}: the run for {tick} succeeded after {seconds} s: {job_id}"),
+    "run_failed": (_W, "{schedule_id}: the run for {tick} failed after {seconds} s: {error}: {job_id}"),
+    "run_stopped": (_W, "{schedule_id}: the run for {tick} ended early: {error}: {job_id}"),
+    "run_lost": (_E, "{schedule_id}: the run for {tick} is lost: {error}: {job_id}"),
+    "run_reopened": (_I, "{schedule_id}: the run for {tick}, which had {was}, goes on: {job_id}"),
     "locked": (_D, "{schedule_id}: another beat is at work on it"),
     "fenced": (_D, "{schedule_id}: the lock ran out; somebody else decides"),
     "unread": (

@@ -22,6 +22,8 @@ class Fire:
     tick: datetime
     next: datetime | None
     """The tick that follows; None when the schedule ends."""
+    by: str = "scheduler"
+    """Who asked for it: `catchup` when it is a misfire that fires after all."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class Skip:
     last: datetime
     count: int
     next: datetime | None
+    reason: str = "misfire"
 
 
 Verdict = Fire | Skip
@@ -62,7 +65,7 @@ def _verdicts(schedule: Schedule, tick: datetime, now: datetime, limit: datetime
         tick = latest
     while True:
         following = schedule.after(tick)
-        yield Fire(tick, following)
+        yield Fire(tick, following, "scheduler" if tick >= limit else "catchup")
         if following is None or following > now:
             return
         tick = following

@@ -42,6 +42,9 @@ class Item(NamedTuple):
     run: bytes = b""
     number: int = 0
     error: str = ""
+    last: str = ""
+    reason: str = ""
+    by: str = ""
 
 
 class Registration(NamedTuple):
@@ -55,8 +58,30 @@ class Registration(NamedTuple):
     state: str
     next: str
     next_due: int
+    rule: str
     fields: Mapping[str, str]
     template: Mapping[str, bytes]
+
+
+class Closing(NamedTuple):
+    """One item of `close`: what became of a run, or what else is to be noted about it."""
+
+    kind: str
+    job: str
+    seen: str
+    record: str = ""
+    sign: str = ""
+    id: str = ""
+    tick: str = ""
+    outcome: str = ""
+    entry: str = ""
+    was: str = ""
+    was_ended: str = ""
+    ended: str = ""
+    duration: str = ""
+    error: str = ""
+    ttl: str = ""
+    registry: str = ""
 
 
 @dataclass(frozen=True)

@@ -80,7 +80,11 @@ class Replies:
             happened = reply.code == "STALE" and reply.words != "" and reply.words in ids[n:]
             if reply.code == "OK" or happened:
                 self._decided(item, now)
-            elif item.kind == "fire" and any(key in reply.words for key in (item.queue, item.job, jobs.QUEUES_KEY)):
+            elif (
+                reply.code == "BADTYPE"
+                and item.kind == "fire"
+                and any(key in reply.words for key in (item.queue, item.job, jobs.QUEUES_KEY))
+            ):
                 fields = {"func": chain.func, "error": reply.words}
                 self._troubles.say(chain.id, Event("enqueue_failed", chain.id, fields))
             else:
@@ -98,5 +102,5 @@ class Replies:
             fields |= {"queue": jobs.queue_name(item.queue), "next_run": item.next}
             self._emit(Event("fired", item.id, fields))
         elif item.kind == "skip":
-            fields = {"tick": item.tick, "count": item.number, "reason": "misfire", "next_run": item.next}
+            fields = {"tick": item.tick, "count": item.number, "reason": item.reason, "next_run": item.next}
             self._emit(Event("skipped", item.id, fields))

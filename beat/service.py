@@ -10,7 +10,6 @@ import contextlib
 import fnmatch
 import os
 import queue
-import re
 import secrets
 import signal
 import socket
@@ -18,10 +17,10 @@ import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from beat import clock, connection, logs, registry, rehearsal, server, settings, zones
+from beat import clock, connection, globs, logs, registry, rehearsal, server, settings, zones
 from beat._version import __version__
 from beat.book import Book
-from beat.errors import BadOption, ConfigError, NoRedis
+from beat.errors import ConfigError, NoRedis
 from beat.event import Event
 from beat.guard import Guard, Mark
 from beat.health import Health, Patience
@@ -32,6 +31,7 @@ from beat.pace import Pace
 from beat.store import Store
 from beat.sync import Sync
 from beat.ticker import Ticker
+from beat.watcher import Watcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -49,7 +49,6 @@ there is nothing to do: the code declares no schedule, and Redis knows none. Wri
 
 and start `beat run tasks`."""
 _STOP_S = 1.5
-_PART = r"[A-Za-z0-9_*?-]|\[!?[A-Za-z0-9_-]+\]"  # of a glob over ids
 _INTERRUPTED = 130
 
 
@@ -74,7 +73,7 @@ class Scheduler:
         self.name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
         """As it is called in Redis: host, pid, and something by chance."""
         self._source = redis or self.settings.redis_url
-        self._only, self._dry_run = _glob(only), dry_run
+        self._only, self._dry_run = globs.checked(only), dry_run
         found = registry.default if schedules is None else schedules
         self._schedules = [each for each in found if only is None or fnmatch.fnmatchcase(each.id, only)]
         self._fired = 0
@@ -118,12 +117,13 @@ class Scheduler:
         self._until_it_works(lambda: self._register(store, sync))
         pace, book = Pace.of(self.settings), Book(store, ((each, each.rev) for each in self._schedules))
         ticker = Ticker(
-            self._store(), book, pace, token=self.name, emit=emit, health=self._health, only=_lua(self._only)
+            self._store(), book, pace, token=self.name, emit=emit, health=self._health, only=globs.lua(self._only)
         )
         ticker.timekeeper.guard = Guard(self._mark)
         keeper = Housekeeper(
             store,
             sync,
+            Watcher(store, name=self.name, emit=emit),
             name=self.name,
             about=lambda: self._about(ticker),
             passed_at=lambda: ticker.passed_at,
@@ -152,7 +152,13 @@ class Scheduler:
         Ticker(desk, book, Pace.of(self.settings), token=self.name, emit=emit, health=self._health).run(self._stopping)
 
     def _store(self) -> Store:
-        return Store(connection.connect(self._source), Keys(self.settings.prefix))
+        mine = self.settings
+        return Store(
+            connection.connect(self._source),
+            Keys(mine.prefix),
+            history_limit=mine.history_limit,
+            events_limit=mine.events_limit,
+        )
 
     def _until_it_works(self, step: Callable[[], None]) -> None:
         """Redis may be away when a beat starts: it waits."""
@@ -227,18 +233,3 @@ def _signals(stop: Callable[[], None]) -> Iterator[None]:
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
-
-
-def _glob(only: str | None) -> str | None:
-    if only is None or re.fullmatch(rf"(?:{_PART})+", only, re.ASCII):
-        return only
-    raise BadOption(f"only {only!r:.60} must be an id, with * ? or [a-z] for what may differ, as in 'report*'")
-
-
-def _lua(glob: str | None) -> str:
-    """A glob over ids as a Lua pattern."""
-    if glob is None:
-        return ""
-    signs = {"*": ".*", "?": ".", "-": "%-"}
-    parts = re.findall(_PART, glob)
-    return "^" + "".join(signs.get(part, part.replace("[!", "[^")) for part in parts) + "$"

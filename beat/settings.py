@@ -133,6 +133,9 @@ class Settings(BaseSettings):
     history_limit: Count = Field(
         default=1000, ge=1, le=100_000, description="How many ticks of each schedule are kept."
     )
+    events_limit: Count = Field(
+        default=10_000, ge=100, le=10_000_000, description="About how many events are kept for other programs to read."
+    )
     log_level: Level = Field(default="info", description="The least serious log lines that are written.")
     log_format: Format = Field(default="text", description="Log lines for people (text) or for machines (json).")
 

@@ -33,10 +33,10 @@ _PRIORITIES = {"high": 0, "normal": 1, "low": 2}
 class Store:
     """One installation's keys, through one client."""
 
-    def __init__(self, client: Redis, keys: Keys) -> None:
+    def __init__(self, client: Redis, keys: Keys, *, history_limit: int = 1000, events_limit: int = 10_000) -> None:
         self.client = client
         self.keys = keys
-        self._fixed = _fixed(keys)
+        self._fixed = _fixed(keys) | {"history_limit": history_limit, "events_limit": events_limit}
 
     def time(self) -> datetime:
         """The present instant, by Redis' clock."""
@@ -48,7 +48,7 @@ class Store:
     ) -> Claimed:
         """Takes at most `limit` schedules that are due within `lookahead` ms; high priority first in the page."""
         passed_over = [[each] for each in unread]
-        code, now, claims, troubles = self._run(
+        code, now, claims, troubles = self.run(
             "claim", passed_over, token=token, lock_ttl=lock_ttl, lookahead=lookahead, limit=limit, only=only
         )
         if code != b"OK":
@@ -64,7 +64,7 @@ class Store:
 
     def fire(self, items: Sequence[Item], *, token: str) -> Decided:
         """Gives the verdicts, all of them in one step; safe to send again."""
-        now, *replies = self._run("fire", items, token=token)
+        now, *replies = self.run("fire", items, token=token)
         return Decided(now, tuple(Reply(*map(_text, reply)) for reply in replies))
 
     def register(self, items: Sequence[Registration], *, beat: str) -> list[Reply]:
@@ -73,22 +73,22 @@ class Store:
             [*item[:-2], 2 * len(item.fields), 2 * len(item.template), *_flat(item.fields), *_flat(item.template)]
             for item in items
         )
-        _, *replies = self._run("register", written, beat=beat)
+        _, *replies = self.run("register", written, beat=beat)
         return [Reply(*map(_text, reply)) for reply in replies]
 
     def repair(self, ids: Sequence[str]) -> list[Reply]:
         """Makes a page of schedules whole."""
-        return [Reply(*map(_text, reply)) for reply in self._run("repair", [[each] for each in ids])]
+        return [Reply(*map(_text, reply)) for reply in self.run("repair", [[each] for each in ids])]
 
     def retire(self, ids: Sequence[str]) -> list[Reply]:
         """Takes schedules out of the running whose code is gone."""
-        return [Reply(*map(_text, reply)) for reply in self._run("retire", [[each] for each in ids])]
+        return [Reply(*map(_text, reply)) for reply in self.run("retire", [[each] for each in ids])]
 
     def announce(self, revs: Mapping[str, str], *, digest: str, ttl: int) -> Reply:
         """Says what this beat has registered."""
         reply = Reply("OK")
         for page in pages(revs.items()):
-            said = self._run("announce", page, announced=self.keys.announced(digest), digest=digest, ttl=ttl)
+            said = self.run("announce", page, announced=self.keys.announced(digest), digest=digest, ttl=ttl)
             reply = Reply(*map(_text, said))
         return reply
 
@@ -96,7 +96,7 @@ class Store:
         self, fields: Mapping[str, str], *, name: str, ttl: int, digest: str, announced_ttl: int, judged: int, mark: str
     ) -> Reply:
         """Shows that this beat is alive."""
-        said = self._run(
+        said = self.run(
             "heartbeat",
             fields.items(),
             instance=self.keys.instance(name),
@@ -168,7 +168,8 @@ class Store:
             pipe.pexpire(self.keys.announced(digest), linger, lt=True)
             pipe.execute()
 
-    def _run(self, name: str, items: Iterable[Sequence[Value]] = (), /, **named: Any) -> Any:
+    def run(self, name: str, items: Iterable[Sequence[Value]] = (), /, **named: Any) -> Any:
+        """Runs a script; what its header calls by a name that never changes is filled in."""
         wanted = scripts.script(name)
         fixed = {word: self._fixed[word] for word in (*wanted.keys, *wanted.args) if word in self._fixed}
         return connection.run(self.client, name, items, **{**fixed, **named})
@@ -191,11 +192,20 @@ def _fixed(keys: Keys) -> dict[str, Value]:
         "events": keys.events,
         "instances": keys.instances,
         "announcements": keys.announcements,
+        "open": keys.open,
+        "closed": keys.closed,
+        "records": keys.records,
         "queues": jobs.QUEUES_KEY,
         "schedule_prefix": keys.schedule(""),
         "lock_prefix": keys.lock(""),
         "template_prefix": keys.template(""),
+        "runs_prefix": keys.runs(""),
         "job_prefix": jobs.job_key(""),
+        "results_prefix": jobs.RESULTS_PREFIX,
+        "executions_prefix": jobs.EXECUTIONS_PREFIX,
+        "execution_prefix": jobs.EXECUTION_PREFIX,
+        "worker_prefix": jobs.WORKER_PREFIX,
+        "channel_prefix": jobs.CHANNEL_PREFIX,
         "announced_prefix": keys.announced(""),
         "format": FORMAT,
     }

@@ -117,6 +117,7 @@ def _registration(schedule: Schedule, seen: State | None, placed: Placement) -> 
         "description": schedule.description,
         "source": "code",
         "timing_rev": schedule.timing_rev,
+        **{name: str(seconds) for name, seconds in jobs.own_ttls(schedule).items()},
         "definition": definitions.write(schedule),
     }
     return Registration(
@@ -128,6 +129,7 @@ def _registration(schedule: Schedule, seen: State | None, placed: Placement) -> 
         state=placed.state,
         next=placed.next,
         next_due=placed.next_due,
+        rule=definitions.ticks(schedule),
         fields=fields,
         template=jobs.template(schedule),
     )

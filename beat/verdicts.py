@@ -59,12 +59,13 @@ def _item(rev: str, schedule: Schedule, verdict: Verdict, keys: Keys) -> Item:
         next_due=0 if following is None else clock.to_ms(following),
     )
     if not isinstance(verdict, Fire):
-        return item._replace(number=verdict.count)
-    run = Run(schedule_id=schedule.id, scheduled_for=verdict.tick, triggered_by="scheduler")
+        return item._replace(number=verdict.count, last=clock.text(verdict.last), reason=verdict.reason)
+    run = Run(schedule_id=schedule.id, scheduled_for=verdict.tick, triggered_by=verdict.by)
     return item._replace(
         kind="fire",
         job=keys.job(schedule.id, clock.floor(verdict.tick)),
         queue=jobs.queue_key(schedule.queue),
         at="front" if schedule.at_front else "back",
         run=jobs.run_block(run, schedule.serializer),
+        by=verdict.by,
     )

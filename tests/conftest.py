@@ -31,9 +31,9 @@ for name in list(os.environ):
 hypothesis.settings.register_profile("beat", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.load_profile("beat")
 
-PLAIN = {"schedules", "due", "meta", "events", "instances", "announcements"}
-FAMILIES = {"schedule", "template"}
-LAPSING = {"lock", "instance", "announced", "repairing", "repaired"}
+PLAIN = {"schedules", "due", "meta", "events", "instances", "announcements", "open", "closed", "records"}
+FAMILIES = {"schedule", "template", "runs"}
+LAPSING = {"lock", "instance", "announced", "repairing", "repaired", "watching", "searched"}
 
 
 @pytest.fixture

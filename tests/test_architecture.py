@@ -20,13 +20,13 @@ STOREYS = {
     "leaves": ["_version", "errors", "clock", "durations", "zones", "redis_url", "sources", "settings", "keys"],
     "domain": [
         "cron", "every", "timing", "functions", "arguments", "options", "schedule", "loader", "registry", "lint",
-        "run", "state", "definitions", "placement", "prepare", "event", "guard",
-        "ledger", "history", "verification", "statistics", "report", "outcomes",
+        "run", "state", "definitions", "placement", "prepare", "event", "guard", "globs",
+        "ledger", "history", "verification", "statistics", "report", "sighting", "outcomes",
     ],
-    "doors": ["scripts", "connection", "jobs", "server", "protocol", "store", "lock", "outbox"],
+    "doors": ["scripts", "connection", "jobs", "server", "protocol", "store", "lock", "runs", "outbox"],
     "engine": [
         "timekeeper",
-        "health", "pace", "book", "verdicts", "replies", "rehearsal", "ticker", "sync", "housekeeper", "current",
+        "health", "pace", "book", "verdicts", "replies", "rehearsal", "ticker", "sync", "watcher", "housekeeper", "current",
     ],
     "control": ["client", "events"],
     "observers": ["observers", "logs"],

@@ -1,17 +1,23 @@
 #!lua
 -- Gives ticks their verdict. For each item: guards that only read, then compare-and-set, then everything at once (job,
--- queue, state, index); no error is possible after an item's first write. One code per item, never an error reply.
+-- queue, state, index, ledger); no error is possible after an item's first write. One code per item, never an error.
 --
 -- KEYS[1] due_index        zset   id → due_at in ms
 -- KEYS[2] queues           set    RQ's set of queues
 -- KEYS[3] announcements    zset   digest → when it lapses, in ms, of each live registry
+-- KEYS[4] open             zset   job id → when to look next, in ms: runs whose outcome is not known
+-- KEYS[5] records          hash   job id → what a run is, as JSON
+-- KEYS[6] events           stream every verdict, for whoever reads it
 -- ARGV[1] schedule_prefix  text   followed by an id: the hash of that schedule
 -- ARGV[2] template_prefix  text   followed by an id: the fields of its job, as RQ writes them
 -- ARGV[3] lock_prefix      text   followed by an id: its lock
 -- ARGV[4] announced_prefix text   followed by a digest: id → rev, what that registry declares
 -- ARGV[5] job_prefix       text   followed by a job id: RQ's hash
--- ARGV[6] token            text   what our locks hold
--- ARGV[7…] items, each of
+-- ARGV[6] runs_prefix      text   followed by an id: its ledger
+-- ARGV[7] token            text   what our locks hold: the name of this beat
+-- ARGV[8] history_limit    count  how many verdicts a ledger keeps
+-- ARGV[9] events_limit     count  about how many events are kept
+-- ARGV[10…] items, each of
 -- ITEM[1]  kind       word   fire, skip (ticks pass by), release (nothing was decided), quarantine (cannot be read)
 -- ITEM[2]  id         text   the schedule
 -- ITEM[3]  rev        text   the definition that was prepared
@@ -25,6 +31,9 @@
 -- ITEM[11] run        bytes  the end of the job's meta
 -- ITEM[12] number     count  for skip: how many ticks
 -- ITEM[13] error      text   what went wrong with earlier attempts, or nothing
+-- ITEM[14] last       time   for skip: the last of the stretch
+-- ITEM[15] reason     text   for skip: why
+-- ITEM[16] by         word   for fire: scheduler, catchup or manual
 --
 -- Replies {now in ms, {code, words}, …}, one for each item. The lock goes with the schedule's last item, on every reply
 -- but FENCED and EARLY.
@@ -39,16 +48,18 @@
 --   CHANGED   the definition is not the one that was prepared
 --   INACTIVE  the schedule is paused, disabled …; words: its state
 --   EARLY     not due by Redis' clock; words: the milliseconds to wait
-local due_index, queues, announcements = KEYS[1], KEYS[2], KEYS[3]
-local schedule_prefix, template_prefix, lock_prefix, announced_prefix, job_prefix, token = unpack(ARGV, 1, 6)
+local due_index, queues, announcements, open, records, events = unpack(KEYS)
+local schedule_prefix, template_prefix, lock_prefix, announced_prefix, job_prefix, runs_prefix = unpack(ARGV, 1, 6)
+local token, history_limit, events_limit = ARGV[7], ARGV[8], ARGV[9]
 
 -- include instants
 -- include now
 -- include sane
+-- include ledger
 
-local first, width = 7, 13
+local first, width = 10, 16
 local stamp = to_text(tonumber(time[1]), string.format('.%06d', tonumber(time[2])))
-local kinds, pushes, scores, gone, ours, last, barred = {}, {}, {}, {}, {}, {}, {}
+local kinds, pushes, scores, gone, ours, last_code, barred, opened, noted = {}, {}, {}, {}, {}, {}, {}, {}, {}
 local wanted = {fire = true, skip = true, release = true, quarantine = true}
 
 local function kind_once(key)  -- the keys that many items share are looked at once
@@ -73,13 +84,13 @@ local function is_announced(id, rev)
   return false
 end
 
-local function makes_sense(kind, tick, due, next, next_due, job, queue, at, number)
+local function makes_sense(kind, tick, due, next, next_due, job, queue, at, number, last)
   if not wanted[kind] then return false end
   if kind == 'release' or kind == 'quarantine' then return true end
   local t, n = to_ms(tick), to_ms(next)
   if not t or not is_count(due) then return false end
   if next ~= '' and not (n and n > t and is_count(next_due)) then return false end
-  if kind == 'skip' then return is_count(number) and tonumber(number) > 0 end
+  if kind == 'skip' then return is_count(number) and tonumber(number) > 0 and to_ms(last) ~= nil and to_ms(last) >= t end
   return job ~= '' and queue ~= '' and (at == 'front' or at == 'back')
 end
 
@@ -107,6 +118,13 @@ local function queue_problem(id, job, queue)
   if kind ~= 'none' and kind ~= 'set' then return queues .. ' is a ' .. kind .. ', not a set' end
 end
 
+local function outbox_problem()
+  for key, wanted in pairs({[open] = 'zset', [records] = 'hash', [events] = 'stream'}) do
+    local kind = kind_once(key)
+    if kind ~= 'none' and kind ~= wanted then return key .. ' is a ' .. kind .. ', not a ' .. wanted end
+  end
+end
+
 local function move(id, key, next, next_due, fields)
   if next == '' then
     redis.call('HDEL', key, 'next_run', 'due_at')
@@ -128,6 +146,16 @@ local function enqueue(id, job, queue, at, meta, ttl)
   table.insert(pushes[queue][at], job)
 end
 
+local function note(id, job, queue, tick, by, number, own)  -- what becomes of this run is learned from RQ's records
+  local record = '{"schedule":' .. quoted(id) .. ',"tick":"' .. tick .. '","by":' .. quoted(by) .. ',"queue":' .. quoted(queue)
+    .. ',"enqueued":"' .. now_text .. '","n":' .. number
+  for name, value in pairs(own) do
+    if value and is_count(value) then record = record .. ',"' .. name .. '":' .. value end
+  end
+  opened[#opened + 1], opened[#opened + 2] = now, job
+  noted[#noted + 1], noted[#noted + 2] = job, record .. '}'
+end
+
 local function later(id, key, code, words)  -- what cannot be enqueued is looked at again in 30 s
   redis.call('HSET', key, 'last_error', words)
   scores[id] = now + 30000
@@ -135,23 +163,29 @@ local function later(id, key, code, words)  -- what cannot be enqueued is looked
 end
 
 local function decide(i)
-  local kind, id, rev, tick, due, next, next_due, job, queue, at, run, number, error = unpack(ARGV, i, i + width - 1)
-  if not makes_sense(kind, tick, due, next, next_due, job, queue, at, number) then return 'BADARG', '' end
+  local kind, id, rev, tick, due, next, next_due, job, queue, at, run, number, error, last, reason, by = unpack(ARGV, i, i + width - 1)
+  if not makes_sense(kind, tick, due, next, next_due, job, queue, at, number, last) then return 'BADARG', '' end
   local key = schedule_prefix .. id
   local found = kind_of(key)
   if found == 'none' then gone[id] = true return 'GONE', '' end
   if found ~= 'hash' then scores[id] = now + 30000 return 'BADTYPE', key .. ' is a ' .. found end
-  local h = redis.call('HMGET', key, 'state', 'rev', 'next_run', 'due_at', 'run_count', 'skip_count', 'last_job')
-  local state, now_rev, next_run, due_at, run_count, skip_count, last_job = unpack(h)
+  local h = redis.call('HMGET', key, 'state', 'rev', 'next_run', 'due_at', 'run_count', 'skip_count', 'last_job', 'kept',
+    'result_ttl', 'failure_ttl')
+  local state, now_rev, next_run, due_at, run_count, skip_count, last_job, kept, result_ttl, failure_ttl = unpack(h)
   local wrong = problem(now_rev, next_run, due_at, run_count, skip_count)
   if wrong then scores[id] = now + 30000 return 'BADSTATE', wrong end
-  local meta, ttl
+  local meta, ttl, retries_left
+  if kind == 'fire' or kind == 'skip' then
+    local runs, is = runs_prefix .. id, kind_of(runs_prefix .. id)
+    wrong = is ~= 'none' and is ~= 'list' and runs .. ' is a ' .. is .. ', not a list' or outbox_problem()
+    if wrong then return later(id, key, 'BADTYPE', wrong) end
+  end
   if kind == 'fire' then
     found = kind_of(template_prefix .. id)
     if found ~= 'hash' then
       return later(id, key, 'BADSTATE', template_prefix .. id .. (found == 'none' and ' is missing' or ' is a ' .. found))
     end
-    meta, ttl = unpack(redis.call('HMGET', template_prefix .. id, 'meta', 'ttl'))
+    meta, ttl, retries_left = unpack(redis.call('HMGET', template_prefix .. id, 'meta', 'ttl', 'retries_left'))
     if ttl and not (#ttl <= 10 and string.find(ttl, '^[1-9]%d*$')) then
       return later(id, key, 'BADSTATE', 'the ttl of the job is not a number')
     end
@@ -176,30 +210,43 @@ local function decide(i)
   if now_rev ~= rev then return 'CHANGED', '' end
   if state ~= 'active' then return 'INACTIVE', state or '' end
   if tonumber(due) > now then return 'EARLY', tostring(due - now) end
-  local fields
+  local fields, line
+  local signed = ',"at":"' .. now_text .. '","beat":' .. quoted(token) .. '}'
   if kind == 'skip' then
-    fields = {'skip_count', (skip_count or 0) + number}
+    local total = string.format('%.0f', (skip_count or 0) + number)
+    line = '{"type":"skipped","tick":"' .. tick .. '","last":"' .. last .. '","count":' .. number .. ',"reason":'
+      .. quoted(reason) .. ',"n":' .. total .. signed
+    fields = {'skip_count', total}
+    tell(id, 'skipped', tick, '', token, line)
   else
+    local total = string.format('%.0f', (run_count or 0) + 1)
     enqueue(id, job, queue, at, (meta or '') .. run, ttl)
-    fields = {'last_run', tick, 'last_enqueued', now_text, 'last_job', job, 'run_count', (run_count or 0) + 1}
+    line = '{"type":"enqueued","tick":"' .. tick .. '","job":' .. quoted(job) .. ',"by":' .. quoted(by) .. ',"late_ms":'
+      .. string.format('%.0f', now - due) .. ',"n":' .. total .. signed
+    fields = {'last_run', tick, 'last_enqueued', now_text, 'last_job', job, 'run_count', total}
+    note(id, job, queue, tick, by, total, {retries = retries_left, result_ttl = result_ttl, failure_ttl = failure_ttl})
+    tell(id, 'enqueued', tick, job, token, line)
   end
+  fields[#fields + 1] = 'kept' fields[#fields + 1] = append_verdict(id, line, kept)
   if error ~= '' then fields[#fields + 1] = 'last_error' fields[#fields + 1] = error end
   move(id, key, next, tonumber(next_due), fields)
   return 'OK', ''
 end
 
 if (#ARGV - first + 1) % width ~= 0 then return {now, {'BADARG', 'not a whole number of items'}} end
-local a_key, a_lock = schedule_prefix .. 'x', lock_prefix .. 'x'
+local a_key, a_lock, a_ledger = schedule_prefix .. 'x', lock_prefix .. 'x', runs_prefix .. 'x'
 local barred_here = forbidden({{'type', a_key}, {'hmget', a_key, 'x'}, {'hset', a_key, 'x', ''}, {'hdel', a_key, 'x'},
-  {'hmget', template_prefix .. 'x', 'x'}, {'get', a_lock}, {'del', a_lock}, {'zadd', due_index, 0, 'x'}, {'zrem', due_index, 'x'}})
+  {'hmget', template_prefix .. 'x', 'x'}, {'get', a_lock}, {'del', a_lock}, {'zadd', due_index, 0, 'x'}, {'zrem', due_index, 'x'},
+  {'lpush', a_ledger, ''}, {'rpop', a_ledger}, {'ltrim', a_ledger, 0, 1}, {'zadd', open, 0, 'x'}, {'hset', records, 'x', ''},
+  {'xadd', events, '*', 'x', ''}})
 if barred_here then return redis.error_reply('NOPERM ' .. barred_here) end
 local replies, locks = {now}, {}
 for i = first, #ARGV, width do  -- a chain is several items of one schedule: its lock goes with the last of them
   local code, words = decide(i)
   replies[#replies + 1] = {code, words}
-  last[ARGV[i + 1]] = code
+  last_code[ARGV[i + 1]] = code
 end
-for id, code in pairs(last) do
+for id, code in pairs(last_code) do
   if code == 'FENCED' or code == 'EARLY' then
     scores[id], gone[id] = nil, nil
   elseif is_ours(id) then
@@ -210,6 +257,10 @@ for queue, ends in pairs(pushes) do
   if #ends.back > 0 then redis.call('RPUSH', queue, unpack(ends.back)) end
   if #ends.front > 0 then redis.call('LPUSH', queue, unpack(ends.front)) end
   redis.call('SADD', queues, queue)
+end
+if #opened > 0 then
+  redis.call('ZADD', open, unpack(opened))
+  redis.call('HSET', records, unpack(noted))
 end
 if kind_once(due_index) == 'zset' or kind_once(due_index) == 'none' then
   for id, score in pairs(scores) do redis.call('ZADD', due_index, score, id) end

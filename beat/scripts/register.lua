@@ -6,14 +6,17 @@
 -- KEYS[1] schedules        set     every id
 -- KEYS[2] due              zset    id → due_at in ms
 -- KEYS[3] meta             hash    format
--- KEYS[4] events           stream  what changed
+-- KEYS[4] events           stream  every change, for whoever reads it
 -- KEYS[5] announcements    zset    digest → when it lapses, in ms, of each live registry
 -- ARGV[1] schedule_prefix  text    followed by an id: the hash of that schedule
 -- ARGV[2] template_prefix  text    followed by an id: the fields of its job, as RQ writes them
 -- ARGV[3] announced_prefix text    followed by a digest: id → rev, what that registry declares
--- ARGV[4] format           count   the format of the keys that this beat writes
--- ARGV[5] beat             text    who registers
--- ARGV[6…] items, each of
+-- ARGV[4] runs_prefix      text    followed by an id: its ledger
+-- ARGV[5] format           count   the format of the keys that this beat writes
+-- ARGV[6] beat             text    who registers
+-- ARGV[7] history_limit    count   how many verdicts a ledger keeps
+-- ARGV[8] events_limit     count   about how many events are kept
+-- ARGV[9…] items, each of
 -- ITEM[1]  id          text   the schedule
 -- ITEM[2]  rev         text   the digest of its definition
 -- ITEM[3]  seen_rev    text   the rev that the beat saw, or nothing
@@ -22,8 +25,9 @@
 -- ITEM[6]  state       word   the state from now on
 -- ITEM[7]  next        time   next_run from now on; nothing when there is none, `keep` when it stays
 -- ITEM[8]  next_due    ms     when that is due
--- ITEM[9]  fields      count  how many of the values that follow are names and values of the hash
--- ITEM[10] template    count  how many after those are names and values of the job
+-- ITEM[9]  rule        text   all that decides its ticks, as JSON
+-- ITEM[10] fields      count  how many of the values that follow are names and values of the hash
+-- ITEM[11] template    count  how many after those are names and values of the job
 --
 -- Replies {now in ms, {code, words}, …}, one for each item
 --   NEW       it was not there
@@ -35,13 +39,15 @@
 --   BADSTATE  a counter of the schedule is not a number: it waits for a person
 --   NEWER     the keys were written by a newer beat: left alone
 local schedules, due, meta, events, announcements = unpack(KEYS)
-local schedule_prefix, template_prefix, announced_prefix, format, beat = unpack(ARGV, 1, 5)
+local schedule_prefix, template_prefix, announced_prefix, runs_prefix = unpack(ARGV, 1, 4)
+local format, beat, history_limit, events_limit = ARGV[5], ARGV[6], ARGV[7], ARGV[8]
 
 -- include instants
 -- include now
 -- include sane
+-- include ledger
 
-local width = 10
+local first, width = 9, 11
 local live = {}
 
 local function place_of(rev, revs)
@@ -69,13 +75,24 @@ local function newest_first(rev, revs)
   return table.concat(list, ' ')
 end
 
+local function record(id, code, rev, rule, was, from, next)  -- the ledger knows which definition was in force when
+  local type = code == 'NEW' and 'registered' or string.lower(code)
+  local is_rule = was and string.find(was, '^{.*}$') and not string.find(was, '%c')
+  local line = '{"type":"' .. type .. '","rev":' .. quoted(rev) .. ',"rule":' .. rule .. ',"was":' .. (is_rule and was or 'null')
+    .. ',"from":' .. quoted(from) .. ',"next":' .. quoted(next) .. ',"at":"' .. now_text .. '","beat":' .. quoted(beat) .. '}'
+  append(id, line)
+  tell(id, type, next, '', beat, line)
+end
+
 local function upsert(at)
-  local id, rev, seen_rev, seen_next, seen_state, state, next, next_due, fields, template = unpack(ARGV, at, at + width - 1)
+  local id, rev, seen_rev, seen_next, seen_state, state, next, next_due, rule, fields, template = unpack(ARGV, at, at + width - 1)
   local key = schedule_prefix .. id
   local kind = kind_of(key)
   if kind ~= 'none' and kind ~= 'hash' then return 'BADTYPE', key .. ' is a ' .. kind end
-  local h = redis.call('HMGET', key, 'rev', 'next_run', 'state', 'due_at', 'revs', 'run_count', 'skip_count', 'version')
-  local now_rev, next_run, now_state, due_at, revs, run_count, skip_count, version = unpack(h)
+  kind = kind_of(runs_prefix .. id)
+  if kind ~= 'none' and kind ~= 'list' then return 'BADTYPE', runs_prefix .. id .. ' is a ' .. kind .. ', not a list' end
+  local h = redis.call('HMGET', key, 'rev', 'next_run', 'state', 'due_at', 'revs', 'run_count', 'skip_count', 'version', 'rule')
+  local now_rev, next_run, now_state, due_at, revs, run_count, skip_count, version, was = unpack(h)
   if (now_rev or '') ~= seen_rev or (next_run or '') ~= seen_next or (now_state or '') ~= seen_state then return 'RETRY', '' end
   local wrong = problem(rev, nil, nil, run_count, skip_count)
   if wrong then return 'BADSTATE', wrong end
@@ -88,8 +105,8 @@ local function upsert(at)
     if state == 'finished' then state = 'active' end  -- the tick that is due comes first, then the end
   end
   local code = not now_rev and 'NEW' or (next ~= 'keep' and next ~= (next_run or '')) and 'MOVED' or 'UPDATED'
-  redis.call('HDEL', key, 'cron', 'every')
-  redis.call('HSET', key, 'rev', rev, 'revs', newest_first(rev, revs or ''), 'state', state, 'updated_at', now_text,
+  redis.call('HDEL', key, 'cron', 'every', 'result_ttl', 'failure_ttl')
+  redis.call('HSET', key, 'rev', rev, 'rule', rule, 'revs', newest_first(rev, revs or ''), 'state', state, 'updated_at', now_text,
     'version', (tonumber(version or '') or 0) + 1, unpack(ARGV, at + width, at + width + fields - 1))
   if not now_rev then redis.call('HSET', key, 'created_at', now_text, 'run_count', run_count or 0, 'skip_count', skip_count or 0) end
   if next == '' then
@@ -103,10 +120,7 @@ local function upsert(at)
   redis.call('HSET', template_prefix .. id, unpack(ARGV, at + width + fields, at + width + fields + template - 1))
   redis.call('SADD', schedules, id)
   if state == 'active' and placed then redis.call('ZADD', due, placed, id) else redis.call('ZREM', due, id) end
-  if code ~= 'NEW' then
-    redis.call('XADD', events, 'MAXLEN', '~', 10000, '*', 'event', string.lower(code), 'schedule_id', id, 'rev', rev,
-      'from', next_run or '', 'to', next == 'keep' and next_run or next, 'beat', beat)
-  end
+  record(id, code, rev, rule, was, next_run or '', next == 'keep' and (next_run or '') or next)
   return code, code == 'MOVED' and next_run or ''
 end
 
@@ -125,9 +139,9 @@ if not refused then
   redis.call('HSETNX', meta, 'format', format)
   live = redis.call('ZRANGEBYSCORE', announcements, now, '+inf')
 end
-local replies, at = {now}, 6
+local replies, at = {now}, first
 while at <= #ARGV do
   replies[#replies + 1] = refused or {upsert(at)}
-  at = at + width + ARGV[at + 8] + ARGV[at + 9]
+  at = at + width + ARGV[at + 9] + ARGV[at + 10]
 end
 return replies

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from redis import Redis
 
-from beat import Registry, Scheduler, embedded, service
+from beat import Registry, Scheduler, embedded, globs
 from beat._version import __version__
 from tests.beats import TASKS, Beat, Drain, exactly_once
 from tests.facts import wait_until
@@ -414,7 +414,7 @@ def test_a_glob_means_the_same_in_python_and_in_redis(store: Store) -> None:
         store.client.flushall()
         for each in ids:
             assert store.register([registration(each, at)], beat="tests")
-        found = claim(store, only=service._lua(glob)).claims  # noqa: SLF001 (what --only becomes)
+        found = claim(store, only=globs.lua(glob)).claims
         assert {each.id for each in found} == {each for each in ids if fnmatch.fnmatchcase(each, glob)}, glob
 
 

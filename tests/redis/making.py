@@ -8,7 +8,7 @@ from unittest import mock
 
 from redis import Redis
 
-from beat import clock, connection, jobs
+from beat import clock, connection, definitions, jobs
 from beat.every import Every
 from beat.protocol import Item, Registration
 from beat.run import Run
@@ -50,6 +50,7 @@ def schedule(schedule_id: str = "report", **options: Any) -> Schedule:
 
 
 TEMPLATE = jobs.template(schedule())
+RULE = definitions.ticks(schedule())
 
 
 def registration(schedule_id: str = "report", at: int | None = None, **changes: Any) -> Registration:
@@ -63,6 +64,7 @@ def registration(schedule_id: str = "report", at: int | None = None, **changes: 
         state="active",
         next="" if at is None else text(at),
         next_due=0 if at is None else at * 1000,
+        rule=RULE,
         fields={"func": "tests.redis.job_functions.anything", "queue": "default", "priority": "normal"},
         template=TEMPLATE,
     )
@@ -103,6 +105,9 @@ def verdict(at: int, schedule_id: str = "report", /, *, following: int | None = 
         job=f"beat_{schedule_id}_{at}",
         queue=QUEUE,
         run=jobs.run_block(Run(schedule_id, clock.at(at), "scheduler"), "pickle"),
+        by="scheduler",
+        last=text(at),
+        reason="misfire",
     )
     return made._replace(**changes)
 

@@ -1,0 +1,243 @@
+"""What became of a run, decided from RQ's own records: a pure function of what was seen, and of what was known.
+
+A run that waits is never lost for its age, and one whose worker shows life is never dead. Lost are those of which RQ
+has no record, and those that twice, a minute apart, were in no queue and with no live worker.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from beat import clock, report
+from beat.errors import BadInstant
+from beat.ledger import Error
+from beat.sighting import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from beat.sighting import Sighting
+
+MISSING_MS = 60_000
+"""How long a run must be missing before it counts as lost."""
+GOING = {"queued", "started", "scheduled", "deferred", "created"}
+"""The states of a job, by RQ's words, in which it has not ended."""
+_LONGEST = 500
+
+GONE = "gone"
+_BY_OTHERS = {"AbandonedJobError", "StuckInQueue"}
+NO_RECORD = "RQ has no record of it: it lapsed in the queue, was deleted, or ended while no beat was running"
+NO_LIFE = "its worker has shown no sign of life"
+NO_PLACE = "it is in no queue, and no worker has started it"
+CANCELED = "it was cancelled"
+STOPPED = "somebody stopped it"
+
+
+@dataclass(frozen=True)
+class Forget:
+    """The record makes no sense."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Only what is remembered changes."""
+
+    record: Record
+
+
+@dataclass(frozen=True)
+class Reopen:
+    """RQ has started a closed run again."""
+
+    record: Record
+    was: str
+    attempts: int
+
+
+@dataclass(frozen=True)
+class Close:
+    """The run has ended."""
+
+    outcome: str
+    attempts: int
+    before: Record
+    started: datetime | None = None
+    ended: datetime | None = None
+    worker: str = ""
+    reason: str = ""
+    error: Mapping[str, str] | None = None
+    told: report.Told | None = None
+    watch: bool = True
+    """Whether RQ could start it again."""
+    ttl_s: int | None = None
+    """The user's own, which was put off until now."""
+
+    @property
+    def duration(self) -> float | None:
+        """In seconds."""
+        if self.started is None or self.ended is None:
+            return None
+        return round((self.ended - self.started).total_seconds(), 3)
+
+    @property
+    def reported(self) -> bool:
+        """Whether the run itself said that it failed."""
+        return self.outcome == "failed" and self.told is not None
+
+    @property
+    def words(self) -> str:
+        """What went wrong, in one line."""
+        if self.error:
+            found = f"{self.error['type']}: {self.error['message']}" if self.error["message"] else self.error["type"]
+        else:
+            found = f"reported: {self.told.message}" if self.told and self.reported else self.reason
+        return " ".join(found.split())[:_LONGEST]
+
+
+Decision = Forget | Mark | Reopen | Close
+
+
+def judge(seen: Sighting, now: int) -> Decision | None:
+    """What to do about a run; None when there is nothing to do. `now` is Redis' clock in ms."""
+    record = Record.read(seen.record)
+    if record is None:
+        return Forget()
+    if record.outcome:
+        return _again(seen, record)
+    if seen.status in GOING or not seen.status:
+        return _missing(seen, record, now)
+    return _close(seen, record)
+
+
+def _missing(seen: Sighting, record: Record, now: int) -> Decision | None:
+    there = seen.status and "0" not in (seen.alive, seen.placed)
+    if there:
+        return Mark(replace(record, missing=0, missing_as="")) if record.missing else None
+    status = seen.status or GONE  # a job that is deleted while it runs comes back when it ends
+    if record.missing_as != status:
+        return Mark(replace(record, missing=now, missing_as=status))
+    if now - record.missing < MISSING_MS:
+        return None
+    reason = {"started": NO_LIFE, GONE: NO_RECORD}.get(status, NO_PLACE)
+    worker = seen.worker_name if status == "started" else ""
+    closing = replace(_ended(seen, record, "lost"), reason=reason, ended=None, worker=worker)
+    return replace(closing, watch=status != GONE)
+
+
+def _again(seen: Sighting, record: Record) -> Decision | None:
+    """A closed run that does not look as it did."""
+    if seen.status in GOING:
+        attempts = _attempts(seen, record)
+        requeued = record.requeued + (attempts <= record.attempts)
+        again = replace(record, outcome="", sign="", started="", ended="", attempts=0, requeued=requeued)
+        return Reopen(again, record.outcome, record.attempts)
+    closing = _close(seen, record)
+    anew = _text(closing.started) != record.started
+    if record.outcome == "lost" and not anew and (closing.error or {}).get("type") == "AbandonedJobError":
+        return Mark(replace(record, sign=seen.sign))  # RQ has noticed as well
+    if anew and closing.attempts <= record.attempts:
+        before = replace(record, requeued=record.requeued + 1)
+        return replace(closing, before=before, attempts=_attempts(seen, before))
+    return closing
+
+
+def _close(seen: Sighting, record: Record) -> Close:
+    if seen.status == "finished":
+        told = report.told(seen.value, "json" if seen.value[:1] == b"e" else "pickle")  # `{` in base 64
+        outcome = "failed" if told and not told.success else "succeeded"
+        return replace(_ended(seen, record, outcome), told=told, watch=False, ttl_s=record.result_ttl)
+    if seen.status in {"stopped", "canceled"}:
+        return replace(_ended(seen, record, "stopped"), reason=CANCELED if seen.status == "canceled" else STOPPED)
+    closing = _ended(seen, record, "failed")
+    error = report.error(seen.error) if seen.error else Error("", "RQ kept no word about it", "")
+    if seen.result_type == "5":  # it asked RQ to be run again, too often
+        error = Error("MaxRetriesExceeded", f"after {closing.attempts} attempts", "")
+    if error.type in _BY_OTHERS:  # its end is when somebody noticed
+        closing = replace(closing, ended=None)
+    plain = {"type": error.type, "message": error.message, "traceback": error.traceback}
+    return replace(closing, error=plain, watch=record.failure_ttl != 0, ttl_s=record.failure_ttl)
+
+
+def _ended(seen: Sighting, record: Record, outcome: str) -> Close:
+    started = _instant(seen.started_at) or _epoch(seen.result_started)
+    ended = _instant(seen.ended_at) or _epoch(seen.result_ended)
+    if not ended or (started and ended < started):  # it is of an earlier attempt
+        ended = _written(seen.result_id)
+    if ended and started and ended < started:
+        ended = None
+    worker = seen.result_worker or seen.worker_name
+    return Close(outcome, _attempts(seen, record), record, started, ended, worker)
+
+
+def _attempts(seen: Sighting, record: Record) -> int:
+    """The first one, RQ's own retries, and those that somebody asked for."""
+    spent = max(0, record.retries - _number(seen.retries_left, record.retries))
+    return 1 + spent + _number(seen.number_of_retries, 0) + record.requeued
+
+
+def _number(text: str, default: int) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < len(str(10**9)) else default
+
+
+def _instant(text: str) -> datetime | None:
+    try:
+        return clock.from_ms(clock.to_ms(clock.read(text))) if text else None
+    except BadInstant:
+        return None
+
+
+def _epoch(text: str) -> datetime | None:
+    try:
+        return clock.from_ms(int(float(text) * 1000)) if text else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def _written(stream_id: str) -> datetime | None:
+    milliseconds = stream_id.partition("-")[0]
+    return clock.from_ms(int(milliseconds)) if milliseconds.isascii() and milliseconds.isdigit() else None
+
+
+def _text(instant: datetime | None) -> str:
+    return clock.text(instant) if instant else ""
+
+
+def entry(closing: Close, job: str) -> dict[str, Any]:
+    """The line of the ledger, without what the script adds."""
+    line: dict[str, Any] = {
+        "type": closing.outcome,
+        "tick": closing.before.tick or None,
+        "job": job,
+        "started": _text(closing.started) or None,
+        "ended": _text(closing.ended) or None,
+        "duration": closing.duration,
+        "worker": closing.worker or None,
+        "attempts": closing.attempts,
+    }
+    rest = {
+        "reason": closing.reason,
+        "error": closing.error,
+        "reported": closing.reported,
+        "message": closing.told.message if closing.told else "",
+        "details": closing.told.details if closing.told else {},
+    }
+    return line | {name: value for name, value in rest.items() if value}
+
+
+def kept(closing: Close, seen: Sighting) -> str:
+    """The record of a run that RQ could start again; nothing for any other."""
+    if not closing.watch:
+        return ""
+    after = replace(
+        closing.before,
+        outcome=closing.outcome,
+        sign=seen.sign,
+        started=_text(closing.started),
+        ended=_text(closing.ended),
+        attempts=closing.attempts,
+        missing=0,
+        missing_as="",
+    )
+    return after.text()

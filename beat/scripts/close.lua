@@ -1,0 +1,151 @@
+#!lua
+-- Writes what became of runs, each by compare-and-set on its record, so that a run is closed once: outcome, counters,
+-- ledger and event in one step. Also opens a run again that RQ started once more, and notes what was seen of one.
+--
+-- KEYS[1] open             zset    job id → when to look next, in ms
+-- KEYS[2] closed           zset    job id → since when, in ms: runs that RQ could start again
+-- KEYS[3] records          hash    job id → what a run is, as JSON
+-- KEYS[4] events           stream  every outcome, for whoever reads it
+-- ARGV[1] schedule_prefix  text    followed by an id: the hash of that schedule
+-- ARGV[2] runs_prefix      text    followed by an id: its ledger
+-- ARGV[3] job_prefix       text    followed by a job id: RQ's hash
+-- ARGV[4] results_prefix   text    followed by a job id: RQ's stream of its results
+-- ARGV[5] token            text    the name of this beat
+-- ARGV[6] history_limit    count   how many verdicts a ledger keeps
+-- ARGV[7] events_limit     count   about how many events are kept
+-- ARGV[8] watched_limit    count   how many closed runs are watched
+-- ARGV[9…] items, each of
+-- ITEM[1]  kind       word   close, reopen, mark (only the record changes), forget (the record makes no sense)
+-- ITEM[2]  job        text   the id of the job
+-- ITEM[3]  seen       text   the record that was seen
+-- ITEM[4]  record     text   the record from now on; nothing when the run needs no more watching
+-- ITEM[5]  sign       text   status and ended_at of RQ's hash, as they were seen; nothing when it was gone
+-- ITEM[6]  id         text   the schedule
+-- ITEM[7]  tick       text   the tick, or nothing
+-- ITEM[8]  outcome    word   succeeded, failed, stopped, lost; for reopen: reopened
+-- ITEM[9]  entry      text   the line of the ledger, as JSON, without its end
+-- ITEM[10] was        word   the outcome that this one replaces, or nothing
+-- ITEM[11] was_ended  time   when that was, or nothing
+-- ITEM[12] ended      time   when the run ended, or nothing if nobody knows
+-- ITEM[13] duration   text   seconds, or nothing
+-- ITEM[14] error      text   what went wrong, or nothing
+-- ITEM[15] ttl        text   for how many ms RQ's records stay, 0 for not at all; nothing when RQ has seen to that
+-- ITEM[16] registry   text   the key of RQ's registry that holds the job, for that
+--
+-- Replies {{code, words}, …}, one for each item
+--   OK       done
+--   STALE    the record is not the one that was seen: somebody else was here
+--   CHANGED  RQ's records are not what was seen: look again
+--   BADARG   the item makes no sense
+--   BADTYPE  a key is not what it should be
+local open, closed, records, events = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local schedule_prefix, runs_prefix, job_prefix, results_prefix, token = unpack(ARGV, 1, 5)
+local history_limit, events_limit, watched_limit = ARGV[6], ARGV[7], ARGV[8]
+
+-- include instants
+-- include now
+-- include sane
+-- include ledger
+
+local first, width = 9, 16
+local counters = {succeeded = 'success_count', failed = 'failure_count', lost = 'failure_count', stopped = 'stopped_count'}
+local is_failure = {failed = true, lost = true}
+
+local function count_of(value) return value and is_count(value) and tonumber(value) or 0 end
+
+local function state_of(key, outcome, was, was_ended, ended, duration, error)  -- the fields of the schedule's hash
+  local h = redis.call('HMGET', key, 'success_count', 'failure_count', 'stopped_count', 'consecutive_failures', 'last_success')
+  local n = {success_count = count_of(h[1]), failure_count = count_of(h[2]), stopped_count = count_of(h[3])}
+  local streak, succeeded_at = count_of(h[4]), to_ms(h[5] or '') or 0
+  if counters[was] then
+    n[counters[was]] = math.max(n[counters[was]] - 1, 0)
+    if is_failure[was] and (to_ms(was_ended) or 0) > succeeded_at then streak = math.max(streak - 1, 0) end
+  end
+  local fields = {}
+  if counters[outcome] then
+    n[counters[outcome]] = n[counters[outcome]] + 1
+    streak = outcome == 'succeeded' and 0 or streak + (is_failure[outcome] and 1 or 0)
+    local at = ended ~= '' and ended or now_text
+    if outcome == 'succeeded' then fields = {'last_success', at} end
+    if is_failure[outcome] then fields = {'last_failure', at, 'last_error', error} end
+    if duration ~= '' then fields[#fields + 1] = 'last_duration' fields[#fields + 1] = duration end
+  end
+  for name, value in pairs(n) do fields[#fields + 1] = name fields[#fields + 1] = string.format('%.0f', value) end
+  fields[#fields + 1] = 'consecutive_failures' fields[#fields + 1] = string.format('%.0f', streak)
+  return fields
+end
+
+local function expire(job, ttl, registry)  -- the user's own result_ttl or failure_ttl, now that the outcome is recorded
+  if ttl == '0' then
+    redis.call('DEL', job_prefix .. job, results_prefix .. job)
+    if kind_of(registry) == 'zset' then redis.call('ZREM', registry, job) end
+  else
+    redis.call('PEXPIRE', job_prefix .. job, ttl)
+    redis.call('PEXPIRE', results_prefix .. job, ttl)
+    if kind_of(registry) == 'zset' then redis.call('ZADD', registry, 'XX', math.floor((now + ttl) / 1000), job) end
+  end
+end
+
+local function watch(job, record)  -- what RQ could start again is watched, the newest so many
+  redis.call('ZREM', open, job)
+  if record == '' then
+    redis.call('ZREM', closed, job)
+    redis.call('HDEL', records, job)
+    return
+  end
+  redis.call('HSET', records, job, record)
+  redis.call('ZADD', closed, 'NX', now, job)
+  local extra = redis.call('ZCARD', closed) - watched_limit
+  if extra > 0 then
+    local oldest = redis.call('ZRANGE', closed, 0, math.min(extra, 100) - 1)
+    redis.call('ZREM', closed, unpack(oldest))
+    redis.call('HDEL', records, unpack(oldest))
+  end
+end
+
+local function sign_of(job)
+  if kind_of(job_prefix .. job) ~= 'hash' then return '' end
+  local h = redis.call('HMGET', job_prefix .. job, 'status', 'ended_at')
+  return (h[1] or 'created') .. '|' .. (h[2] or '')
+end
+
+local function misplaced(id)
+  local wanted = {[open] = 'zset', [closed] = 'zset', [events] = 'stream', [runs_prefix .. id] = 'list', [schedule_prefix .. id] = 'hash'}
+  for key, type in pairs(wanted) do
+    local kind = kind_of(key)
+    if kind ~= 'none' and kind ~= type then return key .. ' is a ' .. kind .. ', not a ' .. type end
+  end
+end
+
+local function settle(i)
+  local kind, job, seen, record, sign, id, tick, outcome, entry, was, was_ended, ended, duration, error, ttl, registry = unpack(ARGV, i, i + width - 1)
+  if kind_of(records) ~= 'hash' or redis.call('HGET', records, job) ~= seen then return 'STALE', '' end
+  local wrong = misplaced(id)
+  if wrong then return 'BADTYPE', wrong end
+  if kind == 'forget' then watch(job, '') return 'OK', '' end
+  if sign_of(job) ~= sign then return 'CHANGED', '' end
+  if kind == 'mark' then redis.call('HSET', records, job, record) return 'OK', '' end
+  if not (kind == 'reopen' or (kind == 'close' and counters[outcome])) or not is_count(ttl == '' and '0' or ttl) then
+    return 'BADARG', ''
+  end
+  if kind == 'reopen' then
+    redis.call('ZREM', closed, job)
+    redis.call('ZADD', open, now, job)
+    redis.call('HSET', records, job, record)
+  else
+    watch(job, record)
+    if ttl ~= '' then expire(job, ttl, registry) end
+  end
+  local line = entry .. ',"at":"' .. now_text .. '","beat":' .. quoted(token) .. '}'
+  if kind_of(schedule_prefix .. id) == 'hash' then
+    redis.call('HSET', schedule_prefix .. id, unpack(state_of(schedule_prefix .. id, outcome, was, was_ended, ended, duration, error)))
+    append(id, line)
+  end
+  tell(id, outcome, tick, job, token, line)
+  return 'OK', ''
+end
+
+if (#ARGV - first + 1) % width ~= 0 then return {{'BADARG', 'not a whole number of items'}} end
+local replies = {}
+for i = first, #ARGV, width do replies[#replies + 1] = {settle(i)} end
+return replies

@@ -1,0 +1,146 @@
+#!lua
+-- Looks at runs in RQ's own records, and hands out those about which there is something to decide: ended, vanished, started
+-- and without a sign of life, or running again after they were closed. The others are looked at again later.
+--
+-- KEYS[1] open               zset   job id → when to look next, in ms
+-- KEYS[2] closed             zset   job id → since when, in ms: runs that RQ could start again
+-- KEYS[3] records            hash   job id → what a run is, as JSON
+-- ARGV[1] job_prefix         text   followed by a job id: RQ's hash
+-- ARGV[2] results_prefix     text   followed by a job id: RQ's stream of its results
+-- ARGV[3] executions_prefix  text   followed by a job id: RQ's set of its executions
+-- ARGV[4] execution_prefix   text   followed by a job id, a colon and an execution: lives as long as its worker shows life
+-- ARGV[5] worker_prefix      text   followed by the name of a worker: RQ's hash
+-- ARGV[6] channel_prefix     text   followed by the name of a worker: the channel that it listens to
+-- ARGV[7] limit              count  how many open runs to look at, at most
+-- ARGV[8] interval           ms     how soon to look again
+-- ARGV[9] rank               count  where to begin among the closed, the newest being 0
+-- ARGV[10] closed_limit      count  how many of the closed to look at
+-- ARGV[11…] items, each of
+-- ITEM[1] job           text  a run to be looked for in its queue, instead of all the above
+-- ITEM[2] queue         text  the key of its queue
+-- ITEM[3] intermediate  text  the key of what workers have taken from there
+-- ITEM[4] scheduled     text  the key of what waits for a retry
+--
+-- Replies {now in ms, how many open runs were looked at, how many closed ones there are, {each fact about a run, in the
+-- order of `facts` below}, …}
+local open, closed, records = KEYS[1], KEYS[2], KEYS[3]
+local job_prefix, results_prefix, executions_prefix, execution_prefix, worker_prefix, channel_prefix = unpack(ARGV, 1, 6)
+local limit, interval, rank, closed_limit = ARGV[7], ARGV[8], ARGV[9], ARGV[10]
+
+-- include instants
+-- include now
+-- include sane
+
+local first, width = 11, 4
+local most_value, most_error = 90000, 300000
+local found, later, lost = {now, 0, 0}, {}, {}
+local going = {queued = true, started = true, scheduled = true, deferred = true, created = true}
+
+local function is_listening(job)  -- a worker that runs jobs itself sends no heartbeats meanwhile, but listens
+  local name = redis.call('HGET', job_prefix .. job, 'worker_name')
+  if not name or name == '' then return false end
+  local said = redis.pcall('PUBSUB', 'NUMSUB', channel_prefix .. name)
+  if said['err'] or tonumber(said[2]) == 0 then return false end
+  return kind_of(worker_prefix .. name) ~= 'hash' or redis.call('HGET', worker_prefix .. name, 'state') ~= 'idle'
+end
+
+local function is_alive(job)
+  local key = executions_prefix .. job
+  for _, execution in ipairs(kind_of(key) == 'zset' and redis.call('ZRANGE', key, 0, -1) or {}) do
+    if redis.call('EXISTS', execution_prefix .. job .. ':' .. execution) == 1 then return true end
+  end
+  return is_listening(job)
+end
+
+local function newest_result(job)
+  local key, named = results_prefix .. job, {}
+  if kind_of(key) ~= 'stream' then return named end
+  local entry = redis.call('XREVRANGE', key, '+', '-', 'COUNT', 1)[1]
+  local pairs_of = entry and entry[2] or {}
+  for i = 1, #pairs_of, 2 do named[pairs_of[i]] = pairs_of[i + 1] end
+  named['id'] = entry and entry[1]
+  return named
+end
+
+local function facts(job, where, record, alive, placed)
+  local h = redis.call('HMGET', job_prefix .. job, 'status', 'started_at', 'ended_at', 'worker_name', 'origin', 'retries_left',
+    'number_of_retries')
+  local result = newest_result(job)
+  local value, exc = result['return_value'] or '', result['exc_string'] or ''
+  found[#found + 1] = {job, where, record, h[1] or '', h[2] or '', h[3] or '', h[4] or '', h[5] or '', h[6] or '', h[7] or '',
+    alive, placed, result['type'] or '', result['id'] or '', result['worker_name'] or '', result['execution_started_at'] or '',
+    result['execution_ended_at'] or '', #value <= most_value and value or '', #exc <= most_error and exc or ''}
+end
+
+local function gone(job, where, record) found[#found + 1] = {job, where, record, '', '', '', '', '', '', '', '', '', '', '', '', '', '', '', ''} end
+
+local function status_of(job)  -- nothing when RQ has no record of it
+  local kind = kind_of(job_prefix .. job)
+  return kind == 'hash' and (redis.call('HGET', job_prefix .. job, 'status') or 'created')
+end
+
+local function look(job, backlog)
+  local status, wait = status_of(job), tonumber(interval)
+  if going[status] and status ~= 'started' then
+    wait = math.max(wait, backlog / 5)  -- of a long backlog each is looked at less often
+  else
+    local record = redis.call('HGET', records, job)
+    if not record then lost[#lost + 1] = job return end  -- nobody knows what run this was
+    if not status then
+      gone(job, 'open', record)
+    elseif status == 'started' or status == 'canceled' then  -- what is cancelled while it runs goes on, and ends
+      local alive = is_alive(job)
+      local missed = status == 'started' and string.find(record, '"missing":', 1, true)
+      if not alive or missed then facts(job, 'open', record, alive and '1' or '0', '') end
+    else
+      facts(job, 'open', record, '', '')
+    end
+  end
+  later[#later + 1] = math.floor(now + wait)
+  later[#later + 1] = job
+end
+
+local function look_again(job)
+  local record, status = redis.call('HGET', records, job), status_of(job)
+  if not record or not status then lost[#lost + 1] = job return end
+  local sign = status .. '|' .. (redis.call('HGET', job_prefix .. job, 'ended_at') or '')
+  if not string.find(record, '"sign":"' .. sign .. '"', 1, true) then facts(job, 'closed', record, '', '') end
+end
+
+local function search(job, queue, intermediate, scheduled)
+  local record, status = redis.call('HGET', records, job), status_of(job)
+  if not record or (status ~= 'queued' and status ~= 'scheduled') then return end
+  local there = false
+  for _, list in ipairs({queue, intermediate}) do
+    there = there or (kind_of(list) == 'list' and redis.call('LPOS', list, job) ~= false)
+  end
+  there = there or (kind_of(scheduled) == 'zset' and redis.call('ZSCORE', scheduled, job) ~= false)
+  facts(job, 'open', record, '', there and '1' or '0')
+end
+
+if kind_of(records) ~= 'hash' then return found end
+if #ARGV >= first then
+  for i = first, #ARGV, width do
+    local job, queue, intermediate, scheduled = unpack(ARGV, i, i + width - 1)
+    search(job, queue, intermediate, scheduled)
+  end
+  return found
+end
+if kind_of(open) == 'zset' then
+  local ids = redis.call('ZRANGEBYSCORE', open, '-inf', now, 'LIMIT', 0, limit)
+  local backlog = redis.call('ZCARD', open)
+  found[2] = #ids
+  for _, job in ipairs(ids) do look(job, backlog) end
+  if #later > 0 then redis.call('ZADD', open, unpack(later)) end
+  if #lost > 0 then redis.call('ZREM', open, unpack(lost)) end
+end
+lost = {}
+if tonumber(closed_limit) > 0 and kind_of(closed) == 'zset' then
+  found[3] = redis.call('ZCARD', closed)
+  for _, job in ipairs(redis.call('ZREVRANGE', closed, rank, rank + closed_limit - 1)) do look_again(job) end
+  if #lost > 0 then
+    redis.call('ZREM', closed, unpack(lost))
+    redis.call('HDEL', records, unpack(lost))
+  end
+end
+return found

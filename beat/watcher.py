@@ -1,0 +1,149 @@
+"""The watcher: learns from RQ's own records what became of every run, and has it written down once.
+
+One beat at a time looks, whichever comes first; what it sees is decided by `outcomes`, and `close` does nothing unless
+the run is still as it was seen. So a run is closed once, whoever dies meanwhile.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from beat import clock, jobs, outcomes
+from beat.event import Event
+from beat.lock import Lock
+from beat.outcomes import Close, Forget, Mark, Reopen
+from beat.protocol import Closing
+from beat.runs import Runs
+from beat.store import pages
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from beat.event import Emit
+    from beat.outcomes import Decision
+    from beat.runs import Observed
+    from beat.sighting import Sighting
+    from beat.store import Store
+
+WATCH_MS = 450
+"""How long a beat that has looked keeps the others from looking, too."""
+INTERVAL_MS = 400
+"""How soon a run is looked at again."""
+SEARCH_S = 20
+"""How often jobs are looked for that vanished from their queue."""
+AGE = timedelta(seconds=10)
+"""How long a run has waited before it is looked for."""
+_PAGE = 500
+_PAGES = 10
+_CLOSED_PAGE = 200
+_CLOSE_PAGE = 100
+
+
+class Watcher:
+    """One beat's eye on the runs."""
+
+    def __init__(self, store: Store, *, name: str, emit: Emit) -> None:
+        self._store, self._runs, self._name, self._emit = store, Runs(store), name, emit
+        self._rank = 0
+        self._searched_at = time.monotonic()
+
+    def turn(self) -> None:
+        """Looks at what is due to be looked at, if no other beat has just done so."""
+        if not Lock(self._store.client, self._store.keys.watching, WATCH_MS).acquire():
+            return
+        seen = self._runs.observe(limit=_PAGE, interval=INTERVAL_MS, rank=self._rank, closed_limit=_CLOSED_PAGE)
+        self._rank = self._rank + _CLOSED_PAGE if self._rank + _CLOSED_PAGE < seen.closed else 0
+        self.settle(seen)
+        for _ in range(_PAGES):
+            if seen.looked < _PAGE:
+                break
+            seen = self._runs.observe(limit=_PAGE, interval=INTERVAL_MS)
+            self.settle(seen)
+        if time.monotonic() - self._searched_at >= SEARCH_S:
+            self._searched_at = time.monotonic()
+            self.search()
+
+    def search(self) -> None:
+        """Looks for runs that wait and are in no queue, if no other beat has just done so."""
+        if not Lock(self._store.client, self._store.keys.searched, SEARCH_S * 900).acquire():
+            return
+        for page in self._runs.search(before=clock.text(self._store.time() - AGE)):
+            self.settle(self._runs.observe(page))
+
+    def settle(self, seen: Observed) -> None:
+        """Has decided what was seen, and written down what was decided."""
+        decided = [(each, what) for each in seen.sightings if (what := outcomes.judge(each, seen.now))]
+        for page in pages(decided, _CLOSE_PAGE):
+            items = [_closing(each, what, seen.now) for each, what in page]
+            for (each, what), reply in zip(page, self._runs.close(items, token=self._name), strict=True):
+                if reply.code == "OK":
+                    self._tell(each, what)
+                elif reply.code in {"BADTYPE", "BADARG"}:
+                    self._emit(Event("misplaced", fields={"error": f"{each.job}: {reply.code} {reply.words}"}))
+
+    def _tell(self, seen: Sighting, what: Decision) -> None:
+        if isinstance(what, Reopen):
+            fields: dict[str, Any] = {"tick": what.record.tick, "job_id": seen.job, "was": what.was}
+            self._emit(Event("run_reopened", what.record.schedule, fields))
+        if not isinstance(what, Close):
+            return
+        schedule_id, shown = what.before.schedule, "?" if what.duration is None else f"{what.duration:.3g}"
+        fields = {"tick": what.before.tick, "job_id": seen.job, "seconds": shown, "error": what.words}
+        match what.outcome:
+            case "succeeded":
+                self._emit(Event("run_succeeded", schedule_id, fields))
+            case "failed":
+                self._emit(Event("run_failed", schedule_id, fields))
+            case "stopped":
+                self._emit(Event("run_stopped", schedule_id, fields))
+            case _:
+                self._emit(Event("run_lost", schedule_id, fields))
+
+
+def _closing(seen: Sighting, what: Decision, now: int) -> Closing:
+    item = Closing("forget", seen.job, seen.record, sign=seen.sign)
+    match what:
+        case Forget():
+            return item
+        case Mark(record):
+            return item._replace(kind="mark", record=record.text(), id=record.schedule)
+        case Reopen(record, was, attempts):
+            line = {"type": "reopened", "tick": record.tick or None, "job": seen.job, "was": was, "attempts": attempts}
+            return item._replace(
+                kind="reopen",
+                record=record.text(),
+                id=record.schedule,
+                tick=record.tick,
+                outcome="reopened",
+                entry=_open_json(line),
+                was=was,
+            )
+    return _outcome(item, seen, what, now)
+
+
+def _open_json(line: Mapping[str, Any]) -> str:
+    """Without the closing brace: the script adds when it was, and who wrote it."""
+    return json.dumps(line, separators=(",", ":"))[:-1]
+
+
+def _outcome(item: Closing, seen: Sighting, what: Close, now: int) -> Closing:
+    ended = what.ended or clock.from_ms(now)
+    ttl = "" if what.ttl_s is None else str(max(0, clock.to_ms(ended) + what.ttl_s * 1000 - now))
+    return item._replace(
+        kind="close",
+        record=outcomes.kept(what, seen),
+        id=what.before.schedule,
+        tick=what.before.tick,
+        outcome=what.outcome,
+        entry=_open_json(outcomes.entry(what, seen.job)),
+        was=what.before.outcome,
+        was_ended=what.before.ended,
+        ended=clock.text(ended) if what.ended else "",
+        duration="" if what.duration is None else str(what.duration),
+        error=what.words,
+        ttl=ttl,
+        registry=jobs.registry_key("failed" if seen.status == "failed" else "finished", seen.origin),
+    )
