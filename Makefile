@@ -50,6 +50,10 @@ sweep: $(READY) ## every zone around its clock changes of four years, against th
 nemesis: $(READY) ## three beats, one of them killed with -9 every five seconds, for two minutes
 	$(BIN)/python -m tests.faults.nemesis
 
+.PHONY: soak
+soak: $(READY) ## ten minutes with a worker that is killed every twenty seconds: is every tick accounted for?
+	$(BIN)/python -m tests.faults.soak
+
 .PHONY: survive
 survive: $(READY) ## every trouble that Redis can make, with an absence of a whole minute
 	LONG_TESTS=1 $(BIN)/pytest -n 4 tests/faults/test_survival.py

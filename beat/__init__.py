@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from beat._version import __version__
 
 if TYPE_CHECKING:
+    from beat.client import Client
     from beat.cron import Cron
     from beat.current import get_current_run
     from beat.errors import (
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     )
     from beat.every import Every
     from beat.registry import Registry, periodic, register
+    from beat.report import Report
     from beat.run import Run
     from beat.schedule import Schedule
     from beat.service import Scheduler
@@ -42,6 +44,7 @@ __all__ = [
     "BadOption",
     "BadZone",
     "BeatError",
+    "Client",
     "ConfigError",
     "Cron",
     "DeclarationError",
@@ -50,6 +53,7 @@ __all__ = [
     "LoadError",
     "NoRedis",
     "Registry",
+    "Report",
     "Run",
     "Schedule",
     "Scheduler",
@@ -61,9 +65,11 @@ __all__ = [
 ]
 
 _HOMES = {  # the others are errors
+    "Client": "client",
     "Cron": "cron",
     "Every": "every",
     "Registry": "registry",
+    "Report": "report",
     "Run": "run",
     "Schedule": "schedule",
     "Scheduler": "service",

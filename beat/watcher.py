@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 WATCH_MS = 450
 """How long a beat that has looked keeps the others from looking, too."""
-INTERVAL_MS = 400
+INTERVAL_MS = 900
 """How soon a run is looked at again."""
 SEARCH_S = 20
 """How often jobs are looked for that vanished from their queue."""

@@ -75,29 +75,27 @@ end
 local function gone(job, where, record) found[#found + 1] = {job, where, record, '', '', '', '', '', '', '', '', '', '', '', '', '', '', '', ''} end
 
 local function status_of(job)  -- nothing when RQ has no record of it
-  local kind = kind_of(job_prefix .. job)
-  return kind == 'hash' and (redis.call('HGET', job_prefix .. job, 'status') or 'created')
+  local status = redis.pcall('HGET', job_prefix .. job, 'status')
+  if type(status) == 'string' then return status end
+  return kind_of(job_prefix .. job) == 'hash' and 'created'
 end
 
 local function look(job, backlog)
-  local status, wait = status_of(job), tonumber(interval)
-  if going[status] and status ~= 'started' then
-    wait = math.max(wait, backlog / 5)  -- of a long backlog each is looked at less often
-  else
-    local record = redis.call('HGET', records, job)
-    if not record then lost[#lost + 1] = job return end  -- nobody knows what run this was
-    if not status then
-      gone(job, 'open', record)
-    elseif status == 'started' or status == 'canceled' then  -- what is cancelled while it runs goes on, and ends
-      local alive = is_alive(job)
-      local missed = status == 'started' and string.find(record, '"missing":', 1, true)
-      if not alive or missed then facts(job, 'open', record, alive and '1' or '0', '') end
-    else
-      facts(job, 'open', record, '', '')
-    end
+  local status, wait, alive = status_of(job), tonumber(interval), ''
+  if going[status] and status ~= 'started' then return math.max(wait, backlog / 5) end  -- of a long backlog each less often
+  if status == 'started' and (math.floor(now / 1000) + string.byte(job, -1)) % 5 > 0 then return wait end  -- a turn in five
+  if status == 'started' or status == 'canceled' then  -- what is cancelled while it runs goes on, and ends
+    alive = is_alive(job) and '1' or '0'
+    if status == 'canceled' and alive == '1' then return wait end
   end
-  later[#later + 1] = math.floor(now + wait)
-  later[#later + 1] = job
+  local record = redis.call('HGET', records, job)
+  if not record then return end  -- nobody knows what run this was
+  if not status then
+    gone(job, 'open', record)
+  elseif alive ~= '1' or string.find(record, '"missing":', 1, true) then
+    facts(job, 'open', record, alive, '')
+  end
+  return wait
 end
 
 local function look_again(job)
@@ -130,7 +128,10 @@ if kind_of(open) == 'zset' then
   local ids = redis.call('ZRANGEBYSCORE', open, '-inf', now, 'LIMIT', 0, limit)
   local backlog = redis.call('ZCARD', open)
   found[2] = #ids
-  for _, job in ipairs(ids) do look(job, backlog) end
+  for _, job in ipairs(ids) do
+    local wait = look(job, backlog)
+    if wait then later[#later + 1], later[#later + 2] = math.floor(now + wait), job else lost[#lost + 1] = job end
+  end
   if #later > 0 then redis.call('ZADD', open, unpack(later)) end
   if #lost > 0 then redis.call('ZREM', open, unpack(lost)) end
 end
