@@ -59,7 +59,7 @@ survive: $(READY) ## every trouble that Redis can make, with an absence of a who
 	LONG_TESTS=1 $(BIN)/pytest -n 4 tests/faults/test_survival.py
 
 .PHONY: mutants
-mutants: $(READY) ## beat with one safeguard taken out, fourteen times: the tests must notice each (minutes)
+mutants: $(READY) ## beat with one safeguard taken out, one after the other: the tests must notice each (minutes)
 	$(BIN)/python -m tests.faults.mutants
 
 .PHONY: peers

@@ -121,7 +121,7 @@ Entry = Enqueued | Skipped | Outcome | Reopened | Changed
 def read(line: bytes) -> Entry | None:
     """The entry that the line holds; None for anything that is no line of ours, whatever it is."""
     try:
-        found = json.loads(line.decode(errors="replace"), parse_constant=_refuse)
+        found = _JSON.decode(line.decode(errors="replace"))
         kind = _KINDS[found["type"]]
         return kind(
             **{
@@ -202,6 +202,7 @@ def _or(nothing: str | None, value: _Value) -> _Value:
     )
 
 
+_JSON = json.JSONDecoder(parse_constant=_refuse)
 _WORD, _WHOLE, _INSTANT = _Value(_word), _Value(_whole), _Value(clock.read, clock.text)
 _FLAG, _MAPPING = _Value(lambda value: value is True), _Value(_mapping, dict)
 _ERROR = _Value(lambda found: Error(*(_word(found[name]) for name in ("type", "message", "traceback"))), asdict)

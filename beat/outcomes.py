@@ -25,6 +25,8 @@ MISSING_MS = 60_000
 GOING = {"queued", "started", "scheduled", "deferred", "created"}
 """The states of a job, by RQ's words, in which it has not ended."""
 _LONGEST = 500
+_FAR_MS = 10**14
+"""In the year 5138: no number that RQ writes is as large."""
 
 GONE = "gone"
 _BY_OTHERS = {"AbandonedJobError", "StuckInQueue"}
@@ -52,8 +54,7 @@ class Reopen:
     """RQ has started a closed run again."""
 
     record: Record
-    was: str
-    attempts: int
+    before: Record
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,8 @@ def judge(seen: Sighting, now: int) -> Decision | None:
     record = Record.read(seen.record)
     if record is None:
         return Forget()
+    if seen.sign and seen.sign == record.sign:
+        return None
     if record.outcome:
         return _again(seen, record)
     if seen.status in GOING or not seen.status:
@@ -132,7 +135,7 @@ def _again(seen: Sighting, record: Record) -> Decision | None:
         attempts = _attempts(seen, record)
         requeued = record.requeued + (attempts <= record.attempts)
         again = replace(record, outcome="", sign="", started="", ended="", attempts=0, requeued=requeued)
-        return Reopen(again, record.outcome, record.attempts)
+        return Reopen(again, record)
     closing = _close(seen, record)
     anew = _text(closing.started) != record.started
     if record.outcome == "lost" and not anew and (closing.error or {}).get("type") == "AbandonedJobError":
@@ -178,7 +181,7 @@ def _attempts(seen: Sighting, record: Record) -> int:
 
 
 def _number(text: str, default: int) -> int:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < len(str(10**9)) else default
+    return int(text) if text.isascii() and text.isdigit() and len(text) < len(str(_FAR_MS)) else default
 
 
 def _instant(text: str) -> datetime | None:
@@ -197,7 +200,7 @@ def _epoch(text: str) -> datetime | None:
 
 def _written(stream_id: str) -> datetime | None:
     milliseconds = stream_id.partition("-")[0]
-    return clock.from_ms(int(milliseconds)) if milliseconds.isascii() and milliseconds.isdigit() else None
+    return clock.from_ms(_number(milliseconds, 0)) if _number(milliseconds, 0) else None
 
 
 def _text(instant: datetime | None) -> str:
@@ -226,7 +229,7 @@ def entry(closing: Close, job: str) -> dict[str, Any]:
     return line | {name: value for name, value in rest.items() if value}
 
 
-def kept(closing: Close, seen: Sighting) -> str:
+def kept(closing: Close, seen: Sighting, now: int) -> str:
     """The record of a run that RQ could start again; nothing for any other."""
     if not closing.watch:
         return ""
@@ -235,7 +238,7 @@ def kept(closing: Close, seen: Sighting) -> str:
         outcome=closing.outcome,
         sign=seen.sign,
         started=_text(closing.started),
-        ended=_text(closing.ended),
+        ended=_text(closing.ended or clock.from_ms(now)),
         attempts=closing.attempts,
         missing=0,
         missing_as="",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Self
+
+_MOST = 10**15
 
 
 @dataclass(frozen=True)
@@ -40,12 +42,11 @@ class Record:
         """What a script or `text` wrote; None for anything else."""
         try:
             found = json.loads(text)
-            known = {name: found[name] for name in cls.__dataclass_fields__ if name in found}
+            known = {field.name: found[field.name] for field in fields(cls) if field.name in found}
             made = cls(**known)
-            hash((made.schedule + made.tick + made.queue, made.retries + made.requeued + made.missing + made.attempts))
         except (ValueError, TypeError, RecursionError):
             return None
-        return made
+        return made if all(_fits(getattr(made, field.name), str(field.type)) for field in fields(cls)) else None
 
     def text(self) -> str:
         """As Redis keeps it."""
@@ -84,3 +85,10 @@ class Sighting:
     def sign(self) -> str:
         """By which a change is noticed."""
         return f"{self.status}|{self.ended_at}" if self.status else ""
+
+
+def _fits(value: object, kind: str) -> bool:
+    if isinstance(value, str):
+        return kind == "str" and value.isprintable()  # half a character is not
+    number = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST
+    return number if kind == "int" else kind != "str" and (number or value is None)

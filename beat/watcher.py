@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from beat import clock, jobs, outcomes
 from beat.event import Event
+from beat.health import Once
 from beat.lock import Lock
 from beat.outcomes import Close, Forget, Mark, Reopen
 from beat.protocol import Closing
@@ -40,6 +41,7 @@ _PAGE = 500
 _PAGES = 10
 _CLOSED_PAGE = 200
 _CLOSE_PAGE = 100
+_LONG_S = 100
 
 
 class Watcher:
@@ -47,6 +49,7 @@ class Watcher:
 
     def __init__(self, store: Store, *, name: str, emit: Emit) -> None:
         self._store, self._runs, self._name, self._emit = store, Runs(store), name, emit
+        self._once = Once(emit)
         self._rank = 0
         self._searched_at = time.monotonic()
 
@@ -82,15 +85,15 @@ class Watcher:
                 if reply.code == "OK":
                     self._tell(each, what)
                 elif reply.code in {"BADTYPE", "BADARG"}:
-                    self._emit(Event("misplaced", fields={"error": f"{each.job}: {reply.code} {reply.words}"}))
+                    self._once.say("", Event("unclosed", fields={"error": f"{reply.code} {reply.words}"}))
 
     def _tell(self, seen: Sighting, what: Decision) -> None:
         if isinstance(what, Reopen):
-            fields: dict[str, Any] = {"tick": what.record.tick, "job_id": seen.job, "was": what.was}
+            fields: dict[str, Any] = {"tick": what.record.tick, "job_id": seen.job, "was": what.before.outcome}
             self._emit(Event("run_reopened", what.record.schedule, fields))
         if not isinstance(what, Close):
             return
-        schedule_id, shown = what.before.schedule, "?" if what.duration is None else f"{what.duration:.3g}"
+        schedule_id, shown = what.before.schedule, _shown(what.duration)
         fields = {"tick": what.before.tick, "job_id": seen.job, "seconds": shown, "error": what.words}
         match what.outcome:
             case "succeeded":
@@ -103,6 +106,12 @@ class Watcher:
                 self._emit(Event("run_lost", schedule_id, fields))
 
 
+def _shown(seconds: float | None) -> str:
+    if seconds is None:
+        return "?"
+    return f"{seconds:.0f}" if seconds >= _LONG_S else f"{seconds:.3g}"
+
+
 def _closing(seen: Sighting, what: Decision, now: int) -> Closing:
     item = Closing("forget", seen.job, seen.record, sign=seen.sign)
     match what:
@@ -110,8 +119,9 @@ def _closing(seen: Sighting, what: Decision, now: int) -> Closing:
             return item
         case Mark(record):
             return item._replace(kind="mark", record=record.text(), id=record.schedule)
-        case Reopen(record, was, attempts):
-            line = {"type": "reopened", "tick": record.tick or None, "job": seen.job, "was": was, "attempts": attempts}
+        case Reopen(record, before):
+            line: dict[str, Any] = {"type": "reopened", "tick": record.tick or None, "job": seen.job}
+            line |= {"was": before.outcome, "attempts": before.attempts}
             return item._replace(
                 kind="reopen",
                 record=record.text(),
@@ -119,7 +129,8 @@ def _closing(seen: Sighting, what: Decision, now: int) -> Closing:
                 tick=record.tick,
                 outcome="reopened",
                 entry=_open_json(line),
-                was=was,
+                was=before.outcome,
+                was_ended=before.ended,
             )
     return _outcome(item, seen, what, now)
 
@@ -134,7 +145,7 @@ def _outcome(item: Closing, seen: Sighting, what: Close, now: int) -> Closing:
     ttl = "" if what.ttl_s is None else str(max(0, clock.to_ms(ended) + what.ttl_s * 1000 - now))
     return item._replace(
         kind="close",
-        record=outcomes.kept(what, seen),
+        record=outcomes.kept(what, seen, now),
         id=what.before.schedule,
         tick=what.before.tick,
         outcome=what.outcome,

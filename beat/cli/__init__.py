@@ -28,7 +28,13 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
         "run": "Fire every tick of every schedule, exactly once; also what bare `beat` does.",
         "dev": "A private Redis, a beat and a worker in one terminal.",
     },
-    "Look": {"next": "When will this expression tick? Teaches cron, zones and DST."},
+    "Look": {
+        "show": "One schedule: where it stands, and how it has been doing.",
+        "history": "What became of every tick, newest first.",
+        "why": "What became of one tick, or why there is none.",
+        "verify": "Is every tick accounted for? Recomputes and compares.",
+        "next": "When will this expression tick? Teaches cron, zones and DST.",
+    },
     "Check": {
         "check": "Import modules and report every wrong or surprising schedule.",
         "config": "Show the effective settings and where each came from.",
@@ -81,7 +87,7 @@ def cli(ctx: click.Context) -> None:
     Run it, beside others:    beat run app.tasks
 
     \b
-    Exit codes: 0 fine, 1 the thing asked about is bad, 2 usage or bad input, 69 no Redis,
+    Exit codes: 0 fine, 1 the thing asked about is bad, 2 usage or bad input, 3 not found, 69 no Redis,
     70 a bug in beat, 78 bad configuration, 130 interrupted.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     if ctx.invoked_subcommand is None:

@@ -99,7 +99,7 @@ def _kept(details: dict[Any, Any]) -> dict[str, Any]:
 
 
 def _left_out(what: str) -> dict[str, Any]:
-    return {"left_out": what}
+    return {"left_out": _whole(what)}  # it may name a class, by any name
 
 
 def _jsonable(value: Any, depth: int = 0) -> Any:

@@ -223,5 +223,5 @@ def _last_block(raw: bytes, serializer: str) -> bytes:
     else:
         key = pickle.MARK + pickle.BINUNICODE + len(name).to_bytes(4, "little") + name
         end, stop = b"du.", pickle.STOP  # its dict, the meta's setitems, stop
-    _, found, block = raw.rpartition(key)
-    return block[: 1 - len(end)] + stop if found and block.endswith(end) else b""
+    block = raw.rpartition(key)[2]
+    return block[: 1 - len(end)] + stop if block.endswith(end) else b""

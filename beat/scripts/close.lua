@@ -46,6 +46,7 @@ local history_limit, events_limit, watched_limit = ARGV[6], ARGV[7], ARGV[8]
 -- include now
 -- include sane
 -- include ledger
+-- include allowed
 
 local first, width = 9, 16
 local counters = {succeeded = 'success_count', failed = 'failure_count', lost = 'failure_count', stopped = 'stopped_count'}
@@ -146,6 +147,16 @@ local function settle(i)
 end
 
 if (#ARGV - first + 1) % width ~= 0 then return {{'BADARG', 'not a whole number of items'}} end
+local a_key, a_ledger, a_job, a_result = schedule_prefix .. 'x', runs_prefix .. 'x', job_prefix .. 'x', results_prefix .. 'x'
+local barred = forbidden({{'hmget', a_key, 'x'}, {'hset', a_key, 'x', ''}, {'lpush', a_ledger, ''}, {'ltrim', a_ledger, 0, 1},
+  {'xadd', events, '*', 'x', ''}, {'zadd', open, 0, 'x'}, {'zrem', open, 'x'}, {'zadd', closed, 0, 'x'}, {'zrem', closed, 'x'},
+  {'zcard', closed}, {'zrange', closed, 0, 1}, {'hset', records, 'x', ''}, {'hdel', records, 'x'}})
+for i = first, #ARGV, width do
+  local ttl, registry = ARGV[i + 14], ARGV[i + 15]
+  barred = barred or (ttl ~= '' and forbidden({{'del', a_job}, {'del', a_result}, {'pexpire', a_job, 1}, {'pexpire', a_result, 1},
+    {'zrem', registry, 'x'}, {'zadd', registry, 'XX', 0, 'x'}}))
+end
+if barred then return redis.error_reply('NOPERM ' .. barred) end
 local replies = {}
 for i = first, #ARGV, width do replies[#replies + 1] = {settle(i)} end
 return replies

@@ -56,6 +56,7 @@ local token, history_limit, events_limit = ARGV[7], ARGV[8], ARGV[9]
 -- include now
 -- include sane
 -- include ledger
+-- include allowed
 
 local first, width = 10, 16
 local stamp = to_text(tonumber(time[1]), string.format('.%06d', tonumber(time[2])))
@@ -69,8 +70,7 @@ end
 
 local function is_ours(id)
   if ours[id] == nil then
-    local lock = lock_prefix .. id
-    ours[id] = kind_of(lock) == 'string' and redis.call('GET', lock) == token
+    ours[id] = redis.pcall('GET', lock_prefix .. id) == token  -- which is no string, if the lock is none
   end
   return ours[id]
 end
@@ -94,20 +94,11 @@ local function makes_sense(kind, tick, due, next, next_due, job, queue, at, numb
   return job ~= '' and queue ~= '' and (at == 'front' or at == 'back')
 end
 
-local function forbidden(commands)  -- a command that is refused in the middle would part state and queue
-  for _, command in ipairs(redis.acl_check_cmd and commands or {}) do
-    if not redis.acl_check_cmd(unpack(command)) then
-      return 'Redis does not let this user do ' .. command[1] .. ' with ' .. command[2]
-    end
-  end
-  return false
-end
-
 local function queue_problem(id, job, queue)
   local hash = job_prefix .. job
   if barred[queue] == nil then
     barred[queue] = forbidden({{'type', hash}, {'copy', template_prefix .. id, hash, 'replace'}, {'hset', hash, '', ''},
-      {'expire', hash, 1}, {'type', queue}, {'rpush', queue, ''}, {'lpush', queue, ''}, {'type', queues}, {'sadd', queues, ''}})
+      {'expire', hash, 1}, {'type', queue}, {'rpush', queue, ''}, {'lpush', queue, ''}, {'type', queues}, {'sadd', queues, ''}}) or false
   end
   if barred[queue] then return barred[queue] end
   local kind = kind_of(hash)
@@ -150,7 +141,7 @@ local function note(id, job, queue, tick, by, number, own)  -- what becomes of t
   local record = '{"schedule":' .. quoted(id) .. ',"tick":"' .. tick .. '","by":' .. quoted(by) .. ',"queue":' .. quoted(queue)
     .. ',"enqueued":"' .. now_text .. '","n":' .. number
   for name, value in pairs(own) do
-    if value and is_count(value) then record = record .. ',"' .. name .. '":' .. value end
+    if value and is_count(value) then record = record .. ',"' .. name .. '":' .. string.format('%.0f', value) end
   end
   opened[#opened + 1], opened[#opened + 2] = now, job
   noted[#noted + 1], noted[#noted + 2] = job, record .. '}'
@@ -166,11 +157,11 @@ local function decide(i)
   local kind, id, rev, tick, due, next, next_due, job, queue, at, run, number, error, last, reason, by = unpack(ARGV, i, i + width - 1)
   if not makes_sense(kind, tick, due, next, next_due, job, queue, at, number, last) then return 'BADARG', '' end
   local key = schedule_prefix .. id
-  local found = kind_of(key)
-  if found == 'none' then gone[id] = true return 'GONE', '' end
-  if found ~= 'hash' then scores[id] = now + 30000 return 'BADTYPE', key .. ' is a ' .. found end
-  local h = redis.call('HMGET', key, 'state', 'rev', 'next_run', 'due_at', 'run_count', 'skip_count', 'last_job', 'kept',
+  local h = redis.pcall('HMGET', key, 'state', 'rev', 'next_run', 'due_at', 'run_count', 'skip_count', 'last_job', 'kept',
     'result_ttl', 'failure_ttl')
+  local found = not h[1] and kind_of(key)  -- what has a state is a hash
+  if found == 'none' then gone[id] = true return 'GONE', '' end
+  if found and found ~= 'hash' then scores[id] = now + 30000 return 'BADTYPE', key .. ' is a ' .. found end
   local state, now_rev, next_run, due_at, run_count, skip_count, last_job, kept, result_ttl, failure_ttl = unpack(h)
   local wrong = problem(now_rev, next_run, due_at, run_count, skip_count)
   if wrong then scores[id] = now + 30000 return 'BADSTATE', wrong end
@@ -181,11 +172,12 @@ local function decide(i)
     if wrong then return later(id, key, 'BADTYPE', wrong) end
   end
   if kind == 'fire' then
-    found = kind_of(template_prefix .. id)
-    if found ~= 'hash' then
+    local t = redis.pcall('HMGET', template_prefix .. id, 'meta', 'ttl', 'retries_left')
+    found = not t[1] and kind_of(template_prefix .. id)
+    if found and found ~= 'hash' then
       return later(id, key, 'BADSTATE', template_prefix .. id .. (found == 'none' and ' is missing' or ' is a ' .. found))
     end
-    meta, ttl, retries_left = unpack(redis.call('HMGET', template_prefix .. id, 'meta', 'ttl', 'retries_left'))
+    meta, ttl, retries_left = unpack(t)
     if ttl and not (#ttl <= 10 and string.find(ttl, '^[1-9]%d*$')) then
       return later(id, key, 'BADSTATE', 'the ttl of the job is not a number')
     end

@@ -83,7 +83,7 @@ end
 local function look(job, backlog)
   local status, wait, alive = status_of(job), tonumber(interval), ''
   if going[status] and status ~= 'started' then return math.max(wait, backlog / 5) end  -- of a long backlog each less often
-  if status == 'started' and (math.floor(now / 1000) + string.byte(job, -1)) % 5 > 0 then return wait end  -- a turn in five
+  if status == 'started' and (math.floor(now / 1000) + (string.byte(job, -1) or 0)) % 5 > 0 then return wait end  -- a turn in five
   if status == 'started' or status == 'canceled' then  -- what is cancelled while it runs goes on, and ends
     alive = is_alive(job) and '1' or '0'
     if status == 'canceled' and alive == '1' then return wait end

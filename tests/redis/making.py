@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec
 from unittest import mock
@@ -13,12 +14,12 @@ from beat.every import Every
 from beat.protocol import Item, Registration
 from beat.run import Run
 from beat.schedule import Schedule
+from beat.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from beat.protocol import Claimed
-    from beat.store import Store
 
 P = ParamSpec("P")
 
@@ -46,7 +47,8 @@ def text(at: int) -> str:
 
 
 def schedule(schedule_id: str = "report", **options: Any) -> Schedule:
-    return Schedule(id=schedule_id, func="tests.redis.job_functions.anything", timing=Every("1m"), **options)
+    given = {"func": "tests.redis.job_functions.anything", "timing": Every("1m"), **options}
+    return Schedule(id=schedule_id, **given)
 
 
 TEMPLATE = jobs.template(schedule())
@@ -174,6 +176,19 @@ def another_client(store: Store) -> Redis:
     """A connection of its own, for a thread of its own."""
     pool: Any = store.client.connection_pool
     return Redis(connection_pool=type(pool)(connection_class=pool.connection_class, **pool.connection_kwargs))
+
+
+@contextlib.contextmanager
+def restricted(store: Store, *rules: str) -> Iterator[Store]:
+    """The same keys for a user who may do everything but what these rules of Redis take away."""
+    admin, pool = store.client, store.client.connection_pool
+    admin.execute_command("ACL", "SETUSER", "few", "reset", "on", "nopass", "&*", "+@all", "~beat:*", "~rq:*", *rules)
+    kwargs = {**pool.connection_kwargs, "username": "few", "password": "any"}
+    try:
+        with Redis(connection_pool=type(pool)(connection_class=pool.connection_class, **kwargs)) as client:
+            yield Store(client, store.keys)
+    finally:
+        admin.execute_command("ACL", "DELUSER", "few")
 
 
 # --- which replies the tests show ------------------------------------------------------------------------------------

@@ -81,11 +81,15 @@ def test_a_tick_becomes_a_job_and_the_schedule_moves_on(store: Store) -> None:
         "due_at": text(at + 60),
         "run_count": "1",
         "last_job": job,
+        "kept": "1",
     }
     assert was.keys() <= is_now.keys()
     assert clock.to_ms(clock.read(entered)) == decided.now
     assert score(store) == (at + 60) * 1000
-    assert changed(before, store) == {f"rq:job:{job}", QUEUE, jobs.QUEUES_KEY, SCHEDULE, "beat:due", LOCK}
+    assert changed(before, store) == {
+        f"rq:job:{job}", QUEUE, jobs.QUEUES_KEY, SCHEDULE, "beat:due", LOCK,
+        "beat:runs:report", "beat:events", "beat:open", "beat:records",
+    }  # fmt: skip
     assert not store.client.exists(LOCK)
 
 
@@ -181,12 +185,18 @@ def test_a_page_of_a_hundred_is_fired_in_one_step(store: Store) -> None:
     assert not list(store.client.scan_iter("beat:lock:*"))
 
 
-def test_a_plain_fire_is_at_most_25_calls(store: Store) -> None:
+@pytest.mark.parametrize("full", [False, True], ids=["the first", "with a full ledger"])
+def test_a_plain_fire_is_at_most_25_calls(full: bool, store: Store) -> None:  # noqa: FBT001 (a case)
     at = put_and_claim(store)
+    if full:  # each verdict with its outcome, and the change of definition with which all began
+        pair = ['{"type":"succeeded"}', '{"type":"enqueued"}']
+        store.client.rpush("beat:runs:report", *pair * 1000)
+        store.client.hset(SCHEDULE, "kept", 1000)
     calls = Calls(store)
     assert fire(store, verdict(at)) == [OK]
     counted = calls.count()
-    assert {"hset": 2, "rpush": 1, "copy": 1}.items() <= counted.items()
+    assert {"copy": 1, "rpush": 1, "lpush": 1, "xadd": 1}.items() <= counted.items()
+    assert counted.get("rpop", 0) == full
     assert sum(counted.values()) <= 25
 
 
@@ -211,7 +221,7 @@ def test_skipped_ticks_are_counted_and_make_no_job(store: Store) -> None:
     assert (state["next_run"], state["due_at"]) == (text(at + 420), text(at + 420))
     assert not {"last_run", "last_job", "last_enqueued"} & state.keys()
     assert score(store) == (at + 420) * 1000
-    assert changed(before, store) == {SCHEDULE, "beat:due", LOCK}
+    assert changed(before, store) == {SCHEDULE, "beat:due", LOCK, "beat:runs:report", "beat:events"}
 
 
 def test_misfired_ticks_are_skipped_and_the_latest_fires_in_one_chain(store: Store) -> None:
@@ -268,7 +278,7 @@ def test_three_ticks_of_one_schedule_fire_in_one_call(store: Store) -> None:
     calls = Calls(store)
     assert fire(store, *map(verdict, ticks)) == [OK, OK, OK]
     counted = calls.count()
-    assert (counted["del"], counted["zadd"], counted["rpush"], counted["sadd"]) == (1, 1, 1, 1)
+    assert (counted["del"], counted["zadd"], counted["rpush"], counted["sadd"]) == (1, 2, 1, 1), "due, and open"
     assert queued(store) == [f"beat_report_{tick}" for tick in ticks]
     state = hash_of(store)
     assert (state["run_count"], state["last_run"], state["next_run"]) == ("3", text(at + 120), text(at + 180))
@@ -591,6 +601,9 @@ BAD_ITEMS: dict[str, dict[str, Any]] = {
     "a skip without end": {"kind": "skip", "number": "9" * 20},
     "a skip without a tick": {"kind": "skip", "number": 1, "tick": ""},
     "a skip backwards": {"kind": "skip", "number": 1, "next": "2001-01-01T00:00:00Z"},
+    "a skip without a last": {"kind": "skip", "number": 1, "last": ""},
+    "a skip whose last is no time": {"kind": "skip", "number": 1, "last": "abc"},
+    "a skip that ends before it begins": {"kind": "skip", "number": 1, "last": "2001-01-01T00:00:00Z"},
 }
 
 
@@ -615,7 +628,7 @@ def test_a_time_that_is_no_count_of_milliseconds_is_refused(changes: dict[str, A
     assert changed(before, store) <= {LOCK}
 
 
-@pytest.mark.parametrize("parts", [1, 12, 14, 25])
+@pytest.mark.parametrize("parts", [1, 15, 17, 31])
 def test_a_number_of_arguments_that_is_no_whole_number_of_items_does_nothing(parts: int, store: Store) -> None:
     at = put_and_claim(store)
     torn: Any = (verdict(at) * 2)[:parts]
@@ -637,6 +650,7 @@ BETWEEN: dict[str, tuple[Callable[[Store], object], dict[str, Any], str]] = {
     "is no hash": (lambda store: spoil(store, "beat:schedule:bad"), {}, "BADTYPE"),
     "has a queue that is none": (lambda store: spoil(store, SPOILED), {"queue": SPOILED}, "BADTYPE"),
     "has a job that is no hash": (lambda store: spoil(store, "rq:job:bad"), {"job": "bad"}, "BADTYPE"),
+    "has a ledger that is none": (lambda store: spoil(store, "beat:runs:bad"), {}, "BADTYPE"),
     "cannot be counted": (lambda store: store.client.hset("beat:schedule:bad", "run_count", "abc"), {}, "BADSTATE"),
     "has no template": (lambda store: store.client.delete("beat:template:bad"), {}, "BADSTATE"),
     "has lost its lock": (lambda store: store.client.delete("beat:lock:bad"), {}, "FENCED"),

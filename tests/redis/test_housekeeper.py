@@ -18,6 +18,7 @@ from beat.housekeeper import HEARTBEAT_TTL_MS, LINGER_MS, REPAIR_LOCK_MS, STUCK_
 from beat.lock import Lock
 from beat.schedule import Schedule
 from beat.sync import ANNOUNCED_MS, Sync
+from beat.watcher import Watcher
 from tests.facts import wait_until
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class House:
         self.keeper = Housekeeper(
             store,
             self.sync,
+            Watcher(store, name=name, emit=self.events.append),
             name=name,
             about=lambda: {"host": "here", "pid": "7"},
             passed_at=lambda: self.passed_at,

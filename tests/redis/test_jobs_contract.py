@@ -124,7 +124,7 @@ CASES: dict[str, dict[str, Any]] = {
     "no time-out": {"job_timeout": -1},
     "results for ever": {"result_ttl": -1, "failure_ttl": -1},
     "results for a minute": {"result_ttl": 60},
-    "failures for no time": {"failure_ttl": 0},
+    "failures for a minute": {"failure_ttl": 60},
     "a retry at once": {"retry": rq.Retry(max=1)},
     "a retry after a while": {"retry": rq.Retry(max=2, interval=60)},
     "kwargs named like options": {"kwargs": NAMED_LIKE_OPTIONS},
@@ -170,9 +170,20 @@ def shape(value: bytes) -> str:
     return "".join("d" if c.isdigit() else c for c in value.decode())
 
 
-@pytest.mark.parametrize(("given", "written"), [(0, b"60"), (1, b"60"), (59, b"60"), (60, b"60"), (61, b"61")])
-def test_a_result_is_kept_for_a_minute_at_least(given: int, written: bytes) -> None:
-    assert jobs.template(schedule(result_ttl=given))["result_ttl"] == written
+@pytest.mark.parametrize("option", ["result_ttl", "failure_ttl"])
+@pytest.mark.parametrize(
+    ("given", "written", "own"),
+    [(0, b"60", 0), (1, b"60", 1), (59, b"60", 59), (60, b"60", None), (61, b"61", None), (-1, b"-1", None)],
+)
+def test_a_result_is_kept_for_a_minute_at_least(option: str, given: int, written: bytes, own: int | None) -> None:
+    made = schedule(**{option: given})
+    assert jobs.template(made)[option] == written
+    assert jobs.own_ttls(made) == ({} if own is None else {option: own}), "applied when the outcome is recorded"
+
+
+def test_what_nobody_set_is_left_to_rq() -> None:
+    assert not jobs.own_ttls(schedule())
+    assert not {"result_ttl", "failure_ttl"} & jobs.template(schedule()).keys()
 
 
 def test_the_keys_are_those_of_rq(connection: redis.Redis) -> None:

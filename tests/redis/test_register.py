@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from beat import jobs
+from beat import definitions, jobs
+from beat.every import Every
 from beat.protocol import Reply
 from beat.store import FORMAT
 from tests.redis.making import (
     REV,
+    RULE,
     TEMPLATE,
     changed,
     everything,
@@ -50,6 +53,11 @@ def events(store: Store) -> list[dict[str, str]]:
     return [{name.decode(): value.decode() for name, value in fields.items()} for _, fields in found]
 
 
+def ledger(store: Store) -> list[dict[str, Any]]:
+    found: Any = store.client.lrange(store.keys.runs("report"), 0, -1)
+    return [json.loads(line) for line in found]
+
+
 # --- new -------------------------------------------------------------------------------------------------------------
 
 
@@ -64,6 +72,7 @@ def test_a_new_schedule_is_written_whole(store: Store) -> None:
         **fields,
         "rev": REV,
         "revs": REV,
+        "rule": RULE,
         "state": "active",
         "next_run": text(at),
         "due_at": text(at),
@@ -75,7 +84,14 @@ def test_a_new_schedule_is_written_whole(store: Store) -> None:
     assert score(store) == at * 1000
     assert store.client.smembers("beat:schedules") == {b"report"}
     assert store.client.hget("beat:meta", "format") == str(FORMAT).encode()
-    assert events(store) == []
+    ((event, line),) = zip(events(store), ledger(store), strict=True)
+    assert line == {
+        "type": "registered", "rev": REV, "rule": json.loads(RULE), "was": None, "from": "", "next": text(at),
+        "at": hash_of(store)["created_at"], "beat": "tests",
+    }  # fmt: skip
+    assert {**event, "entry": json.loads(event["entry"])} == {
+        "type": "registered", "schedule": "report", "tick": text(at), "job": "", "by": "tests", "entry": line,
+    }  # fmt: skip
 
 
 def test_a_page_is_registered_in_one_step_each_with_its_own_fields(store: Store) -> None:
@@ -121,24 +137,34 @@ def test_another_definition_replaces_the_old_and_leaves_the_next_tick(store: Sto
     assert (state["run_count"], state["skip_count"]) == ("5", "0")
     assert state["updated_at"] != "long ago"
     assert score(store) == at * 1000
-    assert events(store) == [
-        {"event": "updated", "schedule_id": "report", "rev": "r2", "from": text(at), "to": text(at), "beat": "tests"}
-    ]
+    line, _ = ledger(store)
+    assert line == {
+        "type": "updated", "rev": "r2", "rule": json.loads(RULE), "was": json.loads(RULE), "from": text(at),
+        "next": text(at), "at": state["updated_at"], "beat": "tests",
+    }  # fmt: skip
+    assert [event["type"] for event in events(store)] == ["registered", "updated"]
+    assert json.loads(events(store)[-1]["entry"]) == line
 
 
 @shows("register", "MOVED")
 def test_another_timing_moves_the_next_tick_and_says_from_where(store: Store) -> None:
     at = second(store) + SOON
     put(store, "report", at)
-    moved = again(store, next=text(at + 600), next_due=(at + 600) * 1000)
+    hourly = definitions.ticks(schedule(timing=Every("1h")))
+    moved = again(store, next=text(at + 600), next_due=(at + 600) * 1000, rule=hourly)
     assert register(store, moved) == [Reply("MOVED", text(at))]
     state = hash_of(store)
     assert (state["next_run"], state["due_at"]) == (text(at + 600), text(at + 600))
     assert score(store) == (at + 600) * 1000
-    assert events(store) == [
-        {"event": "moved", "schedule_id": "report", "rev": "r2", "from": text(at), "to": text(at + 600),
-         "beat": "tests"}
-    ]  # fmt: skip
+    assert state["rule"] == hourly
+    line, _ = ledger(store)
+    assert line == {
+        "type": "moved", "rev": "r2", "rule": json.loads(hourly), "was": json.loads(RULE), "from": text(at),
+        "next": text(at + 600), "at": state["updated_at"], "beat": "tests",
+    }  # fmt: skip
+    event = events(store)[-1]
+    assert (event["type"], event["tick"], event["by"]) == ("moved", text(at + 600), "tests")
+    assert json.loads(event["entry"]) == line
 
 
 def test_the_same_tick_again_is_no_move(store: Store) -> None:
@@ -244,11 +270,11 @@ def test_the_events_are_bounded(store: Store) -> None:
     put(store, "report", second(store) + SOON)
     with store.client.pipeline(transaction=False) as pipe:
         for _ in range(12_000):
-            pipe.xadd(store.keys.events, {"event": "old"})
+            pipe.xadd(store.keys.events, {"type": "old"})
         pipe.execute()
     register(store, again(store))
     assert 10_000 <= store.client.xlen(store.keys.events) < 10_500
-    assert events(store)[-1]["event"] == "updated"
+    assert events(store)[-1]["type"] == "updated"
 
 
 # --- older, newer ----------------------------------------------------------------------------------------------------

@@ -14,7 +14,9 @@ import pytest
 from beat import scripts
 from beat.keys import Keys
 from beat.lock import Lock
-from beat.protocol import Item, Registration
+from beat.outbox import Outbox
+from beat.protocol import Closing, Item, Registration
+from beat.runs import Runs
 from beat.store import Store
 from tests.redis.making import shows
 
@@ -30,18 +32,25 @@ METHODS: dict[str, Callable[..., Any]] = {
     "register": Store.register,
     "repair": Store.repair,
     "retire": Store.retire,
+    "observe": Runs.observe,
+    "close": Runs.close,
+    "take": Outbox.take,
     "announce": Store.announce,
     "heartbeat": Store.heartbeat,
     "acquire": Lock.acquire,
     "extend": Lock.extend,
     "release": Lock.release,
 }
-ITEMS = {"fire": Item._fields, "register": Registration._fields}
-FILLED_IN = {"schedule_prefix", "template_prefix", "lock_prefix", "job_prefix", "announced_prefix", "format"}
+ITEMS = {"fire": Item._fields, "register": Registration._fields, "close": Closing._fields}
+FILLED_IN = {
+    "schedule_prefix", "template_prefix", "lock_prefix", "job_prefix", "announced_prefix", "runs_prefix",
+    "results_prefix", "executions_prefix", "execution_prefix", "worker_prefix", "channel_prefix",
+    "format", "history_limit", "events_limit", "watched_limit",
+}  # fmt: skip
 """What Store knows by itself."""
 LOCKS_OWN = {"token", "ttl"}
 """What a Lock is made with."""
-OPTIONS = {"NX", "PX", "LIMIT", "REPLACE", "MAXLEN"}
+OPTIONS = {"NX", "XX", "PX", "LIMIT", "COUNT", "REPLACE", "MAXLEN", "NUMSUB"}
 """Words in capitals that Redis understands."""
 
 
@@ -151,7 +160,7 @@ def law_the_python_is_the_header(written: Written, _: Path) -> Iterator[str]:
         return
     parameters = inspect.signature(METHODS[written.name]).parameters.values()
     taken = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY]
-    filled_in = FILLED_IN if METHODS[written.name].__qualname__.startswith("Store.") else LOCKS_OWN
+    filled_in = LOCKS_OWN if METHODS[written.name].__qualname__.startswith("Lock.") else FILLED_IN
     wanted = [name for name in header.args if name not in filled_in]
     if taken != wanted:
         yield f"the header says {wanted}, the method takes {taken}"
@@ -170,7 +179,7 @@ def law_time_is_read_once(written: Written, house: Path) -> Iterator[str]:
 
 def law_every_reply_is_documented(written: Written, _: Path) -> Iterator[str]:
     whole = re.sub(r"--.*", "", scripts.script(written.name).text)
-    said = set(re.findall(r"'([A-Z]{2,})'", re.sub(r"redis\.call\('[A-Z]+'", "", whole))) - OPTIONS
+    said = set(re.findall(r"'([A-Z]{2,})'", re.sub(r"redis\.p?call\('[A-Z]+'", "", whole))) - OPTIONS
     if said != written.header.replies:
         yield f"the header says {sorted(written.header.replies)}, the script {sorted(said)}"
 
@@ -221,16 +230,19 @@ DEFECTS: list[tuple[str, str, str, str]] = [
     ("the_bindings_are_the_header", "heartbeat", "instance, instances, announced,", "instances, instance, announced,"),
     ("the_bindings_are_the_header", "extend", "-- ARGV[2] ttl    ms", "-- ARGV[2] lock_ttl    ms"),
     ("items_are_the_header", "fire", "local kind, id, rev, tick, due,", "local kind, id, tick, rev, due,"),
-    ("items_are_the_header", "fire", "local first, width = 7, 13", "local first, width = 7, 12"),
-    ("items_are_the_header", "fire", "local first, width = 7, 13", "local first, width = 6, 13"),
-    ("items_are_the_header", "register", "local width = 10", "local width = 9"),
-    ("items_are_the_header", "register", "at = {now}, 6", "at = {now}, 5"),
+    ("items_are_the_header", "fire", "local first, width = 10, 16", "local first, width = 10, 15"),
+    ("items_are_the_header", "fire", "local first, width = 10, 16", "local first, width = 9, 16"),
+    ("items_are_the_header", "register", "local first, width = 9, 11", "local first, width = 9, 10"),
+    ("items_are_the_header", "register", "local first, width = 9,", "local first, width = 8,"),
+    ("items_are_the_header", "close", "local kind, job, seen, record,", "local kind, seen, job, record,"),
+    ("items_are_the_header", "observe", "local job, queue, intermediate,", "local queue, job, intermediate,"),
     ("items_are_the_header", "repair", "for i = 3, #ARGV", "for i = 2, #ARGV"),
     ("items_are_the_header", "announce", "unpack(ARGV, 4)", "unpack(ARGV, 3)"),
     ("items_are_the_header", "heartbeat", "-- ARGV[7…] items, each of\n", ""),
     ("the_python_is_the_header", "claim", "-- ARGV[7] only ", "-- ARGV[7] pattern "),
     ("the_python_is_the_header", "fire", "-- ITEM[12] number ", "-- ITEM[12] count "),
     ("the_python_is_the_header", "register", "-- ITEM[3]  seen_rev ", "-- ITEM[3]  seen "),
+    ("the_python_is_the_header", "close", "-- ITEM[15] ttl ", "-- ITEM[15] time "),
     ("the_python_is_the_header", "acquire", "-- ARGV[2] ttl ", "-- ARGV[2] lasts "),
     ("time_is_read_once", "fire", "-- include sane\n", "-- include sane\nredis.call('TIME')\n"),
     ("time_is_read_once", "repair", "-- include now\n", "-- include now\n-- include now\n"),
@@ -336,14 +348,14 @@ def test_a_lock_sends_its_key_token_and_time() -> None:
 
 def test_a_registration_counts_its_fields() -> None:
     client: Any = Recorder([0, [b"NEW", b""]])
-    item = Registration("a", "r2", "r1", "n", "s", "active", "keep", 7, {"x": "1", "y": "2"}, {"data": b"d"})
+    item = Registration("a", "r2", "r1", "n", "s", "active", "keep", 7, "{}", {"x": "1", "y": "2"}, {"data": b"d"})
     Store(client, Keys()).register([item], beat="me")
     ((_, numkeys, values),) = client.sent
     keys = ("beat:schedules", "beat:due", "beat:meta", "beat:events", "beat:announcements")
     assert values[:numkeys] == keys
     assert values[numkeys:] == (
-        "beat:schedule:", "beat:template:", "beat:announced:", 1, "me",
-        "a", "r2", "r1", "n", "s", "active", "keep", 7, 4, 2, "x", "1", "y", "2", "data", b"d",
+        "beat:schedule:", "beat:template:", "beat:announced:", "beat:runs:", 1, "me", 1000, 10_000,
+        "a", "r2", "r1", "n", "s", "active", "keep", 7, "{}", 4, 2, "x", "1", "y", "2", "data", b"d",
     )  # fmt: skip
 
 

@@ -102,7 +102,7 @@ def test_what_has_not_changed_is_not_written(redis: Redis, store: Store) -> None
     beat = Beat(store, OLD, name="beat-2").start()
     assert kept(redis) == before
     assert [event.fields for event in beat.told("registered")] == [{"schedules": 1, "new": 0}]
-    assert redis.xlen("beat:events") == 0
+    assert redis.xlen("beat:events") == redis.llen("beat:runs:report") == 1, "only the first registration"
 
 
 def test_a_change_is_written_and_told(redis: Redis, store: Store) -> None:
@@ -123,9 +123,12 @@ def test_a_new_rule_moves_the_next_tick_and_is_told(redis: Redis, store: Store) 
     beat = Beat(store, schedule(timing=Every("1h"))).start()
     assert clock.read(kept(redis)["next_run"]) <= store.time() + timedelta(hours=1)
     assert [event.fields["from"] for event in beat.told("moved")] == [before]
-    entries: Any = redis.xrange("beat:events")
-    ((_, entry),) = entries
-    assert (entry["event"], entry["from"], entry["beat"]) == ("moved", before, "beat-1")
+    lines: Any = redis.lrange("beat:runs:report", 0, -1)
+    moved, registered = map(json.loads, lines)
+    assert (moved["type"], moved["from"], moved["next"]) == ("moved", before, kept(redis)["next_run"])
+    assert (moved["was"], moved["rule"]) == ({"every": "4w2d", "tz": "UTC"}, {"every": "1h", "tz": "UTC"})
+    assert (registered["type"], registered["next"], registered["was"]) == ("registered", before, None)
+    assert {line["beat"] for line in (moved, registered)} == {"beat-1"}
 
 
 def test_a_tick_that_is_due_is_never_moved(redis: Redis, store: Store) -> None:

@@ -13,12 +13,18 @@ NAMES = {
     "due": "beat:due",
     "meta": "beat:meta",
     "events": "beat:events",
+    "open": "beat:open",
+    "closed": "beat:closed",
+    "records": "beat:records",
+    "watching": "beat:watching",
+    "searched": "beat:searched",
     "instances": "beat:instances",
     "announcements": "beat:announcements",
     "repairing": "beat:repairing",
     "repaired": "beat:repaired",
     "schedule": "beat:schedule:x",
     "template": "beat:template:x",
+    "runs": "beat:runs:x",
     "lock": "beat:lock:x",
     "instance": "beat:instance:x",
     "announced": "beat:announced:x",
@@ -45,7 +51,8 @@ def test_every_key_begins_with_the_prefix_and_no_two_are_the_same(prefix: str) -
 
 
 def test_no_schedule_can_take_another_kind_of_keys_name() -> None:
-    families = [Keys().schedule(""), Keys().template(""), Keys().lock(""), Keys().instance(""), Keys().announced("")]
+    families = [value.removesuffix("x") for value in named(Keys()).values() if value.endswith(":x")]
+    assert len(families) == 6
     single = [value for name, value in named(Keys()).items() if not value.endswith(":x")]
     assert not [
         (one, other) for one in families for other in [*families, *single] if other != one and other.startswith(one)

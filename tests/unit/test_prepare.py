@@ -66,7 +66,7 @@ def skips(verdicts: list[Verdict]) -> list[Skip]:
     "now", [NINE, NINE + SECOND, NINE + LIMIT, NINE - SECOND], ids=["on time", "late", "as late as may be", "early"]
 )
 def test_a_tick_that_is_not_a_misfire_fires(now: datetime) -> None:
-    assert decide(HOURLY, NINE, now) == [Fire(NINE, NINE + HOUR)]
+    assert decide(HOURLY, NINE, now) == [Fire(NINE, NINE + HOUR, by="scheduler")]
 
 
 def test_ticks_within_the_limit_all_fire_oldest_first() -> None:
@@ -79,8 +79,8 @@ def test_ticks_within_the_limit_all_fire_oldest_first() -> None:
 def test_of_the_misfires_the_latest_fires_and_the_others_are_one_skip() -> None:
     now = NINE + timedelta(minutes=10, seconds=30)
     assert decide(MINUTELY, NINE, now) == [
-        Skip(NINE, last=NINE + 9 * MINUTE, count=10, next=NINE + 10 * MINUTE),
-        Fire(NINE + 10 * MINUTE, NINE + 11 * MINUTE),
+        Skip(NINE, last=NINE + 9 * MINUTE, count=10, next=NINE + 10 * MINUTE, reason="misfire"),
+        Fire(NINE + 10 * MINUTE, NINE + 11 * MINUTE, by="catchup"),
     ]
 
 
@@ -90,10 +90,11 @@ def test_after_the_latest_misfire_come_those_that_are_just_late() -> None:
     verdicts = decide(every_ten, NINE, now)
     assert skips(verdicts) == [Skip(NINE, last=NINE + 30 * SECOND, count=4, next=NINE + 40 * SECOND)]
     assert fired(verdicts) == [NINE + n * SECOND for n in (40, 50, 60)]
+    assert [each.by for each in verdicts if isinstance(each, Fire)] == ["catchup", "scheduler", "scheduler"]
 
 
 def test_a_single_misfire_fires_and_nothing_is_skipped() -> None:
-    assert decide(HOURLY, NINE, NINE + 30 * MINUTE) == [Fire(NINE, NINE + HOUR)]
+    assert decide(HOURLY, NINE, NINE + 30 * MINUTE) == [Fire(NINE, NINE + HOUR, by="catchup")]
 
 
 @pytest.mark.parametrize(("late", "count"), [(LIMIT, 0), (LIMIT + timedelta(microseconds=1), 0)])
@@ -118,17 +119,19 @@ def test_a_schedule_that_ends_has_no_next() -> None:
     ending = schedule(Cron("* * * * *"), end=NINE + 2 * MINUTE)
     assert decide(ending, NINE, NINE + HOUR) == [
         Skip(NINE, last=NINE + MINUTE, count=2, next=NINE + 2 * MINUTE),
-        Fire(NINE + 2 * MINUTE, None),
+        Fire(NINE + 2 * MINUTE, None, by="catchup"),
     ]
 
 
 def test_a_due_tick_after_a_new_earlier_end_comes_first_and_then_the_end() -> None:
-    assert decide(schedule(Cron("* * * * *"), end=NINE - HOUR), NINE, NINE + HOUR) == [Fire(NINE, None)]
+    assert decide(schedule(Cron("* * * * *"), end=NINE - HOUR), NINE, NINE + HOUR) == [
+        Fire(NINE, None, by="catchup")
+    ]
 
 
 def test_a_due_tick_before_a_new_later_start_fires_and_then_comes_the_start() -> None:
     later = schedule(Cron("* * * * *"), start=NINE + HOUR)
-    assert decide(later, NINE, NINE + MINUTE) == [Fire(NINE, NINE + HOUR)]
+    assert decide(later, NINE, NINE + MINUTE) == [Fire(NINE, NINE + HOUR, by="catchup")]
 
 
 def test_a_tick_of_the_old_timing_is_skipped_like_the_new_ones() -> None:
@@ -136,7 +139,7 @@ def test_a_tick_of_the_old_timing_is_skipped_like_the_new_ones() -> None:
     now = NINE + timedelta(hours=3, minutes=1)
     assert decide(HOURLY, stranger, now) == [
         Skip(stranger, last=NINE + 2 * HOUR, count=3, next=NINE + 3 * HOUR),
-        Fire(NINE + 3 * HOUR, NINE + 4 * HOUR),
+        Fire(NINE + 3 * HOUR, NINE + 4 * HOUR, by="catchup"),
     ]
 
 
@@ -144,7 +147,7 @@ def test_a_stretch_never_ends_before_it_begins() -> None:
     stranger = NINE + 7 * MINUTE
     assert decide(HOURLY, stranger, NINE + timedelta(hours=1, minutes=1)) == [
         Skip(stranger, last=stranger, count=1, next=NINE + HOUR),
-        Fire(NINE + HOUR, NINE + 2 * HOUR),
+        Fire(NINE + HOUR, NINE + 2 * HOUR, by="catchup"),
     ]
 
 
@@ -271,6 +274,7 @@ def check(made: Schedule, tick: datetime, now: datetime, limit: timedelta, verdi
     misfires = [each for each in due if each < now - limit]
     skipped, expected = misfires[:-1], misfires[-1:] + [each for each in due if each >= now - limit]
     assert fired(verdicts) == expected
+    assert [each.tick for each in verdicts if isinstance(each, Fire) and each.by == "catchup"] == misfires[-1:]
     found = skips(verdicts)
     assert sum(skip.count for skip in found) == len(skipped)
     if skipped:

@@ -20,7 +20,7 @@ def fire(number: int = 0) -> Item:
     return Item("fire", "report", "rev", f"tick-{number}", NOW - 500, "next", NOW, f"job-{number}", "rq:queue:default")
 
 
-SKIP = Item("skip", "report", "rev", "tick", 0, "next", NOW, number=7)
+SKIP = Item("skip", "report", "rev", "tick", 0, "next", NOW, number=7, last="last", reason="overlap")
 QUARANTINE = Item("quarantine", "report", "rev", error="definition cannot be read")
 
 
@@ -56,7 +56,7 @@ def test_a_skip_is_told_with_its_count_and_reason() -> None:
     heard = Heard()
     heard.settle([SKIP], Reply("OK"))
     assert heard.events == [
-        Event("skipped", "report", {"tick": "tick", "count": 7, "reason": "misfire", "next_run": "next"})
+        Event("skipped", "report", {"tick": "tick", "count": 7, "reason": "overlap", "next_run": "next"})
     ]
 
 
@@ -94,6 +94,12 @@ def test_what_cannot_be_enqueued_is_told_with_its_function() -> None:
     ((name, fields),) = [(event.name, event.fields) for event in heard.events]
     assert (name, fields["error"]) == ("enqueue_failed", words)
     assert fields["func"]
+
+
+def test_a_ledger_that_is_none_is_no_trouble_of_the_queue() -> None:
+    heard, words = Heard(), "beat:runs:report is a string, not a list"
+    assert heard.settle([fire()], Reply("BADTYPE", words)) is None
+    assert [(event.name, event.fields) for event in heard.events] == [("broken", {"code": "BADTYPE", "error": words})]
 
 
 def test_what_is_broken_is_told_once_until_it_is_broken_otherwise() -> None:

@@ -34,7 +34,7 @@ def test_a_fire_says_everything_about_its_job() -> None:
     (item,) = verdicts.chain(CLAIM, "rev", schedule(queue="reports"), [Fire(NINE, NINE + HOUR)], Keys()).items
     assert item._replace(run=b"") == Item(
         kind="fire", id="report", rev="rev", tick="2026-11-16T09:00:00Z", due=MS, next="2026-11-16T10:00:00Z",
-        next_due=MS + 3_600_000, job=f"beat_report_{MS // 1000}", queue="rq:queue:reports", at="back",
+        next_due=MS + 3_600_000, job=f"beat_report_{MS // 1000}", queue="rq:queue:reports", at="back", by="scheduler",
     )  # fmt: skip
 
 
@@ -52,7 +52,8 @@ def test_a_skip_has_a_number_and_no_job() -> None:
     skip = Skip(NINE, last=NINE + 4 * HOUR, count=5, next=NINE + 5 * HOUR)
     (item,) = verdicts.chain(CLAIM, "rev", schedule(), [skip], Keys()).items
     assert (item.kind, item.tick, item.number, item.next) == ("skip", "2026-11-16T09:00:00Z", 5, "2026-11-16T14:00:00Z")
-    assert (item.job, item.queue, item.run) == ("", "", b"")
+    assert (item.last, item.reason) == ("2026-11-16T13:00:00Z", "misfire")
+    assert (item.job, item.queue, item.run, item.by) == ("", "", b"", "")
 
 
 def test_a_chain_keeps_the_order_and_is_sent_when_its_claim_is_due() -> None:
@@ -63,13 +64,15 @@ def test_a_chain_keeps_the_order_and_is_sent_when_its_claim_is_due() -> None:
     assert len({item.job for item in chain.items}) == 3
 
 
+@pytest.mark.parametrize("by", ["scheduler", "catchup"])
 @pytest.mark.parametrize("serializer", ["pickle", "json"])
-def test_the_run_completes_the_meta_of_the_template(serializer: str) -> None:
+def test_the_run_completes_the_meta_of_the_template(serializer: str, by: str) -> None:
     made = schedule(serializer=serializer, meta={"owner": "ops"})
-    (item,) = verdicts.chain(CLAIM, "rev", made, [Fire(NINE, None)], Keys()).items
+    (item,) = verdicts.chain(CLAIM, "rev", made, [Fire(NINE, None, by)], Keys()).items
+    assert item.by == by
     written = jobs.template(made)["meta"] + item.run
     reads = pickle.loads if serializer == "pickle" else __import__("json").loads
-    run = {"schedule_id": "report", "scheduled_for": "2026-11-16T09:00:00Z", "triggered_by": "scheduler"}
+    run = {"schedule_id": "report", "scheduled_for": "2026-11-16T09:00:00Z", "triggered_by": by}
     assert reads(written) == {"owner": "ops", "beat": run}
 
 

@@ -13,14 +13,25 @@ local function append(id, line)  -- verdicts are counted and trimmed; this bound
   return math.min(length, most)
 end
 
+local function is_verdict(line)
+  return string.find(line, '^{"type":"enqueued"') ~= nil or string.find(line, '^{"type":"skipped"') ~= nil
+end
+
+local function verdicts_in(id)  -- for when the count is lost; of a long ledger about half are verdicts
+  local length, number = redis.call('LLEN', runs_prefix .. id), 0
+  if length > 5000 then return math.floor(length / 2) end
+  for _, line in ipairs(redis.call('LRANGE', runs_prefix .. id, 0, -1)) do number = number + (is_verdict(line) and 1 or 0) end
+  return number
+end
+
 local function append_verdict(id, line, kept)  -- returns how many verdicts the ledger holds now
+  kept = 1 + (kept and is_count(kept) and tonumber(kept) or verdicts_in(id))
   local length, limit = append(id, line), tonumber(history_limit)
   local least = math.max(limit, length - 100)  -- after the limit was lowered, a hundred lines go at a time
-  kept = math.min((tonumber(kept or '') or 0) + 1, length)
+  kept = math.min(kept, length)
   while kept > limit and length > least do
-    local oldest = redis.call('RPOP', runs_prefix .. id)
+    if is_verdict(redis.call('RPOP', runs_prefix .. id)) then kept = kept - 1 end
     length = length - 1
-    if string.find(oldest, '^{"type":"enqueued"') or string.find(oldest, '^{"type":"skipped"') then kept = kept - 1 end
   end
   return math.min(kept, length)
 end

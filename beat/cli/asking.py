@@ -1,0 +1,45 @@
+"""What the commands that ask have in common: which Redis they ask, and in whose zone they tell."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from beat import embedded, settings
+from beat.cli import output
+from beat.client import Client
+from beat.errors import BeatError, NoRedis
+from beat.zones import zone
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from beat.zones import Zone
+
+the_url: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
+    "--redis-url", "url", metavar="URL", help="The Redis to ask.  [default: the setting, or that of beat dev here]"
+)
+as_json: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
+    "--json", "as_json", is_flag=True, help="One JSON document; durations in seconds."
+)
+
+
+def client(url: str | None) -> Client:
+    """A client of the Redis that was named, or is set, or else of the one that `beat dev` runs in this directory."""
+    loaded = settings.load({"redis_url": url})
+    for warning in loaded.warnings:
+        output.complaint("warning", warning, err=True)
+    here = embedded.running() if loaded.origins["redis_url"] == "default" else None
+    return Client(here or loaded.settings.redis_url)
+
+
+def zone_of(client: Client, schedule_id: str) -> Zone:
+    """The zone of a schedule; UTC where nothing but its ledger is left."""
+    try:
+        return zone(client.get_schedule(schedule_id).tz)
+    except NoRedis:
+        raise
+    except BeatError:
+        return zone("UTC")

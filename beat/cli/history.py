@@ -1,0 +1,132 @@
+"""`beat history`: what became of every tick, newest first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from beat.cli import asking, instants, output, telling
+from beat.history import Change, Fired, Passed
+from beat.zones import zone
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from beat.history import Line
+    from beat.zones import Zone
+
+_MOST = 100_000
+_FAILED = ("failed", "lost")
+
+
+@click.command("history")
+@click.argument("schedule_id", required=False, metavar="[ID]")
+@click.option("--failed", is_flag=True, help="Only runs that failed or were lost.")
+@click.option("--since", metavar="TIME", help="From then on: 24h, 7d, 2026-11-16 or 2026-11-16T02:00Z.")
+@click.option(
+    "-n", "number", metavar="N", type=click.IntRange(1, _MOST), default=20, show_default=True, help="How many at most."
+)
+@click.option("-v", "--verbose", is_flag=True, help="All that is known of each, tracebacks too.")
+@asking.the_url
+@asking.as_json
+def command(
+    *,
+    schedule_id: str | None,
+    failed: bool,
+    since: str | None,
+    number: int,
+    verbose: bool,
+    url: str | None,
+    as_json: bool,
+) -> None:
+    """Show what became of the ticks of a schedule, or of all of them, newest first.
+
+    \b
+    beat history                        the last 20 of all schedules
+    beat history report                 of one
+    beat history --failed --since 24h   what went wrong since yesterday
+    beat history report -n 1 -v         the last run at length, with its traceback
+    beat history --json | jq '.lines[] | select(.state == "failed") | .job'
+
+    Each tick is a line: what became of its run, or why it was skipped. Changes of the definition stand between them.
+    Of one schedule you also see how late the job was enqueued (late), how long it waited in its queue (wait) and how
+    long it ran (took). An open run has not ended, as far as is known.
+    """  # noqa: D301 (click's mark for lines that are not to be wrapped)
+    client = asking.client(url)
+    now = client.now()
+    own = asking.zone_of(client, schedule_id) if schedule_id else zone(client.settings.tz)
+    lines = client.history(
+        schedule_id,
+        since=None if since is None else instants.since(since, own, now),
+        outcome=_FAILED if failed else None,
+        limit=number,
+    )
+    if as_json:
+        output.document(lines=[telling.plain(line) for line in lines])
+        return
+    if not lines:
+        wanted = ("failed run" if failed else "line") + (f" of {schedule_id}" if schedule_id else "")
+        output.say(f"the ledger holds no {wanted}{' since then' if since else ''}", err=True)
+        return
+    zones = {each: asking.zone_of(client, each) for each in {line.schedule_id for line in lines}}
+    _at_length(lines, zones, now) if verbose else _table(lines, zones, single=schedule_id is not None)
+
+
+def _instant(line: Line) -> datetime:
+    match line:
+        case Fired():
+            return line.tick or line.at
+        case Passed():
+            return line.first
+        case Change():
+            return line.at.replace(microsecond=0)
+
+
+def _at_length(lines: Sequence[Line], zones: dict[str, Zone], now: datetime) -> None:
+    for place, line in enumerate(lines):
+        where = zones[line.schedule_id]
+        if place:
+            output.echo()
+        head = f"{line.schedule_id}, {instants.both(_instant(line), where)}"
+        output.say(output.printable(f"{head}: {telling.story(line, where, now)}"))
+        if isinstance(line, Fired):
+            telling.at_length(line)
+
+
+def _table(lines: Sequence[Line], zones: dict[str, Zone], *, single: bool) -> None:
+    """Columns that would say nothing are left out; of many schedules, there are fewer."""
+    placed = [(line, _instant(line), zones[line.schedule_id]) for line in lines]
+    fine = any(at.second for _, at, _ in placed)
+    runs = [line if isinstance(line, Fired) else None for line in lines]
+    if single:
+        own = placed[0][2]
+        columns = {own.name: [instants.local(at, own, fine=fine) for _, at, _ in placed]}
+        columns |= {} if own.name == "UTC" else {"UTC": [instants.utc(at, own, fine=fine) for _, at, _ in placed]}
+    else:
+        columns = {"UTC": [instants.local(at, zone("UTC"), fine=fine) for _, at, _ in placed]}
+        columns["local"] = [instants.named(at, where, fine=fine) for _, at, where in placed]
+        columns["schedule"] = [line.schedule_id for line in lines]
+    columns["outcome"] = [_outcome(line) for line in lines]
+    if single:
+        columns["late"] = _spans([None if run is None or run.late_ms is None else run.late_ms / 1000 for run in runs])
+        columns["wait"] = _spans([run.wait if run else None for run in runs])
+        columns["took"] = _spans([run.duration if run else None for run in runs])
+    columns["note"] = [telling.note(line, where) for line, _, where in placed]
+    told = {name: cells for name, cells in columns.items() if any(cells)}
+    output.table(list(told), list(zip(*told.values(), strict=True)))
+
+
+def _outcome(line: Line) -> str:
+    match line:
+        case Fired():
+            return line.state
+        case Passed():
+            return "skipped"
+        case Change():
+            return line.type
+
+
+def _spans(seconds: Sequence[float | None]) -> list[str]:
+    return ["" if each is None else instants.span(each) for each in seconds]

@@ -1,0 +1,136 @@
+"""Times and lengths of time as people write and read them, in the zone of a schedule."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from datetime import UTC, date, datetime, time, timedelta
+from typing import TYPE_CHECKING, NamedTuple
+
+from beat import clock, durations
+from beat.errors import BadDuration, BadInstant
+from beat.zones import zone
+
+if TYPE_CHECKING:
+    from beat.zones import Zone
+
+_OF_DAY = re.compile(r"(\d{1,2}:\d\d(?::\d\d)?)(Z?)", re.ASCII)
+_AGO = re.compile(r"(\S.*?)\s*ago")
+_UNITS = ((86_400, "d", 3600, "h"), (3600, "h", 60, "m"), (60, "m", 1, "s"))
+
+
+class Meant(NamedTuple):
+    """The instant that somebody meant, and what there is to say about it."""
+
+    instant: datetime
+    note: str = ""
+
+
+def when(written: str, where: Zone, now: datetime) -> Meant:
+    """`03:00` (the latest that is past), `2026-11-16 03:00`, both in the zone; `2026-11-16T02:00Z`; `2h ago`."""
+    text = written.strip()
+    if _is_day(text):
+        raise BadInstant(f"{text!r} is a day, and a tick has a time: write '{text} 03:00'")
+    try:
+        if found := _AGO.fullmatch(text):
+            return Meant((now - durations.parse(found[1].replace(" ", ""))).replace(microsecond=0))
+        if found := _OF_DAY.fullmatch(text):
+            of_day = time.fromisoformat(found[1] if found[1][2] == ":" else f"0{found[1]}")
+            return _latest(of_day, zone("UTC") if found[2] else where, now)
+        value = datetime.fromisoformat(text)
+        return Meant(clock.utc(value)) if value.tzinfo else _wall(value, where)
+    except (ValueError, OverflowError) as e:
+        raise BadInstant(
+            f"{written!r:.60} is not a time: write 03:00, '2026-11-16 03:00' (both in {where.name}), "
+            "2026-11-16T02:00Z or '2h ago'"
+        ) from e
+
+
+def since(written: str, where: Zone, now: datetime) -> datetime:
+    """`24h` before now, the beginning of a day, or whatever `when` reads."""
+    text = written.strip()
+    with contextlib.suppress(BadDuration, BadInstant, OverflowError):
+        if _is_day(text):
+            return _wall(datetime.fromisoformat(text), where).instant
+        if text[-1:].isalpha():  # 24 of what?
+            return now - durations.parse(text)
+    with contextlib.suppress(BadInstant):
+        return when(text, where, now).instant
+    raise BadInstant(
+        f"--since {written!r:.60} is neither a length of time nor a time: "
+        "write 24h, 7d, 2026-11-16 or 2026-11-16T02:00Z"
+    )
+
+
+def both(instant: datetime, where: Zone, beside: datetime | None = None) -> str:
+    """`Mon 2026-11-16 03:00 Berlin = 02:00Z`; beside another instant of the same day, without the day."""
+    there, other = instant.astimezone(where.info), beside and beside.astimezone(where.info)
+    day = "" if other and other.date() == there.date() else f"{there:%a %Y-%m-%d} "
+    if where.name == "UTC":
+        return f"{day}{_of_day(there)} UTC"
+    city = where.name.rpartition("/")[2].replace("_", " ")
+    return f"{day}{_of_day(there)} {city} = {utc(instant, where)}"
+
+
+def local(instant: datetime, where: Zone, *, fine: bool = False) -> str:
+    """`2026-11-16 03:00`; `fine`: always with seconds."""
+    there = instant.astimezone(where.info)
+    return f"{there:%Y-%m-%d} {_of_day(there, fine=fine)}"
+
+
+def named(instant: datetime, where: Zone, *, fine: bool = False) -> str:
+    """`03:00 CET`, with the date only where it is not that of UTC; nothing in UTC."""
+    there = instant.astimezone(where.info)
+    day = "" if there.date() == instant.astimezone(UTC).date() else f"{there:%Y-%m-%d} "
+    return "" if where.name == "UTC" else f"{day}{_of_day(there, fine=fine)} {there:%Z}"
+
+
+def utc(instant: datetime, where: Zone, *, fine: bool = False) -> str:
+    """`02:00Z`, with the date only where it is not that of the zone."""
+    there = instant.astimezone(UTC)
+    day = "" if there.date() == instant.astimezone(where.info).date() else f"{there:%Y-%m-%d} "
+    return f"{day}{_of_day(there, fine=fine)}Z"
+
+
+def span(seconds: float) -> str:
+    """`4 ms`, `3.14 s`, `1m5s`, `2h`, `3d4h`."""
+    if seconds < 1:
+        return f"{max(0, round(seconds * 1000))} ms"
+    whole = round(seconds)
+    for size, name, part, part_name in _UNITS:
+        if whole >= size:
+            number, rest = divmod(whole, size)
+            return f"{number}{name}" + (f"{rest // part}{part_name}" if rest >= part else "")
+    return f"{seconds:.3g} s"
+
+
+def _of_day(there: datetime, *, fine: bool = False) -> str:
+    return f"{there:%H:%M:%S}" if fine or there.second else f"{there:%H:%M}"
+
+
+def _is_day(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _latest(of_day: time, where: Zone, now: datetime) -> Meant:
+    """The last time that the zone's clock showed this, or jumped over it."""
+    today = now.astimezone(where.info).date()
+    meant = _wall(datetime.combine(today, of_day), where)
+    return meant if meant.instant <= now else _wall(datetime.combine(today - timedelta(days=1), of_day), where)
+
+
+def _wall(value: datetime, where: Zone) -> Meant:
+    """What the zone's clock shows, also where it jumps."""
+    first, second = (value.replace(tzinfo=where.info, fold=fold).astimezone(UTC) for fold in (0, 1))
+    if first == second:
+        return Meant(first)
+    shown = f"{_of_day(value)} %s on {value:%Y-%m-%d} in {where.name}"
+    if first < second:
+        told = shown % "comes twice"
+        return Meant(first, f"{told}: this is the first; for the second write {clock.text(second)}")
+    jump = clock.at(where.at(clock.floor(first)).start)  # what a jump skips runs right after it
+    return Meant(jump, f"{shown % 'does not exist'}: the clock jumps over it, and this is right after")

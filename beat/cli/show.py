@@ -1,0 +1,137 @@
+"""`beat show`: one schedule, where it stands, and how it has been doing."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, fields
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from beat.cli import asking, instants, output, telling
+from beat.zones import zone
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from beat.client import Overview
+    from beat.client.standing import Standing
+    from beat.statistics import Spread, Statistics
+    from beat.zones import Zone
+
+_MOST = 5
+
+
+@click.command("show")
+@click.argument("schedule_id", metavar="ID")
+@asking.the_url
+@asking.as_json
+def command(*, schedule_id: str, url: str | None, as_json: bool) -> None:
+    """Show one schedule: where it stands, what it does, and how it has been doing.
+
+    \b
+    beat show report
+    beat show report --json | jq .statistics.duration.p95
+
+    The statistics are those of the runs that the ledger holds; the counts are of all time. p50 and p95: half of the
+    runs, and 95 of a hundred, were no worse.
+    """  # noqa: D301 (click's mark for lines that are not to be wrapped)
+    found = asking.client(url).show(schedule_id)
+    if as_json:
+        runs = [telling.plain(run) for run in found.open_runs]
+        output.document(schedule=_plain(found.standing), statistics=_measured(found.statistics), open_runs=runs)
+        return
+    where = zone(found.standing.tz)
+    output.table(["schedule", schedule_id], [[name, value] for name, value in _state(found, where).items() if value])
+    rows = _statistics(found.statistics)
+    if rows:
+        output.echo()
+        output.table(["of the ledger", _since(found.statistics, where)], rows)
+
+
+def _state(found: Overview, where: Zone) -> dict[str, str]:
+    known, now = found.standing, found.now
+    return {
+        "state": known.state,
+        "when": known.schedule.describe() if known.schedule else "its rule cannot be read",
+        "next": _when(known.next_run, where, now),
+        "last": _when(known.last_run, where, now),
+        "function": str(known.definition.get("func", "")),
+        "queue": str(known.definition.get("queue", "")),
+        "description": str(known.definition.get("description", "")),
+        "declared": str(known.definition.get("declared", "")),
+        "runs": _counts(known),
+        "open": _open(found),
+        "skipped": f"{known.skip_count:,}" if known.skip_count else "",
+        "last success": _when(known.last_success, where, now),
+        "last failure": _when(known.last_failure, where, now),
+        "last error": known.last_error,
+    }
+
+
+def _open(found: Overview) -> str:
+    named = [f"{run.job_id} ({run.state})" for run in found.open_runs]
+    more = [f"and {len(named) - _MOST:,} more"] if len(named) > _MOST else []
+    return ", ".join([*named[:_MOST], *more])
+
+
+def _counts(known: Standing) -> str:
+    if known.run_count is None:
+        return "run_count cannot be read"
+    parts = {
+        "succeeded": known.success_count,
+        "failed": known.failure_count,
+        "stopped": known.stopped_count,
+        "open": known.open_count or 0,
+    }
+    said = ", ".join(f"{number:,} {name}" for name, number in parts.items() if number)
+    row = f"; the last {known.consecutive_failures:,} failed" if known.consecutive_failures > 1 else ""
+    return f"{known.run_count:,}{f': {said}' if said else ''}{row}"
+
+
+def _when(instant: datetime | None, where: Zone, now: datetime) -> str:
+    if instant is None:
+        return ""
+    away = (instant - now).total_seconds()
+    distance = f"in {instants.span(away)}" if away > 0 else f"{instants.span(-away)} ago"
+    return f"{instants.both(instant.replace(microsecond=0), where)} ({distance})"
+
+
+def _since(found: Statistics, where: Zone) -> str:
+    return f"since {instants.both(found.since.replace(microsecond=0), where)}" if found.since else ""
+
+
+def _statistics(found: Statistics) -> list[list[str]]:
+    rate = found.success_rate
+    rows = {
+        "runs": f"{found.runs:,}" if found.runs else "",
+        "success rate": f"{rate:.1%}" if rate is not None else "",
+        "duration": _spread(found.duration),
+        "lateness": _spread(found.late_ms, 1000),
+        "queue wait": _spread(found.wait),
+        "skipped": ", ".join(f"{number:,} {reason}" for reason, number in found.skipped.items()),
+    }
+    return [[name, value] for name, value in rows.items() if value]
+
+
+def _spread(found: Spread | None, per_second: int = 1) -> str:
+    if found is None:
+        return ""
+    values = ((name, getattr(found, name) / per_second) for name in ("p50", "p95", "max"))
+    return ", ".join(f"{name} {instants.span(value)}" for name, value in values)
+
+
+def _plain(known: Standing) -> dict[str, Any]:
+    named = {each.name: getattr(known, each.name) for each in fields(known) if each.name != "schedule_id"}
+    return {
+        "id": known.schedule_id,
+        **telling.times(named),
+        "rule": dict(known.rule),
+        "definition": dict(known.definition),
+    }
+
+
+def _measured(found: Statistics) -> dict[str, Any]:
+    named = asdict(found)
+    late = named.pop("late_ms")  # all durations are in seconds
+    named["late"] = late and {name: value if name == "count" else value / 1000 for name, value in late.items()}
+    return {**telling.times(named), "success_rate": found.success_rate}

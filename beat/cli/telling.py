@@ -1,0 +1,188 @@
+"""What became of a tick, told in a sentence for people and as plain data for programs."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from beat import clock
+from beat.cli import instants, output
+from beat.history import Change, Fired, Passed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from beat.history import Line
+    from beat.zones import Zone
+
+_MOST = 120
+_REASONS = {"misfire": "no beat decided in time; of several such ticks the latest becomes a job"}
+_ON_ITS_WAY = {
+    "queued": "and waits in its queue",
+    "scheduled": "and waits for its next attempt",
+    "deferred": "and waits for another job",
+    "open": "and how it ended is not known yet",
+}
+
+
+def story(line: Line, where: Zone, now: datetime) -> str:
+    """What became of it, as what follows a time and a colon."""
+    match line:
+        case Fired():
+            return ", ".join(part for part in (_enqueued(line), _started(line, where), _ended(line, now)) if part)
+        case Passed():
+            return skipped(line, where)
+        case Change():
+            return f"{line.type} by {line.beat}: {changed(line, where)}"
+
+
+def skipped(line: Passed, where: Zone) -> str:
+    """Why, and with which others."""
+    why = f"{line.reason} ({_REASONS[line.reason]})" if line.reason in _REASONS else line.reason
+    others = f", one of {line.count:,} ticks until {instants.local(line.last, where)}" if line.count > 1 else ""
+    return f"skipped by {line.beat}: {why}{others}"
+
+
+def changed(line: Change, where: Zone) -> str:
+    """From which rule to which, and where it goes on."""
+    was = rule(line.was) if line.was else ""
+    said = rule(line.rule) if was in ("", rule(line.rule)) else f"{was} → {rule(line.rule)}"
+    if line.next is None:
+        return f"{said}, no tick to come"
+    kept = line.was is not None and line.before == line.next
+    return said if kept else f"{said}, next {instants.local(line.next, where)}"
+
+
+def rule(found: Mapping[str, Any]) -> str:
+    """A rule in the words of its definition: `0 9 * * * Europe/Berlin`, `every 15m`."""
+    named = f"every {found['every']}" if "every" in found else str(found.get("cron", "an unreadable rule"))
+    extra = [f"{name} {found[name]}" for name in ("phase", "anchor", "start", "end") if name in found]
+    zone = str(found.get("tz", "UTC"))
+    return " ".join([named, *([zone] if zone != "UTC" and "cron" in found else []), *extra])
+
+
+def error(run: Fired) -> str:
+    """What went wrong, in a line: `KeyError: 'x'`; nothing if nothing did."""
+    if run.error is None:
+        return run.message if run.reported else run.reason
+    return ": ".join(part for part in (run.error.type, run.error.message) if part)
+
+
+def note(line: Line, where: Zone) -> str:
+    """What the last column of a table has room for."""
+    match line:
+        case Passed():
+            several = f"{line.count:,} ticks until {instants.local(line.last, where)}" if line.count > 1 else ""
+            return ", ".join(part for part in (line.reason, several) if part)
+        case Change():
+            return changed(line, where)
+    said = error(line) or line.message
+    first = said.split("\n")[0]
+    parts = [
+        first if len(first) <= _MOST and first == said else f"{first[:_MOST]} …",
+        f"{line.attempts} attempts" if line.attempts > 1 else "",
+        line.triggered_by if line.triggered_by not in ("", "scheduler") else "",
+    ]
+    return "; ".join(part for part in parts if part)
+
+
+def details(run: Fired) -> list[list[str]]:
+    """The facts of a run, with a name each."""
+    facts = {
+        "tick": run.tick and clock.text(run.tick),
+        "triggered by": run.triggered_by,
+        "enqueued": run.enqueued_at and clock.text(run.enqueued_at),
+        "started": run.started_at and clock.text(run.started_at),
+        "ended": run.ended_at and clock.text(run.ended_at),
+        "worker": run.worker,
+        "attempts": str(run.attempts) if run.attempts > 1 else "",
+        "message": run.message,
+        "details": json.dumps(run.details, ensure_ascii=False) if run.details else "",
+    }
+    return [[name, value] for name, value in facts.items() if value]
+
+
+def at_length(run: Fired) -> None:
+    """Prints the facts of a run, and all that is known of its error."""
+    output.table(["job", run.job_id], details(run))
+    if run.error and run.error.traceback:
+        output.echo()
+        output.echo(output.printable(run.error.traceback.rstrip("\n")))
+
+
+def plain(line: Line) -> dict[str, Any]:
+    """As `--json` has it: times in UTC, durations in seconds."""
+    match line:
+        case Fired():
+            return {"type": "run", **_plain_run(line)}
+        case Passed():
+            told: dict[str, Any] = {"type": "skipped", "schedule": line.schedule_id, "first": line.first}
+            told |= {"last": line.last, "count": line.count, "reason": line.reason}
+        case Change():
+            told = {"type": line.type, "schedule": line.schedule_id, "rule": dict(line.rule)}
+            told |= {"was": None if line.was is None else dict(line.was), "from": line.before, "next": line.next}
+    return times({**told, "at": line.at, "beat": line.beat})
+
+
+def times(found: Mapping[str, Any]) -> dict[str, Any]:
+    """The same, with instants as text."""
+    return {name: clock.text(value) if hasattr(value, "astimezone") else value for name, value in found.items()}
+
+
+def _plain_run(run: Fired) -> dict[str, Any]:
+    failed = run.error
+    return times({
+        "schedule": run.schedule_id,
+        "tick": run.tick,
+        "job": run.job_id,
+        "state": run.state,
+        "triggered_by": run.triggered_by or None,
+        "number": run.number,
+        "beat": run.beat,
+        "enqueued_at": run.enqueued_at,
+        "late": None if run.late_ms is None else run.late_ms / 1000,
+        "started_at": run.started_at,
+        "wait": run.wait,
+        "ended_at": run.ended_at,
+        "duration": run.duration,
+        "worker": run.worker,
+        "attempts": run.attempts,
+        "error": failed and {"type": failed.type, "message": failed.message, "traceback": failed.traceback},
+        "reason": run.reason or None,
+        "reported": run.reported,
+        "message": run.message or None,
+        "details": dict(run.details),
+        "closed_at": run.closed_at,
+    })  # fmt: skip
+
+
+def _enqueued(run: Fired) -> str:
+    if run.enqueued_at is None:
+        return "enqueued (by whom and when was trimmed)"
+    wish = {"manual": " because somebody asked for it", "catchup": " to catch up"}.get(run.triggered_by, "")
+    by = f" by {run.beat}" if run.beat else ""
+    if run.late_ms is None or run.tick is None:
+        return f"enqueued{by}{wish}"
+    late = f"{instants.span(run.late_ms / 1000)} late" if run.late_ms > 0 else "on time"
+    return f"enqueued{by} {late}{wish}"
+
+
+def _started(run: Fired, where: Zone) -> str:
+    if run.started_at is None:
+        return ""
+    by = f" by worker {run.worker}" if run.worker else ""
+    if run.attempts > 1:
+        return f"started {run.attempts} times, the last at {instants.local(run.started_at, where)}{by}"
+    return f"started {instants.span(run.wait)} later{by}" if run.wait is not None else f"started{by}"
+
+
+def _ended(run: Fired, now: datetime) -> str:
+    if run.state in _ON_ITS_WAY:
+        return _ON_ITS_WAY[run.state]
+    if run.state == "started":
+        since = f" for {instants.span((now - run.started_at).total_seconds())}" if run.started_at else ""
+        return f"and has been running{since}" if since else "and is running"
+    after = f" after {instants.span(run.duration)}" if run.duration is not None else ""
+    said = error(run) or run.message
+    return f"{run.state}{' by its own report' if run.reported else ''}{after}" + (f": {said}" if said else "")

@@ -1,0 +1,187 @@
+"""What Redis keeps of the past: ledgers, records and the jobs that RQ still has. Reads only.
+
+What one answer is made of is read in one step, so that a tick decided meanwhile is seen whole or not at all.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from beat import clock, jobs, ledger
+from beat.connection import Refused
+from beat.sighting import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from beat.connection import Redis
+    from beat.keys import Keys
+
+_PAGE = 500
+
+
+class Snapshot(NamedTuple):
+    """One schedule at one moment."""
+
+    state: Mapping[bytes, bytes]
+    """Its hash; empty when there is no such schedule."""
+    lines: Sequence[bytes]
+    """Its ledger, newest first."""
+    open_jobs: frozenset[str]
+    """The jobs, of all schedules, whose outcome is waited for."""
+    holder: str
+    """Whose lock is on it."""
+    now: datetime
+    """By Redis' clock."""
+    problems: tuple[str, ...]
+    """What is not of the type it should be, in words."""
+
+    @property
+    def entries(self) -> list[ledger.Entry]:
+        """The lines that are beat's own, newest first."""
+        return [entry for entry in map(ledger.read, self.lines) if entry]
+
+
+class Progress(NamedTuple):
+    """What RQ's hash of a job says while the job is on its way; empty where there is none."""
+
+    status: str
+    started_at: str
+    worker: str
+
+
+class Archive:
+    """The past of one installation, through one client."""
+
+    def __init__(self, client: Redis, keys: Keys) -> None:
+        self._client: Any = client
+        self._keys = keys
+
+    def snapshot(self, schedule_id: str, *, whole: bool = True) -> Snapshot:
+        """A schedule's hash, lock and ledger, in one step; not `whole`: only the newest line of the ledger."""
+        keys = self._keys
+        wanted = {keys.schedule(schedule_id): "hash", keys.runs(schedule_id): "list", keys.open: "sorted set"}
+        with self._client.pipeline(transaction=True) as pipe:
+            pipe.hgetall(keys.schedule(schedule_id))
+            pipe.lrange(keys.runs(schedule_id), 0, -1 if whole else 0)
+            pipe.zrange(keys.open, 0, -1 if whole else 0)
+            pipe.get(keys.lock(schedule_id))
+            pipe.time()
+            *found, holder, (seconds, micros) = pipe.execute(raise_on_error=False)
+        pairs = zip(wanted.items(), found, strict=True)
+        problems = [f"{key} is no {kind}" for (key, kind), reply in pairs if _is_strange(reply)]
+        state, lines, waiting = ([] if isinstance(each, Exception) else each for each in found)
+        return Snapshot(
+            state or {},
+            lines,
+            frozenset(map(_text, waiting)),
+            _text(holder),
+            clock.from_ms(int(seconds) * 1000 + int(micros) // 1000),
+            tuple(problems),
+        )
+
+    def pages(self, schedule_id: str) -> Iterator[list[bytes]]:
+        """The ledger, newest first, page by page; lines that come or go meanwhile move nothing out of sight."""
+        key, start, mark = self._keys.runs(schedule_id), 0, None
+        while page := _sane(self._client.lrange, key, start, start + _PAGE - 1):
+            fresh = page
+            if mark is not None:  # the last line that was read stood at `start`; it may have moved on
+                fresh = page[page.index(mark) + 1 :] if mark in page else []
+            start += len(page) - 1
+            if fresh:
+                mark = fresh[-1]
+                yield fresh
+            if len(page) < _PAGE:
+                return
+
+    def newest(self, ids: Sequence[str]) -> list[bytes | None]:
+        """The newest line of each ledger, if there is one."""
+        with self._client.pipeline(transaction=False) as pipe:
+            for each in ids:
+                pipe.lindex(self._keys.runs(each), 0)
+            found = pipe.execute(raise_on_error=False)
+        return [line if isinstance(line, bytes) else None for line in found]
+
+    def counted(self, ids: Sequence[str], counters: Sequence[str]) -> list[str]:
+        """Those of the schedules of which one of these counters is not 0."""
+        with self._client.pipeline(transaction=False) as pipe:
+            for each in ids:
+                pipe.hmget(self._keys.schedule(each), counters)
+            found = pipe.execute(raise_on_error=False)
+        return [each for each, counts in zip(ids, found, strict=True) if _is_any(counts)]
+
+    def known(self, ids: Sequence[str]) -> list[str]:
+        """Those of the ids that are a schedule's, or were one's: a ledger may outlive it."""
+        with self._client.pipeline(transaction=False) as pipe:
+            for each in ids:
+                pipe.exists(self._keys.schedule(each), self._keys.runs(each))
+            return [each for each, there in zip(ids, pipe.execute(), strict=True) if there]
+
+    def record(self, job_id: str) -> Record | None:
+        """What is noted of a run that is open, or that RQ could start again."""
+        return Record.read(_text(_sane(self._client.hget, self._keys.records, job_id)))
+
+    def records(self) -> Iterator[tuple[str, Record]]:
+        """What is noted of all such runs, by job; some may come twice."""
+        if _sane(self._client.hlen, self._keys.records):
+            for job_id, written in self._client.hscan_iter(self._keys.records, count=_PAGE):
+                if record := Record.read(_text(written)):
+                    yield _text(job_id), record
+
+    def progress(self, job_ids: Sequence[str]) -> list[Progress]:
+        """How far each of these jobs is, by RQ."""
+        with self._client.pipeline(transaction=False) as pipe:
+            for each in job_ids:
+                pipe.hmget(jobs.job_key(each), "status", "started_at", "worker_name")
+            found = pipe.execute(raise_on_error=False)
+        return [Progress(*map(_text, values)) if isinstance(values, list) else Progress("", "", "") for values in found]
+
+    def jobs(self, start: str) -> Iterator[tuple[str, bytes]]:
+        """The ids that begin so, and the meta, of every job that RQ has; some may come twice."""
+        prefix = jobs.job_key("")
+        batch: list[str] = []
+        for key in self._client.scan_iter(f"{prefix}{start}*", count=1000, _type="hash"):
+            batch.append(_text(key).removeprefix(prefix))
+            if len(batch) == _PAGE:
+                yield from self._metas(batch)
+                batch = []
+        yield from self._metas(batch)
+
+    def _metas(self, job_ids: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+        with self._client.pipeline(transaction=False) as pipe:
+            for each in job_ids:
+                pipe.hget(jobs.job_key(each), "meta")
+            found = pipe.execute(raise_on_error=False)
+        yield from ((each, meta) for each, meta in zip(job_ids, found, strict=True) if isinstance(meta, bytes))
+
+    def beats(self, now: datetime) -> int:
+        """How many beats are alive."""
+        return int(self._client.zcount(self._keys.instances, clock.to_ms(now), "+inf"))
+
+
+def _sane(ask: Callable[..., Any], *words: Any) -> Any:
+    """The reply; None where the key is of another type, and so somebody else's."""
+    try:
+        return ask(*words)
+    except Refused as e:
+        if _is_strange(e):
+            return None
+        raise
+
+
+def _is_strange(reply: object) -> bool:
+    """Whether the key was of another type; any other error is raised."""
+    if isinstance(reply, Refused) and str(reply).startswith("WRONGTYPE"):
+        return True
+    if isinstance(reply, Exception):
+        raise reply
+    return False
+
+
+def _is_any(counts: object) -> bool:
+    return isinstance(counts, list) and any(count not in {None, b"0"} for count in counts)
+
+
+def _text(value: Any) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else ""

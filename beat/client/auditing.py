@@ -1,0 +1,78 @@
+"""Verifications of schedules as Redis has them.
+
+The jobs that exist are read first: each had its line by then, so that a ledger read afterwards must hold it, or have
+been trimmed.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from beat import report, verification
+from beat.client import standing
+from beat.run import Run
+from beat.verification import Verification
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+    from datetime import datetime
+
+    from beat.client.archive import Archive
+    from beat.keys import Keys
+    from beat.ledger import Entry
+
+_COUNTS = ("success_count", "failure_count", "stopped_count")
+
+
+class Audit:
+    """What is compared with the ledgers of one schedule, or of all of them."""
+
+    def __init__(self, archive: Archive, keys: Keys, schedule_id: str | None = None) -> None:
+        self._archive, self._keys = archive, keys
+        self._jobs: dict[str, dict[str, datetime | None]] = defaultdict(dict)
+        for job_id, run in self._runs(schedule_id):
+            self._jobs[run.schedule_id][job_id] = run.scheduled_for
+        self._owners = {job_id: record.schedule for job_id, record in archive.records()}
+
+    def verify(self, schedule_id: str, since: datetime | None = None) -> Verification | None:
+        """The schedule's ledger against all that is known; None if there is no such schedule any more."""
+        snapshot = self._archive.snapshot(schedule_id)
+        if not snapshot.state:
+            strange = snapshot.problems
+            return Verification(schedule_id=schedule_id, expected=0, accounted=0, problems=strange) if strange else None
+        found, entries = standing.read(schedule_id, snapshot.state), snapshot.entries
+        told = verification.verify(
+            schedule_id,
+            entries,
+            rule=found.rule,
+            next_run=found.next_run,
+            run_count=found.run_count,
+            skip_count=found.skip_count,
+            state=found.state,
+            now=snapshot.now,
+            since=since,
+            jobs=self._jobs.get(schedule_id, {}),
+            open_jobs=self._waiting(schedule_id, entries, snapshot.open_jobs),
+            counts={name: getattr(found, name) for name in _COUNTS},
+        )
+        return replace(told, problems=(*snapshot.problems, *told.problems))
+
+    def _runs(self, schedule_id: str | None) -> Iterator[tuple[str, Run]]:
+        """The jobs that RQ has, with the run that each says it is, if an id like theirs is of our making."""
+        for job_id, meta in self._archive.jobs(jobs_begin(self._keys, schedule_id)):
+            serializer = "json" if meta.startswith(b"{") else "pickle"  # no pickle begins so
+            run = Run.read(report.beat_entry(meta, serializer))
+            if run and job_id.startswith(jobs_begin(self._keys, run.schedule_id)):
+                yield job_id, run
+
+    def _waiting(self, schedule_id: str, entries: list[Entry], open_jobs: Collection[str]) -> set[str]:
+        """The schedule's jobs whose outcome is waited for: those of its ledger, and those whose record says so."""
+        own = {getattr(entry, "job", "") for entry in entries}
+        return {job for job in open_jobs if job in own or self._owners.get(job) == schedule_id}
+
+
+def jobs_begin(keys: Keys, schedule_id: str | None = None) -> str:
+    """What the ids of all jobs of beat's have in common, or of all jobs of one schedule."""
+    return keys.job(schedule_id or "", 0).removesuffix("0" if schedule_id else "_0")

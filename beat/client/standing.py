@@ -1,0 +1,139 @@
+"""Where a schedule stands: its hash in Redis as values. What is missing there, or garbled, reads as nothing."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from beat import clock, definitions
+from beat.errors import BadInstant, BadZone, DeclarationError
+from beat.zones import zone
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from beat.schedule import Schedule
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """One schedule, as Redis knows it."""
+
+    schedule_id: str
+    state: str
+    """`active`, `paused`, `disabled`, `finished`, `retired` or `broken`; empty where Redis does not say."""
+    next_run: datetime | None
+    due_at: datetime | None
+    last_run: datetime | None
+    run_count: int | None
+    skip_count: int | None
+    success_count: int
+    failure_count: int
+    stopped_count: int
+    consecutive_failures: int
+    last_success: datetime | None
+    last_failure: datetime | None
+    last_error: str
+    last_duration: float | None
+    """Seconds."""
+    last_enqueued: datetime | None
+    last_job: str
+    created_at: datetime | None
+    updated_at: datetime | None
+    rev: str
+    tz: str
+    """A zone that exists: UTC where Redis names none."""
+    rule: Mapping[str, Any] = field(repr=False)
+    """What decides its ticks, as the ledger keeps it."""
+    definition: Mapping[str, Any] = field(repr=False)
+
+    @property
+    def open_count(self) -> int | None:
+        """How many of its runs have not ended, as far as is known."""
+        if self.run_count is None:
+            return None
+        return max(0, self.run_count - self.success_count - self.failure_count - self.stopped_count)
+
+    @functools.cached_property
+    def schedule(self) -> Schedule | None:
+        """Its ticks; None where the rule cannot be read."""
+        return ticking(self.rule)
+
+
+def read(schedule_id: str, found: Mapping[bytes, bytes]) -> Standing:
+    """A schedule from its hash, whatever that holds."""
+    told = {name.decode(errors="replace"): value.decode(errors="replace") for name, value in found.items()}
+    definition = _object(told.get("definition", ""))
+    rule = _object(told.get("rule", "")) or definition
+    times: dict[str, Any] = {name: _instant(told.get(name, "")) for name in _INSTANTS}
+    counts: dict[str, Any] = {name: _count(told.get(name, "")) or 0 for name in _COUNTS}
+    return Standing(
+        schedule_id=schedule_id,
+        state=told.get("state", ""),
+        **times,
+        **counts,
+        run_count=_count(told.get("run_count", "")),
+        skip_count=_count(told.get("skip_count", "")),
+        last_error=told.get("last_error", ""),
+        last_duration=_seconds(told.get("last_duration", "")),
+        last_job=told.get("last_job", ""),
+        rev=told.get("rev", ""),
+        tz=_zone(told.get("tz") or rule.get("tz")),
+        rule=rule,
+        definition=definition,
+    )
+
+
+def ticking(rule: Mapping[str, Any]) -> Schedule | None:
+    """The schedule with these ticks; None for what is no rule."""
+    try:
+        return definitions.ticking(rule)
+    except DeclarationError:
+        return None
+
+
+_INSTANTS = (
+    "next_run", "due_at", "last_run", "last_success", "last_failure", "last_enqueued", "created_at", "updated_at",
+)  # fmt: skip
+_COUNTS = ("success_count", "failure_count", "stopped_count", "consecutive_failures")
+
+
+def _instant(written: str) -> datetime | None:
+    try:
+        return clock.read(written) if written else None
+    except BadInstant:
+        return None
+
+
+def _count(written: str) -> int | None:
+    return int(written) if written.isascii() and written.isdigit() and len(written) < _LONG else None
+
+
+_LONG = 16  # more digits than Redis' scripts count with
+
+
+def _seconds(written: str) -> float | None:
+    try:
+        seconds = float(written)
+    except ValueError:
+        return None
+    return seconds if math.isfinite(seconds) else None
+
+
+def _object(written: str) -> dict[str, Any]:
+    try:
+        found = json.loads(written)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _zone(name: object) -> str:
+    try:
+        return zone(str(name)).name
+    except BadZone:
+        return "UTC"

@@ -1,0 +1,155 @@
+"""The outbox for other programs: every verdict, outcome and change, read from Redis and followed as it comes.
+
+Nobody who reads loses anything in silence: an event is handed to a group until it is acknowledged, and what was trimmed
+before it could be read is told as `Missed`.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+import time
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from beat import connection, redis_url, settings
+from beat.errors import BadOption, ConfigError, NoRedis
+from beat.events.notice import Missed, Notice
+from beat.events.readers import Alone, Member
+from beat.events.since import duration, place
+from beat.health import Patience, cause
+from beat.keys import Keys
+from beat.outbox import START, Outbox
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from beat.connection import Redis
+    from beat.events.since import Since
+
+__all__ = ["Missed", "Notice", "read"]
+
+T = TypeVar("T")
+
+_log = logging.getLogger("beat.events")
+_WAIT_S = 1.0  # at a stretch; then it is looked for what others left, and whether the stream is still the same
+_SHORTEST_CLAIM = timedelta(milliseconds=100)
+
+
+def read(
+    *,
+    redis: Redis | str | None = None,
+    group: str | None = None,
+    consumer: str | None = None,
+    since: Since = None,
+    after: str | None = None,
+    follow: bool = True,
+    block: timedelta | str | float | None = None,
+    claim_after: timedelta | str | float = "1m",
+    stopping: threading.Event | None = None,
+    **options: Any,
+) -> Generator[Notice | Missed, None, None]:
+    """Every event of the outbox from `since` on, or after the one with the id `after`, and then those that come.
+
+    Without `follow` it ends with the newest; with `block` it ends when nothing has come for so long; and it ends soon
+    after `stopping` is set. `since` is "all" that is there (as is None), "now", how long ago, or an instant.
+
+    With a `group` Redis keeps the place, and `since` is where a new group begins. The group's consumers share the
+    events; each has its own `consumer` name, which is the host's if not given. An event is acknowledged when the next
+    one is asked for. What is not, its consumer is handed again when it comes back, or another one after `claim_after`.
+
+    `redis` is a URL, a client, or what the settings say; options are settings by name. While Redis is away, a reader
+    that follows waits, and one that does not raises NoRedis.
+    """
+    found = settings.load(options).settings
+    if isinstance(redis, str) and (wrong := redis_url.problem(redis)):
+        raise ConfigError(f"redis {redis_url.masked(redis)} {wrong}")
+    start = place(since, after)
+    idle = duration(claim_after, "claim_after", _SHORTEST_CLAIM)
+    name = _consumer(group, consumer)
+
+    def reader(outbox: Outbox) -> Alone | Member:
+        if group is None:
+            return Alone(outbox, start, resumed=after not in {None, START})
+        return Member(outbox, start, group=group, consumer=name, idle=idle)
+
+    quiet_s = None if block is None else duration(block, "block").total_seconds()
+    reading = _Reading(follow=follow, quiet_s=quiet_s, stopping=stopping or threading.Event())
+    return reading.run(redis or found.redis_url, Keys(found.prefix).events, reader)
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """The loop: look, hand out, settle, wait. While Redis is away it waits for that."""
+
+    follow: bool
+    quiet_s: float | None
+    stopping: threading.Event
+
+    def run(
+        self, redis: Redis | str, key: str, made: Callable[[Outbox], Alone | Member]
+    ) -> Generator[Notice | Missed, None, None]:
+        """What the reader takes, until it is time to end."""
+        client = connection.connect(redis)
+        try:
+            yield from self._read(made(Outbox(client, key)), _wait_s(client))
+        finally:
+            client.close()
+            client.connection_pool.disconnect()
+
+    def _read(self, reader: Alone | Member, wait_s: float) -> Generator[Notice | Missed, None, None]:
+        last = time.monotonic()
+        while not self.stopping.is_set():
+            taken = self._until_it_works(reader.look)
+            for each in taken or ():
+                if self.stopping.is_set() or not reader.fresh:
+                    break
+                if each.value is not None:
+                    yield each.value
+                self._until_it_works(each.settle)
+            if taken:
+                last = time.monotonic()
+                continue
+            left = wait_s if self.quiet_s is None else last + self.quiet_s - time.monotonic()
+            if not self.follow or left <= 0:
+                return
+            self._until_it_works(partial(reader.wait, int(min(left, wait_s) * 1000)))
+
+    def _until_it_works(self, step: Callable[[], T]) -> T | None:
+        """What the step returns; None if it is time to stop before it works."""
+        patience, away = Patience(), False
+        while not (away and self.stopping.is_set()):
+            try:
+                result = step()
+            except connection.Errors as e:
+                if connection.forbids(e):
+                    raise NoRedis(f"Redis does not let this user read the outbox: {e}") from None
+                if not self.follow:
+                    raise NoRedis(f"the outbox cannot be read: {cause(e)}") from None
+                if not away:
+                    _log.warning("Redis does not work for us, trying again until it does: %s", cause(e))
+                away = True
+                patience.wait(self.stopping)
+            else:
+                if away:
+                    _log.warning("Redis works again")
+                return result
+        return None
+
+
+def _consumer(group: str | None, consumer: str | None) -> str:
+    for name, value in (("group", group), ("consumer", consumer)):
+        if value is not None and not (isinstance(value, str) and value):
+            raise BadOption(f"{name} must be a name, not {value!r:.60}")
+    if consumer is not None and group is None:
+        raise BadOption(f"consumer {consumer!r:.60} is of no group: give the group, too")
+    return consumer or socket.gethostname()
+
+
+def _wait_s(client: Redis) -> float:
+    """How long one wait may last: shorter than the connection's own patience."""
+    patience = client.connection_pool.connection_kwargs.get("socket_timeout")
+    return min(_WAIT_S, float(patience) / 2) if patience else _WAIT_S

@@ -1,0 +1,101 @@
+"""Recomputes every tick of the definitions in force, and compares: with the ledger, the counters, the jobs that exist.
+
+It claims what it can see. Ticks before the ledger's oldest verdict are not claimed, and the answer says from when on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from beat import clock
+from beat.errors import BadInstant
+from beat.ledger import Changed
+from beat.verification.findings import Findings, Stretch, Verification, stretch
+from beat.verification.runs import Numbers, Runs
+from beat.verification.ticks import Walk, readable
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from datetime import datetime
+    from typing import Any
+
+    from beat.ledger import Entry
+    from beat.schedule import Schedule
+
+__all__ = ["Stretch", "Verification", "verify"]
+
+_DECIDING = {"active", "broken"}
+"""States in which what is due gets its verdict sooner or later."""
+
+
+def verify(
+    schedule_id: str,
+    entries: Iterable[Entry],
+    *,
+    rule: Mapping[str, Any],
+    next_run: datetime | None,
+    run_count: int | None,
+    skip_count: int | None,
+    state: str,
+    now: datetime,
+    since: datetime | None = None,
+    jobs: Mapping[str, datetime | None] | None = None,
+    open_jobs: Collection[str] | None = None,
+    counts: Mapping[str, int] | None = None,
+) -> Verification:
+    """The whole ledger of a schedule, newest first, against its hash: both as they were at one instant, `now`.
+
+    `jobs` are the RQ jobs that exist and say that they are of this schedule, with their ticks; `open_jobs` those of it
+    whose outcome is waited for; `counts` its success_count, failure_count and stopped_count. What is not given is not
+    compared. With `since`, only ticks and lines from then on are judged.
+    """
+    oldest_first, current = list(entries)[::-1], readable(rule)
+    findings = Findings(since and max(since, clock.EPOCH))
+    walk = _walk(oldest_first, findings, current)
+    walk.end(next_run, state, now)
+    complete = _numbers(oldest_first, findings, (run_count, skip_count), now)
+    runs = Runs(findings, walk.begun, complete=complete)
+    for entry in oldest_first:
+        runs.step(entry)
+    runs.end(now, jobs=jobs or {}, open_jobs=open_jobs, counts=counts or {})
+    if current is None or (walk.rule and walk.rule.timing_rev != current.timing_rev):
+        findings.say(now, f"the rule in force {'is another than the ledger says' if current else 'cannot be read'}")
+    begun = None if _reaches_back(oldest_first) else walk.begun or next_run or now
+    pending = _pending(current, next_run, now) if state in _DECIDING else 0
+    return findings.sum_up(schedule_id, pending, begun)
+
+
+def _walk(oldest_first: Sequence[Entry], findings: Findings, current: Schedule | None) -> Walk:
+    """Begins with the rule that the first change replaced; where there was no change, with the one in force now."""
+    change = next((entry for entry in oldest_first if isinstance(entry, Changed)), None)
+    walk = Walk(findings, current if change is None else readable(change.was or {}))
+    for entry in oldest_first:
+        walk.step(entry)
+    return walk
+
+
+def _numbers(
+    oldest_first: Sequence[Entry], findings: Findings, kept: tuple[int | None, int | None], now: datetime
+) -> bool:
+    """Follows the numbers; whether they can be followed from the first one on."""
+    complete = _reaches_back(oldest_first)
+    numbers = Numbers(findings, complete=complete)
+    for place, entry in enumerate(oldest_first):
+        if place and isinstance(entry, Changed) and entry.type == "registered":  # Redis had lost the counters
+            complete, numbers = False, Numbers(findings, complete=False)
+        numbers.step(entry)
+    numbers.end(*kept, now)
+    return complete
+
+
+def _reaches_back(oldest_first: Sequence[Entry]) -> bool:
+    return any(isinstance(entry, Changed) and entry.type == "registered" for entry in oldest_first[:1])
+
+
+def _pending(rule: Schedule | None, next_run: datetime | None, now: datetime) -> int:
+    if rule is None or next_run is None or next_run > now:
+        return 0
+    try:
+        return stretch(rule, next_run, now).count
+    except (BadInstant, OverflowError):  # beyond what can be counted
+        return 1

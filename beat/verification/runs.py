@@ -1,0 +1,147 @@
+"""The runs of a ledger: numbered without a gap, each enqueued once, ended once, and known to Redis as it says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from beat import clock
+from beat.ledger import Enqueued, Outcome, Reopened, Skipped
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from datetime import datetime
+
+    from beat.ledger import Entry
+    from beat.verification.findings import Findings
+
+_COUNTED = {"succeeded": "success", "failed": "failure", "lost": "failure", "stopped": "stopped"}
+
+
+class Numbers:
+    """The verdicts' numbers: each says how many jobs, or how many skipped ticks, there were by then."""
+
+    def __init__(self, findings: Findings, *, complete: bool) -> None:
+        self.runs = self.skips = 0 if complete else None
+        self._findings = findings
+
+    def step(self, entry: Entry) -> None:
+        """The line that follows."""
+        say, at = self._findings.say, clock.text(entry.at)
+        if isinstance(entry, Enqueued):
+            if self.runs is not None and entry.number != self.runs + 1:
+                say(entry.at, f"run {entry.number:,} of {at} follows run {self.runs:,}")
+            self.runs = entry.number
+        elif isinstance(entry, Skipped):
+            if self.skips is not None and entry.number != self.skips + entry.count:
+                words = f"{self.skips:,} skipped ticks and {entry.count:,} more are not {entry.number:,}"
+                say(entry.at, f"the line of {at}: {words}")
+            self.skips = entry.number
+
+    def end(self, run_count: int | None, skip_count: int | None, now: datetime) -> None:
+        """The newest numbers are those of the schedule."""
+        named = (("run_count", run_count, self.runs), ("skip_count", skip_count, self.skips))
+        for name, kept, told in named:
+            if kept is None:
+                self._findings.say(now, f"{name} is not a number")
+            elif told is not None and kept != told:
+                self._findings.say(now, f"{name} is {kept:,}, and the ledger says {told:,}")
+
+
+class _Known(NamedTuple):
+    """One run, by its newest line."""
+
+    tick: datetime | None
+    ended: Outcome | None
+
+
+class Runs:
+    """The runs of one schedule. What its ledger no longer holds of them is not missed: `begun` is its first tick."""
+
+    def __init__(self, findings: Findings, begun: datetime | None, *, complete: bool) -> None:
+        self._findings, self._begun, self._complete = findings, begun, complete
+        self._known: dict[str, _Known] = {}
+        self._enqueued: set[str] = set()
+
+    def step(self, entry: Entry) -> None:
+        """The line that follows."""
+        if isinstance(entry, Enqueued):
+            self._enqueue(entry)
+        elif isinstance(entry, Outcome | Reopened):
+            known = self._known.get(entry.job)
+            self._known[entry.job] = _Known(entry.tick, entry if isinstance(entry, Outcome) else None)
+            if known is None:
+                if self._is_missed(entry.tick):
+                    self._say(entry, "has an outcome, and no line says that it was enqueued")
+            else:
+                self._follow(entry, known)
+
+    def _enqueue(self, entry: Enqueued) -> None:
+        if entry.job in self._enqueued:
+            self._say(entry, "was enqueued twice")
+        elif entry.job in self._known:
+            self._say(entry, "has an outcome that is older than itself")
+        else:
+            self._known[entry.job] = _Known(entry.tick, None)
+        self._enqueued.add(entry.job)
+
+    def _follow(self, entry: Outcome | Reopened, known: _Known) -> None:
+        if entry.tick != known.tick:
+            self._say(entry, "has lines of two ticks")
+        if isinstance(entry, Reopened):
+            was = known.ended.type if known.ended else "open"
+            if was != entry.was:
+                self._say(entry, f"was started again after it had {entry.was}, and it was {was}")
+        elif known.ended and _same(entry, known.ended):
+            self._say(entry, "ended twice")
+
+    def end(
+        self,
+        now: datetime,
+        *,
+        jobs: Mapping[str, datetime | None],
+        open_jobs: Collection[str] | None,
+        counts: Mapping[str, int],
+    ) -> None:
+        """What Redis knows must agree."""
+        if open_jobs is not None:
+            self._await(open_jobs, now)
+        if self._complete:
+            self._count(counts, now)
+        self._find(jobs)
+
+    def _await(self, open_jobs: Collection[str], now: datetime) -> None:
+        """The runs without an outcome are those that are waited for."""
+        going = {job for job, known in self._known.items() if known.ended is None}
+        for job in sorted(going.difference(open_jobs)):
+            self._findings.say(now, f"job {job} has no outcome, and nobody waits for one")
+        waited = {job for job in open_jobs if job not in going and (self._complete or job in self._known)}
+        for job in sorted(waited):
+            self._findings.say(now, f"job {job} is waited for, and the ledger does not say that it is open")
+
+    def _count(self, counts: Mapping[str, int], now: datetime) -> None:
+        """The counters are the sum of the outcomes, where the ledger holds them all."""
+        told = Counter(_COUNTED[known.ended.type] for known in self._known.values() if known.ended)
+        for name in ("success", "failure", "stopped"):
+            kept = counts.get(f"{name}_count", told[name])
+            if kept != told[name]:
+                self._findings.say(now, f"{name}_count is {kept:,}, and the ledger says {told[name]:,}")
+
+    def _find(self, jobs: Mapping[str, datetime | None]) -> None:
+        """The jobs that exist have a line each, as far as the ledger goes back."""
+        for job, tick in sorted(jobs.items()):
+            if tick and job not in self._enqueued and self._is_missed(tick):
+                self._findings.say(tick, f"job {job} of {clock.text(tick)} exists, and no line says so")
+
+    def _is_missed(self, tick: datetime | None) -> bool:
+        if tick is None:  # nobody knows when somebody asked for it
+            return self._complete
+        return self._begun is not None and tick >= self._begun
+
+    def _say(self, entry: Enqueued | Outcome | Reopened, words: str) -> None:
+        self._findings.say(entry.at, f"job {entry.job} {words}, at {clock.text(entry.at)}")
+
+
+def _same(one: Outcome, other: Outcome) -> bool:
+    """RQ may end a run in another way after all; the same way twice is one line too many."""
+    return (one.type, one.started, one.ended, one.attempts) == (other.type, other.started, other.ended, other.attempts)

@@ -1,0 +1,191 @@
+"""One line for each fired tick with what became of it, in whatever order and however often the ledger tells of it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from beat.history import Change, Fired, Line, Passed, assemble
+from beat.ledger import OUTCOMES, Changed, Enqueued, Entry, Error, Outcome, Reopened, Skipped
+from tests.unit.test_ledger import entries as any_entries
+
+NINE = datetime(2026, 11, 16, 9, tzinfo=UTC)
+SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
+RULE = {"cron": "* * * * *", "tz": "UTC"}
+
+
+def enqueued(n: int, **other: Any) -> Enqueued:
+    tick = NINE + n * MINUTE
+    made = Enqueued(tick, f"job_{n}", "scheduler", 4, n + 1, tick + timedelta(milliseconds=4), "web-1")
+    return replace(made, **other)
+
+
+def ended(n: int, kind: str = "succeeded", **other: Any) -> Outcome:
+    tick = NINE + n * MINUTE
+    made = Outcome(
+        type=kind, tick=tick, job=f"job_{n}", started=tick + 2 * SECOND, ended=tick + 5 * SECOND, duration=3.0,
+        worker="w1", attempts=1, at=tick + 6 * SECOND, beat="web-2",
+    )  # fmt: skip
+    return replace(made, **other)
+
+
+def reopened(n: int, **other: Any) -> Reopened:
+    tick = NINE + n * MINUTE
+    return replace(Reopened(tick, f"job_{n}", "failed", 1, tick + 20 * SECOND, "web-3"), **other)
+
+
+def runs(*newest_first: Entry) -> list[Fired]:
+    return [line for line in assemble("report", newest_first) if isinstance(line, Fired)]
+
+
+def test_a_run_is_one_line_where_it_was_enqueued() -> None:
+    lines = assemble("report", [ended(0), enqueued(1), ended(2), enqueued(2), enqueued(0)])
+    assert [line.job_id for line in lines if isinstance(line, Fired)] == ["job_1", "job_2", "job_0"]
+
+
+def test_a_run_tells_how_it_was_enqueued_and_how_it_ended() -> None:
+    error = Error("KeyError", "'x'", "KeyError: 'x'")
+    outcome = ended(
+        0, "failed", error=error, reason="why", reported=True, message="said", details={"a": 1}, attempts=2
+    )  # fmt: skip
+    assert runs(outcome, enqueued(0)) == [
+        Fired(
+            schedule_id="report", tick=NINE, job_id="job_0", at=NINE + timedelta(milliseconds=4),
+            triggered_by="scheduler", enqueued_at=NINE + timedelta(milliseconds=4), late_ms=4, number=1, beat="web-1",
+            state="failed", started_at=NINE + 2 * SECOND, ended_at=NINE + 5 * SECOND, duration=3.0, worker="w1",
+            attempts=2, error=error, reason="why", reported=True, message="said", details={"a": 1},
+            closed_at=NINE + 6 * SECOND,
+        )
+    ]  # fmt: skip
+
+
+def test_a_run_without_an_outcome_is_open() -> None:
+    (run,) = runs(enqueued(0))
+    assert (run.state, run.closed_at, run.started_at, run.attempts, run.wait) == ("open", None, None, 0, None)
+
+
+@pytest.mark.parametrize("kind", OUTCOMES)
+def test_an_outcome_is_the_state(kind: str) -> None:
+    (run,) = runs(ended(0, kind), enqueued(0))
+    assert run.state == kind
+
+
+def test_a_run_that_was_started_again_is_open_again() -> None:
+    (run,) = runs(reopened(0, attempts=1), ended(0, "failed", error=Error("a", "b", "c")), enqueued(0))
+    assert (run.state, run.attempts, run.error, run.ended_at, run.closed_at) == ("open", 1, None, None, None)
+    assert run.number == 1
+
+
+def test_a_run_that_was_started_again_ends_as_it_ended_last() -> None:
+    (run,) = runs(ended(0, attempts=2), reopened(0), ended(0, "failed"), enqueued(0))
+    assert (run.state, run.attempts) == ("succeeded", 2)
+
+
+def test_a_run_may_be_started_again_many_times() -> None:
+    again = [entry for _ in range(5) for entry in (ended(0, "failed"), reopened(0))]
+    (run,) = runs(ended(0, "lost"), *again[1:], ended(0, "failed"), enqueued(0))
+    assert run.state == "lost"
+
+
+def test_an_outcome_whose_verdict_was_trimmed_is_a_run_all_the_same() -> None:
+    (run,) = runs(ended(0, attempts=1))
+    assert (run.tick, run.state, run.duration, run.beat, run.at) == (NINE, "succeeded", 3.0, "web-2", NINE + 6 * SECOND)
+    assert (run.enqueued_at, run.late_ms, run.number, run.triggered_by, run.wait) == (None, None, None, "", None)
+
+
+def test_a_run_whose_verdict_was_trimmed_stands_where_its_newest_line_does() -> None:
+    lines = runs(ended(3), reopened(0), enqueued(3), ended(0, "failed"))
+    assert [(run.job_id, run.state) for run in lines] == [("job_0", "open"), ("job_3", "succeeded")]
+
+
+@pytest.mark.parametrize(
+    "newest_first",
+    [
+        [enqueued(0), enqueued(0)],
+        [ended(0), ended(0), enqueued(0)],
+        [ended(0), enqueued(0), ended(0), enqueued(0)],
+        [enqueued(0), ended(0)],
+        [ended(0), ended(0)],
+        [reopened(0), reopened(0)],
+    ],
+    ids=lambda entries: "-".join(type(entry).__name__ for entry in entries),
+)
+def test_a_job_is_one_line_however_often_it_is_told_of(newest_first: list[Entry]) -> None:
+    (run,) = runs(*newest_first)
+    assert run.state == next(
+        (entry.type for entry in newest_first if isinstance(entry, Outcome)), "open"
+    )  # fmt: skip
+
+
+def test_an_outcome_that_stands_before_its_verdict_counts() -> None:
+    (run,) = runs(enqueued(0), ended(0, "failed"))
+    assert (run.state, run.number) == ("failed", 1)
+
+
+def test_skipped_stretches_and_changes_are_lines_of_their_own() -> None:
+    at = NINE + 5 * MINUTE
+    skipped = Skipped(NINE, NINE + 4 * MINUTE, 5, "misfire", 5, at, "web-1")
+    changed = Changed("moved", "a2", RULE, {"every": "1h", "tz": "UTC"}, NINE, NINE + MINUTE, at, "web-1")
+    assert assemble("report", [skipped, changed]) == [
+        Passed(
+            schedule_id="report", first=NINE, last=NINE + 4 * MINUTE, count=5, reason="misfire", at=at, beat="web-1"
+        ),
+        Change(
+            schedule_id="report", type="moved", rev="a2", rule=RULE, was={"every": "1h", "tz": "UTC"}, before=NINE,
+            next=NINE + MINUTE, at=at, beat="web-1",
+        ),
+    ]  # fmt: skip
+
+
+def test_the_wait_is_the_time_in_the_queue() -> None:
+    (run,) = runs(ended(0), enqueued(0, at=NINE))
+    assert run.wait == 2.0
+
+
+def test_nobody_waits_less_than_no_time() -> None:
+    (run,) = runs(ended(0, started=NINE - SECOND), enqueued(0, at=NINE))
+    assert run.wait == 0.0, "the clocks of two machines differ"
+
+
+def test_the_wait_of_a_run_that_was_tried_again_is_not_known() -> None:
+    (run,) = runs(ended(0, attempts=2), enqueued(0, at=NINE))
+    assert run.wait is None, "RQ keeps only the last start"
+
+
+def test_a_ledger_of_nothing_is_nothing() -> None:
+    assert assemble("report", []) == []
+
+
+@given(st.lists(any_entries, max_size=12))
+def test_any_entries_are_put_together(entries: list[Entry]) -> None:
+    lines: list[Line] = assemble("report", entries)
+    jobs = [line.job_id for line in lines if isinstance(line, Fired)]
+    told = {entry.job for entry in entries if isinstance(entry, Enqueued | Outcome | Reopened)}
+    assert sorted(jobs) == sorted(told), "one line for each job"
+    others = [entry for entry in entries if isinstance(entry, Skipped | Changed)]
+    assert [line.at for line in lines if not isinstance(line, Fired)] == [entry.at for entry in others]
+
+
+@given(st.permutations([enqueued(n) for n in range(3)] + [ended(n) for n in range(3)]))
+def test_the_order_of_lines_changes_nothing_but_the_order(entries: list[Entry]) -> None:
+    assert sorted(runs(*entries), key=lambda run: run.at) == [
+        *(runs(ended(n), enqueued(n))[0] for n in range(3)),
+    ]  # fmt: skip
+
+
+def seconds_for(number: int) -> float:
+    newest_first = [entry for n in reversed(range(number // 2)) for entry in (ended(n), enqueued(n))]
+    began = time.process_time()
+    assert len(assemble("report", newest_first)) == number // 2
+    return time.process_time() - began
+
+
+def test_a_long_ledger_is_put_together_in_linear_time() -> None:
+    few, many = min(seconds_for(10_000) for _ in range(3)), seconds_for(100_000)
+    assert many < 10 * few * 5, "ten times as many lines; not a hundred times as long"

@@ -1,0 +1,125 @@
+"""What beat remembers of a run is read back as it was written, and nothing else is taken for it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from beat.sighting import Record, Sighting
+
+WHOLE = Record(
+    schedule="report", tick="2026-11-16T09:00:00Z", by="catchup", queue="rq:queue:default",
+    enqueued="2026-11-16T09:00:00.004Z", n=117, retries=3, result_ttl=0, failure_ttl=7, requeued=2, missing=5,
+    missing_as="queued", outcome="failed", sign="failed|x", started="s", ended="e", attempts=4,
+)  # fmt: skip
+FIRED = (
+    '{"schedule":"report","tick":"2026-11-16T09:00:00Z","by":"scheduler","queue":"rq:queue:default",'
+    '"enqueued":"2026-11-16T09:00:00.004Z","n":1}'
+)
+"""As the fire script writes it."""
+
+
+def test_a_record_is_read_back_as_it_was_written() -> None:
+    assert Record.read(WHOLE.text()) == WHOLE
+    assert all(getattr(WHOLE, each.name) != each.default for each in fields(Record)), "no field is left out here"
+
+
+def test_what_the_script_wrote_is_read() -> None:
+    expected = Record("report", WHOLE.tick, "scheduler", "rq:queue:default", WHOLE.enqueued, 1)
+    assert Record.read(FIRED) == expected
+    assert expected.text() == FIRED, "and is written in the same way"
+
+
+def test_a_queue_may_have_any_name() -> None:
+    record = Record("report", queue="rq:queue:ünïcode 🎉")
+    assert Record.read(record.text()) == record
+    assert Record.read('{"schedule":"report","queue":"rq:queue:ünïcode 🎉"}') == record, "as the script writes it"
+
+
+def test_what_says_nothing_is_not_written() -> None:
+    assert Record("report").text() == '{"schedule":"report"}'
+
+
+def test_a_time_to_keep_of_nothing_is_something() -> None:
+    assert Record("report", result_ttl=0, failure_ttl=0).text() == '{"schedule":"report","result_ttl":0,"failure_ttl":0}'
+
+
+def test_what_a_later_version_adds_is_passed_over() -> None:
+    assert Record.read('{"schedule":"report","colour":"red"}') == Record("report")
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        "", "garbage", "null", "3", "[]", "{}", '"schedule"', '["schedule"]', '{"tick":"x"}', "[" * 100_000, "\ufffd",
+        "NaN", '{"schedule":', "{'schedule':'a'}",
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_anything_else_is_no_record(garbage: str) -> None:
+    assert Record.read(garbage) is None
+
+
+TEXTS = [each.name for each in fields(Record) if str(each.type) == "str"]
+COUNTS = [each.name for each in fields(Record) if str(each.type).startswith("int")]
+OPTIONAL = {"result_ttl", "failure_ttl"}
+
+
+def test_every_field_is_a_text_or_a_count() -> None:
+    assert len(TEXTS) + len(COUNTS) == len(fields(Record))
+
+
+@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("value", [None, 3, 1.5, True, [], {}, ["x"]], ids=repr)
+def test_a_text_that_is_none_is_no_record(name: str, value: Any) -> None:
+    assert Record.read(json.dumps({"schedule": "report", name: value})) is None
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_text_that_nobody_can_send_to_redis_is_no_record(name: str) -> None:
+    assert Record.read(f'{{"schedule":"report","{name}":"\\ud800"}}') is None
+
+
+@pytest.mark.parametrize("name", COUNTS)
+@pytest.mark.parametrize("value", ["3", 1.5, 1e300, True, [], {}, -1, 10**30], ids=repr)
+def test_a_count_that_is_none_is_no_record(name: str, value: Any) -> None:
+    assert Record.read(json.dumps({"schedule": "report", name: value})) is None
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_nothing_is_a_count_only_where_there_may_be_none(name: str) -> None:
+    found = Record.read(json.dumps({"schedule": "report", name: None}))
+    assert found == (Record("report") if name in OPTIONAL else None)
+
+
+@given(st.text())
+def test_no_text_breaks_the_reader(text: str) -> None:
+    Record.read(text)
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@given(st.dictionaries(st.sampled_from([each.name for each in fields(Record)]), values))
+def test_whatever_is_read_can_be_written_and_read_again(found: dict[str, Any]) -> None:
+    record = Record.read(json.dumps(found))
+    if record is not None:
+        assert Record.read(record.text()) == record
+
+
+@pytest.mark.parametrize(
+    ("status", "ended_at", "sign"),
+    [("failed", "x", "failed|x"), ("queued", "", "queued|"), ("", "", ""), ("", "x", "")],
+)
+def test_a_change_is_noticed_by_status_and_end(status: str, ended_at: str, sign: str) -> None:
+    seen = Sighting("job", "open", FIRED, status, "", ended_at, *("",) * 11, b"", b"")
+    assert seen.sign == sign

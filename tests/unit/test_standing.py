@@ -1,0 +1,61 @@
+"""A schedule's hash is read as values, whatever it holds."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from beat import clock
+from beat.client import standing
+from tests.lines import NINE
+
+WHOLE = {
+    b"state": b"active",
+    b"next_run": b"2026-11-16T09:00:00Z",
+    b"due_at": b"2026-11-16T09:00:00Z",
+    b"run_count": b"12",
+    b"success_count": b"8",
+    b"failure_count": b"2",
+    b"stopped_count": b"1",
+    b"last_duration": b"3.142",
+    b"rule": b'{"cron": "0 9 * * *", "tz": "Europe/Berlin"}',
+    b"definition": b'{"cron": "0 9 * * *", "tz": "Europe/Berlin", "func": "app.report"}',
+    b"tz": b"Europe/Berlin",
+}
+
+
+def test_what_the_hash_says_is_read() -> None:
+    found = standing.read("report", WHOLE)
+    assert (found.state, found.next_run, found.run_count, found.last_duration) == ("active", NINE, 12, 3.142)
+    assert (found.tz, found.definition["func"]) == ("Europe/Berlin", "app.report")
+    assert found.schedule is not None
+    assert found.schedule.describe() == "at 09:00, every day, Europe/Berlin time"
+
+
+def test_the_runs_that_have_not_ended_are_the_rest() -> None:
+    assert standing.read("report", WHOLE).open_count == 1
+    assert standing.read("report", {**WHOLE, b"run_count": b"x"}).open_count is None
+
+
+def test_a_hash_from_before_the_ledger_has_its_rule_in_the_definition() -> None:
+    found = standing.read("report", {name: value for name, value in WHOLE.items() if name != b"rule"})
+    assert found.schedule is not None
+    assert found.schedule.after(NINE) == clock.read("2026-11-17T08:00:00Z")
+
+
+def test_of_an_empty_hash_nothing_is_known() -> None:
+    found = standing.read("report", {})
+    assert (found.state, found.next_run, found.run_count, found.tz, found.schedule) == ("", None, None, "UTC", None)
+
+
+garbage = st.one_of(
+    st.binary(max_size=30),
+    st.sampled_from([b"", b"-1", b"9" * 40, b"NaN", b"inf", b"[]", b"[" * 5000, b'{"tz": 3}', b"\xff", b"\xd9\xa1"]),
+)
+
+
+@given(st.dictionaries(st.sampled_from([*WHOLE, b"skip_count", b"last_success", b"created_at", b"\xff"]), garbage))
+def test_whatever_the_hash_holds_it_is_read(found: dict[bytes, bytes]) -> None:
+    read = standing.read("report", {**WHOLE, **found})
+    assert read.open_count is None or read.open_count >= 0
+    assert read.schedule is None or read.schedule.tz
