@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from beat.connection import Redis
     from beat.registry import Registry
+    from beat.settings import Settings
 
 NOTHING_TO_DO = """\
 there is nothing to do: the code declares no schedule, and Redis knows none. Write a tasks.py:
@@ -152,13 +153,7 @@ class Scheduler:
         Ticker(desk, book, Pace.of(self.settings), token=self.name, emit=emit, health=self._health).run(self._stopping)
 
     def _store(self) -> Store:
-        mine = self.settings
-        return Store(
-            connection.connect(self._source),
-            Keys(mine.prefix),
-            history_limit=mine.history_limit,
-            events_limit=mine.events_limit,
-        )
+        return _store(connection.connect(self._source), self.settings)
 
     def _until_it_works(self, step: Callable[[], None]) -> None:
         """Redis may be away when a beat starts: it waits."""
@@ -211,6 +206,10 @@ class Scheduler:
 
     def _count(self, event: Event) -> None:
         self._fired += event.name == "fired"
+
+
+def _store(client: Redis, mine: Settings) -> Store:
+    return Store(client, Keys(mine.prefix), history_limit=mine.history_limit, events_limit=mine.events_limit)
 
 
 @contextlib.contextmanager

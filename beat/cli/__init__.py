@@ -85,10 +85,12 @@ def cli(ctx: click.Context) -> None:
     Check all of them:        beat check app.tasks
     Try it, Redis included:   beat dev app.tasks
     Run it, beside others:    beat run app.tasks
+    Ask what happened:        beat history --failed --since 24h
 
     \b
-    Exit codes: 0 fine, 1 the thing asked about is bad, 2 usage or bad input, 3 not found, 69 no Redis,
-    70 a bug in beat, 78 bad configuration, 130 interrupted.
+    Exit codes: 0 fine, 1 the thing asked about is bad, 2 usage or bad input,
+    3 not found, 69 no Redis, 70 a bug in beat, 78 bad configuration,
+    130 interrupted.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     if ctx.invoked_subcommand is None:
         run = cli.get_command(ctx, "run")

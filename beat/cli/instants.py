@@ -64,7 +64,7 @@ def since(written: str, where: Zone, now: datetime) -> datetime:
 
 def both(instant: datetime, where: Zone, beside: datetime | None = None) -> str:
     """`Mon 2026-11-16 03:00 Berlin = 02:00Z`; beside another instant of the same day, without the day."""
-    there, other = instant.astimezone(where.info), beside and beside.astimezone(where.info)
+    there, other = _there(instant, where), beside and _there(beside, where)
     day = "" if other and other.date() == there.date() else f"{there:%a %Y-%m-%d} "
     if where.name == "UTC":
         return f"{day}{_of_day(there)} UTC"
@@ -74,13 +74,13 @@ def both(instant: datetime, where: Zone, beside: datetime | None = None) -> str:
 
 def local(instant: datetime, where: Zone, *, fine: bool = False) -> str:
     """`2026-11-16 03:00`; `fine`: always with seconds."""
-    there = instant.astimezone(where.info)
+    there = _there(instant, where)
     return f"{there:%Y-%m-%d} {_of_day(there, fine=fine)}"
 
 
 def named(instant: datetime, where: Zone, *, fine: bool = False) -> str:
     """`03:00 CET`, with the date only where it is not that of UTC; nothing in UTC."""
-    there = instant.astimezone(where.info)
+    there = _there(instant, where)
     day = "" if there.date() == instant.astimezone(UTC).date() else f"{there:%Y-%m-%d} "
     return "" if where.name == "UTC" else f"{day}{_of_day(there, fine=fine)} {there:%Z}"
 
@@ -88,7 +88,7 @@ def named(instant: datetime, where: Zone, *, fine: bool = False) -> str:
 def utc(instant: datetime, where: Zone, *, fine: bool = False) -> str:
     """`02:00Z`, with the date only where it is not that of the zone."""
     there = instant.astimezone(UTC)
-    day = "" if there.date() == instant.astimezone(where.info).date() else f"{there:%Y-%m-%d} "
+    day = "" if there.date() == _there(instant, where).date() else f"{there:%Y-%m-%d} "
     return f"{day}{_of_day(there, fine=fine)}Z"
 
 
@@ -102,6 +102,13 @@ def span(seconds: float) -> str:
             number, rest = divmod(whole, size)
             return f"{number}{name}" + (f"{rest // part}{part_name}" if rest >= part else "")
     return f"{seconds:.3g} s"
+
+
+def _there(instant: datetime, where: Zone) -> datetime:
+    try:
+        return instant.astimezone(where.info)
+    except OverflowError:  # at the ends of the calendar a zone may have none left
+        return instant
 
 
 def _of_day(there: datetime, *, fine: bool = False) -> str:

@@ -33,9 +33,9 @@ def command(*, schedule_id: str, time: tuple[str, ...], url: str | None, as_json
     """Say what became of one tick, or why there is none.
 
     \b
-    beat why report 03:00                the latest 03:00 that is past, in the schedule's zone
-    beat why report 2026-11-16 03:00     the same zone, another day
-    beat why report 2026-11-16T02:00Z    any time with its offset
+    beat why report 03:00              the latest that is past, in its zone
+    beat why report 2026-11-16 03:00   another day, in its zone
+    beat why report 2026-11-16T02:00Z  any time with its offset
 
     A tick was enqueued (when, by which beat, and how its run ended) or skipped (with the reason), or it is still to
     come, or there is no tick at that time: then the nearest ones are named. Of what the ledger no longer holds,

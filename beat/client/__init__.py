@@ -21,6 +21,7 @@ from beat.history import OPEN, Fired, assemble
 from beat.keys import Keys
 from beat.statistics import summarise
 from beat.store import Store
+from beat.zones import zone
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -121,6 +122,7 @@ class Client:
     def why(self, schedule_id: str, instant: datetime) -> Explanation:
         """What became of the tick at `instant`, or why there is none; raises UnknownSchedule."""
         at = clock.utc(instant)
+        zone("UTC").at(clock.floor(at))  # refuses what lies before all ticks or after them
         with self._asking():
             snapshot = self._snapshot(schedule_id)
             told = explanation.Question(

@@ -76,7 +76,7 @@ def told(raw: bytes | None, serializer: str) -> Told | None:
     try:
         written = base64.b64decode(raw, validate=True)
         value, _ = read(written, serializer) if b"success" in written else (None, None)
-    except (ValueError, NotPlain):
+    except ValueError:
         return None
     if type(value) is not dict:
         return None
@@ -90,7 +90,7 @@ def _kept(details: dict[Any, Any]) -> dict[str, Any]:
     """The details as JSON gives them back, or the reason why they are left out."""
     try:
         text = json.dumps(_jsonable(details), ensure_ascii=False)
-    except (NotPlain, ValueError) as e:
+    except ValueError as e:
         return _left_out(f"details with {e}" if isinstance(e, NotPlain) else "details with a number that is too long")
     if len(text) > LONGEST_DETAILS:
         return _left_out(f"{len(text):,} characters of details")

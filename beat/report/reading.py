@@ -11,7 +11,6 @@ import json
 import pickle
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from beat.errors import BeatError
 from beat.run import META_KEY
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ _TAKEN_OVER = (
 )
 
 
-class NotPlain(BeatError):
+class NotPlain(ValueError):
     """Not plain data, or more of it than is read."""
 
 
