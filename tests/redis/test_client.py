@@ -474,9 +474,10 @@ def test_why_tells_who_is_at_work_on_what_is_due(client: Client, redis: Redis) -
     assert 90 <= told.late < 200
 
 
-def test_why_refuses_what_is_no_instant(client: Client) -> None:
+@pytest.mark.parametrize("instant", [NINE.replace(tzinfo=None), NINE.replace(year=9995), NINE.replace(year=1)])
+def test_why_refuses_what_can_be_no_tick(client: Client, instant: datetime) -> None:
     with pytest.raises(BadInstant):
-        client.why("report", NINE.replace(tzinfo=None))
+        client.why("report", instant)
 
 
 # Verifications

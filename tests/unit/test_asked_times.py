@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from beat import clock
@@ -150,3 +152,12 @@ def test_an_instant_has_a_name_in_a_zone_but_not_in_utc() -> None:
 )
 def test_a_length_of_time_has_two_units_at_most(seconds: float, shown: str) -> None:
     assert instants.span(seconds) == shown
+
+
+@pytest.mark.parametrize("name", ["America/New_York", "Pacific/Apia"])
+@pytest.mark.parametrize("instant", [datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)])
+def test_the_ends_of_the_calendar_can_be_shown_in_every_zone(name: str, instant: datetime) -> None:
+    where = zone(name)
+    for shown in (instants.both(instant, where), instants.local(instant, where), instants.utc(instant, where)):
+        assert shown
+    assert instants.named(instant, where)

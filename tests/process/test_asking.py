@@ -1,0 +1,408 @@
+"""`beat history`, `why`, `verify` and `show` as people and programs meet them: real processes, pipes and terminals."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from redis import Redis
+
+from beat import clock, embedded
+from beat.ledger import Error
+from tests.beats import Beat
+from tests.facts import wait_until
+from tests.files import lay_out
+from tests.lines import MINUTE, NINE, Ledger
+from tests.process.test_command_line import beat, document, on_a_terminal, refused, without_colours
+from tests.workers import Steps, Worker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+NIGHTLY = {"cron": "0 3 * * *", "tz": "Europe/Berlin"}
+THREE = clock.read("2026-11-16T02:00:00Z")  # in Berlin
+DAY = timedelta(days=1)
+TRACEBACK = 'Traceback (most recent call last):\n  File "app.py", line 7, in report\n    users["x"]\nKeyError: \'x\'\n'
+ERROR = Error("KeyError", "'x'", TRACEBACK)
+REFUSED = Error("RowsRefused", "these rows cannot be read, because they hold neither a name nor a number", "")
+COMMANDS = [["history"], ["history", "nightly"], ["why", "nightly", "03:00"], ["verify"], ["show", "nightly"]]
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Path]:
+    """A directory in which a private Redis runs, as `beat dev` would have it."""
+    directory = Path(tempfile.mkdtemp(prefix="beat-"))
+    (directory / "pyproject.toml").write_text("", encoding="utf-8")
+    with embedded.start(directory / embedded.DIRECTORY):
+        yield directory
+    shutil.rmtree(directory)
+
+
+@pytest.fixture
+def url(running: Path) -> str:
+    found = embedded.running(running / embedded.DIRECTORY)
+    assert found
+    return found
+
+
+@pytest.fixture
+def redis(url: str) -> Iterator[Redis]:
+    with Redis.from_url(url, decode_responses=True) as client:
+        client.flushall()
+        yield client
+
+
+def nightly() -> Ledger:
+    """Three nights in Berlin: the first succeeded, the second was skipped, the third failed."""
+    book = Ledger("nightly", NIGHTLY).registered(THREE - 3 * DAY, THREE - 2 * DAY)
+    book.fired(THREE - 2 * DAY).ended(THREE - 2 * DAY, message="42 rows copied")
+    book.skipped(THREE - DAY, THREE - DAY, 1)
+    book.fired(THREE).ended(THREE, "failed", error=ERROR)
+    book.next = THREE + DAY
+    return book
+
+
+@pytest.fixture
+def here(running: Path, redis: Redis) -> Path:
+    """The directory, with the three nights in its Redis."""
+    nightly().keep(redis)
+    return running
+
+
+def minutely(redis: Redis, schedule_id: str = "often", runs: int = 3) -> Ledger:
+    book = Ledger(schedule_id).registered(NINE - MINUTE, NINE)
+    for n in range(runs):
+        book.fired(NINE + n * MINUTE).ended(NINE + n * MINUTE)
+    return book.keep(redis)
+
+
+def lines(*arguments: str, cwd: Path) -> list[str]:
+    done = beat(*arguments, cwd=cwd)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout.splitlines()
+
+
+# beat history
+
+
+def test_the_history_of_a_schedule_is_a_table_in_its_zone_and_in_utc(here: Path) -> None:
+    assert lines("history", "nightly", cwd=here) == [
+        "Europe/Berlin     UTC     outcome     late  wait  took   note",
+        "2026-11-16 03:00  02:00Z  failed      4 ms  2 s   3.1 s  KeyError: 'x'",
+        "2026-11-15 03:00  02:00Z  skipped                        misfire",
+        "2026-11-14 03:00  02:00Z  succeeded   4 ms  2 s   3.1 s  42 rows copied",
+        "2026-11-13 03:00  02:00Z  registered                     0 3 * * * Europe/Berlin, next 2026-11-14 03:00",
+    ]
+
+
+def test_columns_that_say_nothing_are_left_out(here: Path, redis: Redis) -> None:
+    Ledger("often").registered(NINE - MINUTE, NINE).fired(NINE).keep(redis)
+    assert lines("history", "often", "-n", "1", cwd=here) == [
+        "UTC               outcome  late",
+        "2026-11-16 09:00  open     4 ms",
+    ]
+
+
+def test_the_history_of_all_says_whose_each_line_is(here: Path, redis: Redis) -> None:
+    minutely(redis, runs=1)
+    assert lines("history", "-n", "4", cwd=here) == [
+        "UTC               local      schedule  outcome     note",
+        "2026-11-16 09:00             often     succeeded",
+        "2026-11-16 08:59             often     registered  * * * * *, next 2026-11-16 09:00",
+        "2026-11-16 02:00  03:00 CET  nightly   failed      KeyError: 'x'",
+        "2026-11-15 02:00  03:00 CET  nightly   skipped     misfire",
+    ]
+
+
+def test_only_what_failed_or_was_lost(here: Path, redis: Redis) -> None:
+    book = Ledger("often").registered(NINE - MINUTE, NINE).fired(NINE)
+    book.ended(NINE, "lost", reason="RQ has no record of it").keep(redis)
+    found = document("history", "--failed", cwd=here)["lines"]
+    assert [(line["schedule"], line["state"]) for line in found] == [("often", "lost"), ("nightly", "failed")]
+
+
+def test_since_counts_in_the_zone_of_the_schedule(here: Path) -> None:
+    found = document("history", "nightly", "--since", "2026-11-16", cwd=here)["lines"]
+    assert [line["tick"] for line in found] == ["2026-11-16T02:00:00Z"]
+
+
+def test_at_length_a_line_says_all_that_is_known(here: Path) -> None:
+    told = lines("history", "nightly", "-v", "-n", "2", cwd=here)
+    assert told[0] == (
+        "nightly, Mon 2026-11-16 03:00 Berlin = 02:00Z: enqueued by web-2 4 ms late, started 2 s later by worker x, "
+        "failed after 3.1 s: KeyError: 'x'"
+    )
+    assert told[1] == "job           beat_nightly_1794794400"
+    assert told[told.index("Traceback (most recent call last):") + 3] == "KeyError: 'x'"
+    assert told[-1].startswith("nightly, Sun 2026-11-15 03:00 Berlin = 02:00Z: skipped by web-2: misfire")
+
+
+def test_long_errors_are_for_those_who_ask(here: Path) -> None:
+    assert not any("Traceback" in line for line in lines("history", "nightly", cwd=here))
+
+
+def test_where_there_is_nothing_it_says_so_and_ends_well(here: Path) -> None:
+    for arguments, words in (
+        (["--since", "1s"], "the ledger holds no line since then"),
+        (["nightly", "--since", "1s", "--failed"], "the ledger holds no failed run of nightly since then"),
+    ):
+        done = beat("history", *arguments, cwd=here)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", f"{words}\n")
+    assert document("history", "--since", "1s", cwd=here)["lines"] == []
+
+
+# beat why
+
+
+def test_why_says_what_became_of_a_tick(here: Path) -> None:
+    for time in (["2026-11-16", "03:00"], ["2026-11-16 03:00"], ["2026-11-16T02:00Z"]):
+        told = lines("why", "nightly", *time, cwd=here)
+        assert told[0] == (
+            "Mon 2026-11-16 03:00 Berlin = 02:00Z: enqueued by web-2 4 ms late, started 2 s later by worker x, "
+            "failed after 3.1 s: KeyError: 'x'"
+        )
+        assert told[-1] == "KeyError: 'x'"
+
+
+def test_why_says_which_ticks_are_near(here: Path) -> None:
+    (told,) = lines("why", "nightly", "2026-11-16", "03:10", cwd=here)
+    assert told == (
+        "Mon 2026-11-16 03:10 Berlin = 02:10Z: not a tick of this schedule: "
+        "the nearest are 03:00 Berlin = 02:00Z and Tue 2026-11-17 03:00 Berlin = 02:00Z"
+    )
+
+
+def test_why_says_what_nobody_knows(here: Path) -> None:
+    (told,) = lines("why", "nightly", "2026-11-01", "03:00", cwd=here)
+    assert told.endswith("the schedule was not there yet: it was registered at Fri 2026-11-13 03:00 Berlin = 02:00Z")
+
+
+def test_why_says_which_of_two_times_is_meant(here: Path) -> None:
+    done = beat("why", "nightly", "2026-10-25", "02:30", cwd=here)
+    assert done.stderr.startswith("02:30 comes twice on 2026-10-25 in Europe/Berlin")
+    assert done.stdout.startswith("Sun 2026-10-25 02:30 Berlin = 00:30Z: ")
+
+
+def test_why_for_programs(here: Path) -> None:
+    found = document("why", "nightly", "2026-11-16T02:00Z", cwd=here)
+    assert (found["answer"], found["instant"], found["tz"]) == ("enqueued", "2026-11-16T02:00:00Z", "Europe/Berlin")
+    assert found["runs"][0]["error"]["type"] == "KeyError"
+    assert document("why", "nightly", "2026-11-15T02:00Z", cwd=here)["skipped"]["reason"] == "misfire"
+    nothing = document("why", "nightly", "2026-11-15T03:00Z", cwd=here)
+    assert (nothing["answer"], nothing["before"], nothing["after"]) == (
+        "not_a_tick", "2026-11-15T02:00:00Z", "2026-11-16T02:00:00Z",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("time", "words"),
+    [
+        ("2026-11-16", "error: '2026-11-16' is a day, and a tick has a time: write '2026-11-16 03:00'\n"),
+        ("soon", "error: 'soon' is not a time: write 03:00, '2026-11-16 03:00' (both in Europe/Berlin)"),
+    ],
+)
+def test_why_refuses_what_is_no_time(here: Path, time: str, words: str) -> None:
+    code, said = refused("why", "nightly", time, cwd=here)
+    assert code == 2
+    assert said.startswith(words)
+
+
+def test_why_needs_a_time(here: Path) -> None:
+    code, said = refused("why", "nightly", cwd=here)
+    assert (code, said.splitlines()[0]) == (2, "error: Missing argument 'TIME'.")
+
+
+# beat verify
+
+
+def test_every_tick_is_accounted_for(here: Path) -> None:
+    assert lines("verify", "nightly", cwd=here) == ["3 expected, 3 accounted, 0 missing, 0 double"]
+
+
+def test_all_schedules_are_a_table_and_a_sum(here: Path, redis: Redis) -> None:
+    minutely(redis, runs=10).keep(redis, state="disabled")  # so that nothing is pending
+    assert lines("verify", cwd=here) == [
+        "schedule  expected  accounted  missing  double",
+        "nightly   3         3          0        0",
+        "often     10        10         0        0",
+        "13 expected, 13 accounted, 0 missing, 0 double",
+    ]
+
+
+def test_what_is_missing_is_named_and_ends_with_1(here: Path, redis: Redis) -> None:
+    book = minutely(redis, runs=5)
+    del book.entries[3:7]  # 9:01 and 9:02, with their outcomes
+    book.keep(redis, success_count="3", state="disabled")
+    done = beat("verify", "often", cwd=here)
+    assert done.returncode == 1
+    assert done.stdout.splitlines() == [
+        "often: problem: missing: 2 ticks from 2026-11-16T09:01:00Z to 2026-11-16T09:02:00Z",
+        "often: problem: run 4 of 2026-11-16T09:03:00.004Z follows run 1",
+        "5 expected, 3 accounted, 2 missing, 0 double",
+    ]
+
+
+def test_what_was_trimmed_is_not_claimed(here: Path, redis: Redis) -> None:
+    redis.ltrim("beat:runs:nightly", 0, 1)
+    assert lines("verify", "nightly", cwd=here) == [
+        "1 expected, 1 accounted, 0 missing, 0 double",
+        "trimmed before 2026-11-16T02:00:00Z: earlier ticks are not claimed",
+    ]
+
+
+def test_verify_for_programs(here: Path, redis: Redis) -> None:
+    found = document("verify", "--since", "2026-11-16", cwd=here)
+    assert (found["sound"], found["schedules"][0]["expected"]) == (True, 1)
+    redis.hset("beat:schedule:nightly", "run_count", 7)
+    found = document("verify", cwd=here)
+    assert not found["sound"]
+    assert len(found["schedules"][0]["problems"]) == 1
+    assert beat("verify", "--json", cwd=here).returncode == 1
+
+
+def test_an_empty_redis_is_sound(running: Path, redis: Redis) -> None:
+    assert redis.dbsize() == 0
+    assert lines("verify", cwd=running) == ["0 expected, 0 accounted, 0 missing, 0 double"]
+
+
+# beat show
+
+
+def test_a_schedule_is_shown_with_its_statistics(here: Path) -> None:
+    told = dict(line.split("  ", 1) for line in lines("show", "nightly", cwd=here) if line)
+    shown = {name: value.strip() for name, value in told.items()}
+    assert shown["schedule"] == "nightly"
+    assert shown["state"] == "active"
+    assert shown["when"] == "at 03:00, every day, Europe/Berlin time"
+    assert shown["next"].startswith("Tue 2026-11-17 03:00 Berlin = 02:00Z (")
+    assert shown["of the ledger"] == "since Fri 2026-11-13 03:00 Berlin = 02:00Z"
+    assert shown["success rate"] == "50.0%"
+    assert shown["duration"] == "p50 3.1 s, p95 3.1 s, max 3.1 s"
+    assert shown["lateness"] == "p50 4 ms, p95 4 ms, max 4 ms"
+    assert shown["queue wait"] == "p50 2 s, p95 2 s, max 2 s"
+    assert shown["skipped"] == "1 misfire"
+
+
+def test_show_for_programs(here: Path) -> None:
+    found = document("show", "nightly", cwd=here)
+    assert (found["schedule"]["id"], found["schedule"]["next_run"]) == ("nightly", "2026-11-17T02:00:00Z")
+    assert found["schedule"]["definition"]["func"] == "app.tasks.report"
+    assert found["statistics"]["late"] == {"count": 2, "p50": 0.004, "p95": 0.004, "max": 0.004}
+    assert found["statistics"]["skipped"] == {"misfire": 1}
+
+
+# Terminals
+
+
+@pytest.mark.parametrize(("columns", "command"), [*((80, each) for each in COMMANDS), (120, ["history"])])
+def test_nothing_runs_over_the_edge_of_a_terminal(here: Path, redis: Redis, columns: int, command: list[str]) -> None:
+    book = Ledger("a-schedule-with-quite-a-long-name", NIGHTLY).registered(THREE - DAY, THREE).fired(THREE)
+    book.ended(THREE, "failed", error=REFUSED).keep(redis)
+    _, seen = on_a_terminal(*command, cwd=here, columns=columns)
+    shown = without_colours(seen).splitlines()
+    assert max(map(len, shown)) <= columns
+    if command == ["history"]:
+        assert any("a-schedule-with-quite-a-long-name" in line for line in shown), "ids are never cut"
+
+
+def test_the_history_of_one_schedule_is_a_table_on_80_columns(here: Path) -> None:
+    _, seen = on_a_terminal("history", "nightly", cwd=here, columns=80)
+    assert without_colours(seen).splitlines()[0].split() == [
+        "Europe/Berlin", "UTC", "outcome", "late", "wait", "took", "note",
+    ]  # fmt: skip
+
+
+def test_nothing_in_a_ledger_can_steer_the_terminal(running: Path, redis: Redis) -> None:
+    nasty = "\x1b[2J\x07\x9b31m\n\u202e"
+    book = Ledger("nightly", NIGHTLY, beat=nasty).registered(THREE - DAY, THREE).fired(THREE)
+    book.ended(THREE, "failed", error=Error(nasty, nasty, nasty), worker=nasty, message=nasty, details={nasty: nasty})
+    book.skipped(THREE + DAY, THREE + DAY, 1, reason=nasty)
+    book.keep(redis, last_error=nasty, state=nasty)
+    for command in (
+        ["history", "-v"],
+        ["history"],
+        ["why", "nightly", "2026-11-16T02:00Z"],
+        ["verify"],
+        ["show", "nightly"],
+    ):
+        _, seen = on_a_terminal(*command, cwd=running)
+        assert not {"\x1b", "\x07", "\x9b", "\u202e"}.intersection(without_colours(seen)), command
+
+
+# Which Redis
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_without_a_redis_there_is_a_sentence(tmp_path: Path, command: list[str]) -> None:
+    (tmp_path / "pyproject.toml").write_text("", encoding="utf-8")
+    nowhere = f"unix://joe:hunter2@{tmp_path}/none.sock"
+    code, said = refused(*command, "--redis-url", nowhere, cwd=tmp_path)
+    assert code == 69
+    assert said.startswith(f"error: no Redis answers at unix://joe:***@{tmp_path}/none.sock: ")
+    assert said.count("\n") == 1
+
+
+def test_a_url_that_is_set_wins_over_the_private_redis(here: Path) -> None:
+    code, said = refused("history", cwd=here, BEAT_REDIS_URL=f"unix://{here}/none.sock")
+    assert code == 69
+    assert f"{here}/none.sock" in said
+
+
+def test_a_url_that_redis_py_cannot_use_is_configuration(here: Path, url: str) -> None:
+    code, said = refused("history", "--redis-url", f"{url}&colour=red", cwd=here)
+    assert code == 78
+    assert "colour" in said
+
+
+def test_the_prefix_is_that_of_the_settings(here: Path, redis: Redis) -> None:
+    nightly().keep(redis, "app:")
+    redis.hset("app:schedule:nightly", "state", "paused")
+    assert document("show", "nightly", cwd=here, BEAT_PREFIX="app:")["schedule"]["state"] == "paused"
+
+
+@pytest.mark.parametrize("command", ["history", "why", "verify", "show"])
+def test_an_unknown_schedule_is_not_found(here: Path, command: str) -> None:
+    time = ["03:00"] if command == "why" else []
+    code, said = refused(command, "nightl", *time, cwd=here)
+    assert (code, said) == (3, "error: there is no schedule 'nightl'. Did you mean 'nightly'?\n")
+
+
+# With a real beat and a real worker
+
+
+def test_what_a_beat_and_a_worker_did_is_told(home: Path) -> None:
+    lay_out(home, {"pyproject.toml": "", "tasks.py": TASKS})
+    with (
+        embedded.start(home / embedded.DIRECTORY) as private,
+        Redis.from_url(private.url, decode_responses=True) as redis,
+    ):
+        with Beat(home, private.url), Worker(private.url, Steps(home / "steps.log")) as worker:
+            wait_until(lambda: int(redis.hget("beat:schedule:well", "success_count") or 0) >= 2)
+            wait_until(lambda: int(redis.hget("beat:schedule:badly", "failure_count") or 0) >= 1)
+            worker.kill()
+        fired = document("history", "badly", "--failed", "-n", "1", cwd=home)["lines"][0]
+        assert (fired["state"], fired["error"]["type"]) == ("failed", "KeyError")
+        told = beat("why", "badly", fired["tick"], cwd=home).stdout
+        assert f"enqueued by {fired['beat']} " in told
+        assert f"by worker {fired['worker']}, failed after " in told
+        assert told.rstrip().endswith("KeyError: 'x'")
+        assert "0 missing, 0 double" in lines("verify", cwd=home)[-1]
+        assert document("show", "well", cwd=home)["statistics"]["success_rate"] == 1.0
+        assert document("history", "well", "-n", "1", cwd=home)["lines"][0]["type"] == "run"
+
+
+TASKS = """
+from beat import periodic
+
+@periodic(every="1s")
+def well():
+    return {"success": True, "message": "42 rows copied"}
+
+@periodic(every="2s")
+def badly():
+    raise KeyError("x")
+"""

@@ -1,0 +1,128 @@
+"""examples/relay.py as a process: killed at any moment it relays every event at least once, and says what it missed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import pytest
+from redis import Redis
+
+from beat import embedded
+from tests.facts import wait_until
+
+if TYPE_CHECKING:
+    from beat.embedded import PrivateRedis
+
+RELAY = Path(__file__).parent.parent.parent / "examples/relay.py"
+KEY = "beat:events"
+
+
+class Relay:
+    """`python examples/relay.py`, its lines in a file that outlives it."""
+
+    def __init__(self, home: Path, url: str, *arguments: str) -> None:
+        self._out, self._err = home / "relay.out", home / "relay.err"
+        environ = {name: value for name, value in os.environ.items() if not name.startswith("BEAT_")}
+        with self._out.open("ab") as out, self._err.open("wb") as err:
+            self.process = subprocess.Popen(
+                [sys.executable, RELAY, *arguments], env={**environ, "BEAT_REDIS_URL": url}, stdout=out, stderr=err
+            )
+
+    @property
+    def lines(self) -> list[dict[str, Any]]:
+        """What was written, by this one and those before it; the last line may have been cut off."""
+        found = []
+        for line in self._out.read_bytes().splitlines():
+            with contextlib.suppress(json.JSONDecodeError):
+                found.append(json.loads(line))
+        return found
+
+    @property
+    def errors(self) -> str:
+        return self._err.read_text(encoding="utf-8")
+
+    def relays(self, count: int) -> None:
+        """Waits until there are so many lines."""
+        wait_until(lambda: len(self.lines) >= count, 60, lambda: f"for {count}, not {len(self.lines)}: {self.errors}")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+def tell(redis: Any, first: int, count: int) -> None:
+    with redis.pipeline(transaction=False) as pipe:
+        for n in range(first, first + count):
+            pipe.xadd(KEY, {"type": "enqueued", "schedule": "a", "job": f"j{n}", "by": "b", "entry": "{}"})
+        pipe.execute()
+
+
+def test_killed_at_any_moment_it_relays_every_event_at_least_once(home: Path, server: PrivateRedis, redis: Any) -> None:
+    dice = random.Random(1)  # noqa: S311 (the same dice every time)
+    for n in range(4):
+        tell(redis, n * 400, 400)
+        with Relay(home, server.url) as relay:
+            relay.relays(len(relay.lines) + dice.randrange(1, 350))  # and then kill -9
+    with Relay(home, server.url) as relay:
+        everything = {f"j{n}" for n in range(1600)}
+        wait_until(lambda: everything <= {line["job"] for line in relay.lines}, 60, lambda: relay.errors)
+        wait_until(lambda: redis.xpending(KEY, "relay")["pending"] == 0)
+        jobs = [line["job"] for line in relay.lines]
+    assert {*jobs} == everything
+    assert len(jobs) <= 1600 + 4, "more than what was in hand came twice"
+    assert list(dict.fromkeys(jobs)) == [f"j{n}" for n in range(1600)]
+
+
+def test_it_says_how_many_it_missed(home: Path, server: PrivateRedis, redis: Any) -> None:
+    tell(redis, 0, 3)
+    with Relay(home, server.url) as relay:
+        relay.relays(3)
+    last = redis.xrevrange(KEY, count=1)[0][0]
+    tell(redis, 3, 500)
+    redis.xtrim(KEY, maxlen=2, approximate=False)
+    with Relay(home, server.url) as relay:
+        wait_until(lambda: relay.lines[-1].get("job") == "j502", 30, lambda: relay.errors)
+        told = [line for line in relay.lines if line["type"] == "missed"]
+    missed = {"type": "missed", "count": 498, "after": last, "before": redis.xrange(KEY)[0][0]}
+    # The last of the first three may have been in hand when it was killed, and is gone now.
+    assert told in ([missed], [missed, {**missed, "count": 1, "before": ""}])
+
+
+def test_several_share_the_work(home: Path, server: PrivateRedis, redis: Any) -> None:
+    with Relay(home, server.url, "relay-1") as first, Relay(home, server.url, "relay-2"):
+        wait_until(lambda: redis.info("clients")["blocked_clients"] == 2)
+        for n in range(100):
+            tell(redis, n, 1)
+        first.relays(100)
+        wait_until(lambda: redis.xpending(KEY, "relay")["pending"] == 0)
+        assert sorted(line["job"] for line in first.lines) == sorted(f"j{n}" for n in range(100))
+
+
+@pytest.mark.parametrize("away", [False, True])
+def test_ctrl_c_ends_it_in_silence(home: Path, *, away: bool) -> None:
+    private = embedded.start(home / "redis")
+    with Relay(home, private.url) as relay:
+        wait_until(lambda: (home / "redis/redis.sock").exists() and _has_clients(private))
+        if away:
+            private.kill()
+            wait_until(lambda: "Redis does not work for us" in relay.errors)
+        relay.process.send_signal(signal.SIGINT)
+        assert relay.process.wait(10) == 0
+        assert len(relay.errors.splitlines()) == (1 if away else 0)
+    private.kill()
+
+
+def _has_clients(private: PrivateRedis) -> bool:
+    with Redis.from_url(private.url) as client:
+        return bool(client.info("clients")["blocked_clients"])
