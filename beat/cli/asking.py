@@ -26,13 +26,18 @@ as_json: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
 )
 
 
-def client(url: str | None) -> Client:
-    """A client of the Redis that was named, or is set, or else of the one that `beat dev` runs in this directory."""
+def where(url: str | None) -> str:
+    """The Redis that was named, or is set, or else the one that `beat dev` runs in this directory."""
     loaded = settings.load({"redis_url": url})
     for warning in loaded.warnings:
         output.complaint("warning", warning, err=True)
     here = embedded.running() if loaded.origins["redis_url"] == "default" else None
-    return Client(here or loaded.settings.redis_url)
+    return here or loaded.settings.redis_url
+
+
+def client(url: str | None) -> Client:
+    """A client of that Redis."""
+    return Client(where(url))
 
 
 def zone_of(client: Client, schedule_id: str) -> Zone:

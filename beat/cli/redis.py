@@ -17,8 +17,8 @@ from redis._parsers import _RESP2Parser
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from beat import embedded, redis_url, settings
-from beat.cli import output
+from beat import redis_url
+from beat.cli import asking, output
 from beat.errors import BeatError, ConfigError, NoRedis
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def command(words: tuple[str, ...], *, url: str | None, as_json: bool) -> None:
     with numbers and quotes, a pipe the bare bytes. In JSON, bytes that are not UTF-8 are written as \\xff.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     _refuse_what_has_no_single_reply(words)
-    reply = _ask(_url(url), words, as_json=as_json)
+    reply = _ask(asking.where(url), words, as_json=as_json)
     if as_json:
         output.document(reply=plain(reply))
     elif sys.stdout and sys.stdout.isatty():
@@ -155,12 +155,6 @@ def _refuse_what_has_no_single_reply(words: Sequence[str]) -> None:
         raise click.UsageError(f"{words[0].upper()} never ends, and this shows one reply: use redis-cli for it")
     if found := _OF_THE_CONNECTION.intersection(_names(words)):
         raise click.UsageError(f"{found.pop()} changes the connection, which ends with this command: leave it out")
-
-
-def _url(given: str | None) -> str:
-    loaded = settings.load({"redis_url": given})
-    here = embedded.running() if loaded.origins["redis_url"] == "default" else None
-    return here or loaded.settings.redis_url
 
 
 def _ask(url: str, words: Sequence[str], *, as_json: bool) -> object:

@@ -20,7 +20,7 @@ COPIED = ("beat", "tests", "pyproject.toml")
 
 
 RPUSH = """\
-now, *replies = self._run("fire", items, token=token)
+now, *replies = self.run("fire", items, token=token)
         for item, reply in zip(items, replies):
             if item.kind == "fire" and reply[0] == b"OK":
                 self.client.rpush(item.queue, item.job)
@@ -82,7 +82,7 @@ MUTANTS = [
             ("beat/scripts/fire.lua", "redis.call('RPUSH', queue, unpack(ends.back))", "local _ = queue"),
             (
                 "beat/store.py",
-                'now, *replies = self._run("fire", items, token=token)\n',
+                'now, *replies = self.run("fire", items, token=token)\n',
                 RPUSH,
             ),
         ),
@@ -125,8 +125,8 @@ MUTANTS = [
         (
             (
                 "beat/scripts/fire.lua",
-                "  last[ARGV[i + 1]] = code\n",
-                "  last[ARGV[i + 1]] = code\n  redis.call('DEL', lock_prefix .. ARGV[i + 1])\n  ours = {}\n",
+                "  last_code[ARGV[i + 1]] = code\n",
+                "  last_code[ARGV[i + 1]] = code\n  redis.call('DEL', lock_prefix .. ARGV[i + 1])\n  ours = {}\n",
             ),
         ),
         FIRE,
@@ -140,6 +140,36 @@ MUTANTS = [
         "job id reused",
         (("beat/keys.py", "_{schedule_id}_{second}", "_{schedule_id}"),),
         ("tests/unit/test_verdicts.py",),
+    ),
+    Mutant(
+        "a run is closed by whoever comes",
+        (("beat/scripts/close.lua", " or redis.call('HGET', records, job) ~= seen then", " then"),),
+        ("tests/redis/test_close.py", "tests/redis/test_watcher.py"),
+    ),
+    Mutant(
+        "lost at first sight",
+        (("beat/outcomes.py", "MISSING_MS = 60_000", "MISSING_MS = 0"),),
+        ("tests/unit/test_outcomes.py",),
+    ),
+    Mutant(
+        "a live worker is dead",
+        (("beat/scripts/observe.lua", "alive = is_alive(job) and '1' or '0'", "alive = '0'"),),
+        ("tests/redis/test_observe.py",),
+    ),
+    Mutant(
+        "a verdict without a line",
+        (("beat/scripts/parts/ledger.lua", "local length = redis.call('LPUSH', key, line)", "local length = 1"),),
+        ("tests/redis/test_ledger.py",),
+    ),
+    Mutant(
+        "a ledger that grows for ever",
+        (("beat/scripts/parts/ledger.lua", "while kept > limit and length > least do", "while false do"),),
+        ("tests/redis/test_ledger.py",),
+    ),
+    Mutant(
+        "counters that forget what was replaced",
+        (("beat/scripts/close.lua", "  if counters[was] then\n", "  if false then\n"),),
+        ("tests/redis/test_close.py",),
     ),
 ]
 

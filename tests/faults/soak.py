@@ -100,10 +100,10 @@ def when(text: str) -> float:
 def outcomes(redis: Any, home: Path, url: str, steps: Steps) -> str:
     """How many runs ended how; every one of them did, but for those that are still going."""
     lines = json.loads(ask(home, url, steps, "history", "--json", "-n", "100000"))["lines"]
-    fired = [line for line in lines if line.get("job_id")]
+    fired = [line for line in lines if line["type"] == "run"]
     going = set(redis.zrange("beat:open", 0, -1))
     for line in fired:
-        assert line["state"] in {"succeeded", "failed", "stopped", "lost"} or line["job_id"] in going, line
+        assert line["state"] in {"succeeded", "failed", "stopped", "lost"} or line["job"] in going, line
     assert len(going) < 20, going
     return f"{len(fired)} runs: {dict(Counter(line['state'] for line in fired))}"
 

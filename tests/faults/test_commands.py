@@ -1,4 +1,4 @@
-"""Every command that a beat sends, struck in four ways: after each, every tick has become exactly one job.
+"""Every command that a beat sends, struck in four ways: after each, every tick has become one job, and is one line.
 
 The list of commands is held against a recording of a live beat, from its start to its end: a command that is not on it
 fails the suite.
@@ -6,8 +6,9 @@ fails the suite.
 
 from __future__ import annotations
 
+import json
 import threading
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
@@ -28,12 +29,21 @@ if TYPE_CHECKING:
 
 SCRIPTS = {scripts.script(name).sha: name for name in scripts.names()}
 STARTING = ["CLIENT SETINFO", "PING", "INFO", "TIME", "HMGET", "EXISTS"]
-SENT = [name for name in scripts.names() if name != "retire"]  # `retire` is sent by `beat dev`
+SENT = [name for name in scripts.names() if name not in {"retire", "take"}]  # by `beat dev`, by readers of the outbox
 WORKING = [f"evalsha {name}" for name in SENT]
 UNLOADED = ["eval claim", "eval fire", "eval register"]  # when Redis does not know the scripts, as after a restart
 REPAIRING = ["SSCAN", "TYPE", "ZSCAN"]
+SEARCHING = ["LRANGE"]
 ENDING = ["MULTI", "DEL", "ZREM", "PEXPIRE", "EXEC"]
-COMMANDS = [*STARTING, *WORKING, *REPAIRING, *ENDING]
+COMMANDS = [*STARTING, *WORKING, *REPAIRING, *SEARCHING, *ENDING]
+OFTEN = """
+from datetime import timedelta
+from beat import watcher
+
+watcher.SEARCH_S, watcher.AGE = 1, timedelta(0)
+"""
+"""Jobs that vanished from their queue are looked for at once, not after twenty seconds."""
+TAKEN = "rq:queue:default:intermediate"
 SHORT_LOCKS = {"BEAT_LOCK_TTL": "1s", "BEAT_LOOKAHEAD": "500ms", "BEAT_MISFIRE_AFTER": "1m"}
 
 
@@ -48,7 +58,8 @@ class Scene(NamedTuple):
 
 @pytest.fixture
 def scene(home: Path, server: PrivateRedis, redis: Redis) -> Iterator[Scene]:
-    (home / "tasks.py").write_text(TASKS)
+    (home / "tasks.py").write_text(TASKS + OFTEN)
+    redis.rpush(TAKEN, "another")  # where a job is looked for
     redis.script_flush()
     for name in scripts.names():
         redis.script_load(scripts.script(name).text)
@@ -94,12 +105,22 @@ def stopped_for_longer_than_the_lock_lives(scene: Scene) -> Fault:
 CASES = [killed_before, killed_after, reply_dropped, stopped_for_longer_than_the_lock_lives]
 
 
+def each_has_its_line(redis: Redis, drain: Drain) -> None:
+    """In the ledger, numbered without a gap; and each run is open, for nobody has run any."""
+    found: Any = redis.lrange("beat:runs:tick", 0, -1)
+    lines = [line for line in map(json.loads, reversed(found)) if line["type"] == "enqueued"]
+    assert [line["job"] for line in lines] == [f"beat_tick_{tick}" for tick in drain.ticks("tick")]
+    assert [line["n"] for line in lines] == list(range(1, len(lines) + 1))
+    assert {line["job"] for line in lines} == set(redis.zrange("beat:open", 0, -1)) == set(redis.hkeys("beat:records"))
+
+
 def test_every_command_of_a_beat_has_its_four_cases(scene: Scene, redis: Redis) -> None:
     victim = scene.victim()
     wait_until(lambda: len(scene.drain.jobs) >= 2)
-    wait_until(lambda: "evalsha release" in scene.proxy.names())
+    wait_until(lambda: {"evalsha release", "evalsha close", *SEARCHING} <= scene.proxy.names())
     assert victim.end() == 0
     exactly_once(redis, scene.drain)
+    each_has_its_line(redis, scene.drain)
     assert scene.proxy.names() == set(COMMANDS)
 
 
@@ -125,3 +146,4 @@ def test_every_tick_becomes_one_job(command: str, case: Callable[[Scene], Fault]
         assert victim.end() == 0
     assert other.end() == 0
     exactly_once(redis, scene.drain, least=2)
+    each_has_its_line(redis, scene.drain)

@@ -172,6 +172,12 @@ class Calls:
         return {name.removeprefix("cmdstat_"): s["calls"] for name, s in stats.items() if name not in self._OWN}
 
 
+def spent_us(store: Store) -> int:
+    """How long Redis was at scripts since it began to count, in µs."""
+    stats: Any = store.client.info("commandstats")
+    return sum(each["usec"] for name, each in stats.items() if name in {"cmdstat_eval", "cmdstat_evalsha"})
+
+
 def another_client(store: Store) -> Redis:
     """A connection of its own, for a thread of its own."""
     pool: Any = store.client.connection_pool

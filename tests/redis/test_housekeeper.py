@@ -20,8 +20,11 @@ from beat.schedule import Schedule
 from beat.sync import ANNOUNCED_MS, Sync
 from beat.watcher import Watcher
 from tests.facts import wait_until
+from tests.redis.hand_made import ledger, put_run
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from redis import Redis
 
     from beat.store import Store
@@ -417,6 +420,77 @@ def test_no_error_ends_the_housekeeping(store: Store, monkeypatch: pytest.Monkey
     thread.join(10)
     assert not thread.is_alive()
     assert [event.name for event in house.events] == ["failed", "redis_away", "redis_back"]
+
+
+def run_until(house: House, fact: Callable[[], object]) -> None:
+    """Keeps house until something is so."""
+    stopping = threading.Event()
+    thread = threading.Thread(target=house.keeper.run, args=(stopping,), daemon=True)
+    thread.start()
+    try:
+        wait_until(fact)
+    finally:
+        stopping.set()
+        thread.join(10)
+    assert not thread.is_alive()
+
+
+def counted(monkeypatch: pytest.MonkeyPatch, owner: object, name: str, error: Exception | None = None) -> list[str]:
+    """Grows with every call of a method, which fails if there is an error."""
+    calls: list[str] = []
+    real = getattr(owner, name)
+
+    def counting(*given: Any, **named: Any) -> Any:
+        calls.append(name)
+        if error:
+            raise error
+        return real(*given, **named)
+
+    monkeypatch.setattr(owner, name, counting)
+    return calls
+
+
+def test_runs_are_watched_more_often_than_the_heart_beats(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(housekeeper, "HEARTBEAT_S", 1000)
+    monkeypatch.setattr(housekeeper, "WATCH_S", 0.01)
+    house = House(store, "a")
+    beats, looks = counted(monkeypatch, store, "heartbeat"), counted(monkeypatch, Watcher, "turn")
+    run_until(house, lambda: len(looks) >= 5)
+    assert len(beats) == 1
+
+
+def test_the_heart_beats_on_time_again(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(housekeeper, "HEARTBEAT_S", 0)
+    monkeypatch.setattr(housekeeper, "WATCH_S", 0.01)
+    house = House(store, "a")
+    beats, looks = counted(monkeypatch, store, "heartbeat"), counted(monkeypatch, Watcher, "turn")
+    run_until(house, lambda: len(beats) >= 3)
+    assert len(looks) >= 3
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("a bug"), exceptions.ConnectionError("gone")])
+def test_trouble_with_runs_does_not_keep_the_heart_from_beating(
+    error: Exception, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(housekeeper, "HEARTBEAT_S", 0)
+    house = House(store, "a")
+    beats, looks = counted(monkeypatch, store, "heartbeat"), counted(monkeypatch, Watcher, "turn", error)
+    run_until(house, lambda: len(beats) >= 3)
+    assert len(looks) >= 2
+
+
+def test_a_long_repair_does_not_keep_runs_waiting(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    house = House(store, *(f"s{n}" for n in range(600)))
+    looks = counted(monkeypatch, Watcher, "turn")
+    house.turn(repair=True)
+    assert len(looks) >= 3, "one for each page"
+
+
+def test_what_became_of_a_run_is_written_down_by_the_housekeeper(store: Store) -> None:
+    house = House(store, "report")
+    put_run(store)
+    run_until(house, lambda: house.told("run_succeeded"))
+    assert [line["type"] for line in ledger(store)] == ["succeeded", "registered"]
 
 
 def test_a_ticker_that_does_not_pass_is_told_once_each_time(store: Store) -> None:

@@ -599,12 +599,43 @@ def test_a_schedule_that_redis_lost_misses_what_came_meanwhile() -> None:
     assert found.problems == ("the schedule was lost, and registered again at 2026-11-16T19:01:00Z",)
 
 
+@pytest.mark.parametrize(("registered", "missed"), [(4 * HOUR - SECOND, 0), (4 * HOUR, 1), (4 * HOUR + SECOND, 1)])
+def test_a_schedule_that_redis_lost_misses_the_tick_at_which_it_comes_back(registered: timedelta, missed: int) -> None:
+    life = Life(HOURLY).until(NINE + 3 * HOUR)
+    again = Life(HOURLY, now=NINE + registered, prefix="new").until(NINE + 6 * HOUR)
+    again.lines = life.lines + again.lines
+    found = again.verify(open_jobs=life.open | again.open)
+    assert sum(each.count for each in found.missing) == missed
+    assert found.expected == 6
+
+
 def test_a_decision_before_its_time_is_noticed() -> None:
     life = Life(HOURLY).until(NINE + 3 * HOUR)
     found = life.verify(other(life, 2, at=NINE + 2 * HOUR - LATE))
     assert found.problems == (
         "2026-11-16T11:00:00Z was decided before it was due, at 2026-11-16T10:59:59.996Z",
     )  # fmt: skip
+
+
+def test_a_tick_that_came_out_of_order_and_then_once_more_is_double() -> None:
+    life = Life(HOURLY).until(NINE + 4 * HOUR)
+    lines = life.lines
+    found = life.verify([*lines[:2], lines[3], lines[2], lines[2], lines[4]])
+    assert found.missing == ()
+    assert found.double == (Stretch(NINE + 2 * HOUR, NINE + 2 * HOUR, 1),)
+
+
+def test_a_decision_about_what_is_no_tick_is_noticed() -> None:
+    life = Life(HOURLY).until(NINE + 2 * HOUR)
+    life.enqueue(NINE + 30 * MINUTE, "scheduler")
+    behind = life.verify()
+    assert behind.problems == ("2026-11-16T09:30:00Z was decided, and 2026-11-16T12:00:00Z was to come next",)
+    life.now = NINE + 4 * HOUR
+    life.enqueue(NINE + 3 * HOUR + 30 * MINUTE, "scheduler")
+    ahead = life.verify(next_run=NINE + 4 * HOUR)
+    assert ahead.problems == (*behind.problems, "2026-11-16T12:30:00Z was decided, and is not a tick of the rule")
+    assert ahead.missing == (Stretch(NINE + 3 * HOUR, NINE + 3 * HOUR, 1),)
+    assert ahead.expected == 3
 
 
 def test_a_stretch_that_ends_before_it_begins_is_noticed() -> None:
