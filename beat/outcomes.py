@@ -91,7 +91,7 @@ class Close:
     def words(self) -> str:
         """What went wrong, in one line."""
         if self.error:
-            found = f"{self.error['type']}: {self.error['message']}" if self.error["message"] else self.error["type"]
+            found = ": ".join(part for part in (self.error["type"], self.error["message"]) if part)
         else:
             found = f"reported: {self.told.message}" if self.told and self.reported else self.reason
         return " ".join(found.split())[:_LONGEST]
@@ -124,7 +124,7 @@ def _missing(seen: Sighting, record: Record, now: int) -> Decision | None:
     if now - record.missing < MISSING_MS:
         return None
     reason = {"started": NO_LIFE, GONE: NO_RECORD}.get(status, NO_PLACE)
-    worker = seen.worker_name if status == "started" else ""
+    worker = _readable(seen.worker_name) if status == "started" else ""
     closing = replace(_ended(seen, record, "lost"), reason=reason, ended=None, worker=worker)
     return replace(closing, watch=status != GONE)
 
@@ -170,7 +170,7 @@ def _ended(seen: Sighting, record: Record, outcome: str) -> Close:
         ended = _written(seen.result_id)
     if ended and started and ended < started:
         ended = None
-    worker = seen.result_worker or seen.worker_name
+    worker = _readable(seen.result_worker or seen.worker_name)
     return Close(outcome, _attempts(seen, record), record, started, ended, worker)
 
 
@@ -178,6 +178,10 @@ def _attempts(seen: Sighting, record: Record) -> int:
     """The first one, RQ's own retries, and those that somebody asked for."""
     spent = max(0, record.retries - _number(seen.retries_left, record.retries))
     return 1 + spent + _number(seen.number_of_retries, 0) + record.requeued
+
+
+def _readable(text: str) -> str:
+    return text.encode(errors="surrogateescape").decode(errors="replace")
 
 
 def _number(text: str, default: int) -> int:

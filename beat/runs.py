@@ -55,7 +55,8 @@ class Runs:
 
     def close(self, items: Sequence[Closing], *, token: str) -> list[Reply]:
         """Writes what became of them, each at most once."""
-        said = self._store.run("close", items, token=token, watched_limit=WATCHED_LIMIT)
+        sent = [[value.encode(errors="surrogateescape") for value in item] for item in items]
+        said = self._store.run("close", sent, token=token, watched_limit=WATCHED_LIMIT)
         return [Reply(*map(_text, reply)) for reply in said]
 
     def search(self, before: str) -> Iterator[list[tuple[str, str, str, str]]]:
@@ -95,4 +96,4 @@ def _sighting(values: Sequence[bytes]) -> Sighting:
 
 
 def _text(value: Any) -> str:
-    return str(value.decode(errors="replace"))
+    return str(value.decode(errors="surrogateescape"))  # what is compared in Redis is sent back byte by byte

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, fields
 from typing import Self
 
 _MOST = 10**15
+_HALF = re.compile("[\ud800-\udfff]")
+"""Half a character, which cannot be written; also a byte that is no text."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +92,6 @@ class Sighting:
 
 def _fits(value: object, kind: str) -> bool:
     if isinstance(value, str):
-        return kind == "str" and value.isprintable()  # half a character is not
+        return kind == "str" and not _HALF.search(value)
     number = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST
     return number if kind == "int" else kind != "str" and (number or value is None)

@@ -85,7 +85,7 @@ class Watcher:
                 if reply.code == "OK":
                     self._tell(each, what)
                 elif reply.code in {"BADTYPE", "BADARG"}:
-                    self._once.say("", Event("unclosed", fields={"error": f"{reply.code} {reply.words}"}))
+                    self._once.say(reply.words, Event("unclosed", fields={"error": f"{reply.code} {reply.words}"}))
 
     def _tell(self, seen: Sighting, what: Decision) -> None:
         if isinstance(what, Reopen):

@@ -60,12 +60,14 @@ def put_job(store: Store, job: str = JOB, status: str | None = "finished", /, **
     store.client.delete(f"rq:job:{job}")
     if status is not GONE:
         given = FINISHED if status in {"finished", "failed", "stopped"} else {}
-        store.client.hset(f"rq:job:{job}", mapping={"status": status, "origin": "default", **given, **fields})
+        whole: dict[Any, Any] = {"status": status, "origin": "default", **given, **fields}
+        store.client.hset(f"rq:job:{job}", mapping=whole)
 
 
 def put_result(store: Store, job: str = JOB, /, **fields: Any) -> str:
     """One more of RQ's results; its id comes back."""
-    made: Any = store.client.xadd(f"rq:results:{job}", {"type": "1", "worker_name": "w1", **fields})
+    whole: dict[Any, Any] = {"type": "1", "worker_name": "w1", **fields}
+    made: Any = store.client.xadd(f"rq:results:{job}", whole)
     return str(made.decode())
 
 
@@ -109,10 +111,21 @@ def ledger(store: Store, schedule_id: str = "report") -> list[dict[str, Any]]:
     return [json.loads(line) for line in found]
 
 
+def newest_line(store: Store, schedule_id: str = "report") -> str:
+    """As it stands there."""
+    found: Any = store.client.lindex(store.keys.runs(schedule_id), 0)
+    return str(found.decode())
+
+
 def told(store: Store) -> list[dict[str, str]]:
     """Every event of the outbox, oldest first."""
     found: Any = store.client.xrange(store.keys.events)
     return [{name.decode(): value.decode() for name, value in fields.items()} for _, fields in found]
+
+
+def is_watched(store: Store) -> bool:
+    """Whether beat remembers any run at all."""
+    return bool(open_runs(store) or closed_runs(store) or records(store))
 
 
 def open_runs(store: Store) -> dict[str, float]:

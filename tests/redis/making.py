@@ -187,7 +187,8 @@ def another_client(store: Store) -> Redis:
 @contextlib.contextmanager
 def restricted(store: Store, *rules: str) -> Iterator[Store]:
     """The same keys for a user who may do everything but what these rules of Redis take away."""
-    admin, pool = store.client, store.client.connection_pool
+    admin: Any = store.client
+    pool = store.client.connection_pool
     admin.execute_command("ACL", "SETUSER", "few", "reset", "on", "nopass", "&*", "+@all", "~beat:*", "~rq:*", *rules)
     kwargs = {**pool.connection_kwargs, "username": "few", "password": "any"}
     try:

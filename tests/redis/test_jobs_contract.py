@@ -176,7 +176,8 @@ def shape(value: bytes) -> str:
     [(0, b"60", 0), (1, b"60", 1), (59, b"60", 59), (60, b"60", None), (61, b"61", None), (-1, b"-1", None)],
 )
 def test_a_result_is_kept_for_a_minute_at_least(option: str, given: int, written: bytes, own: int | None) -> None:
-    made = schedule(**{option: given})
+    options: dict[str, Any] = {option: given}
+    made = schedule(**options)
     assert jobs.template(made)[option] == written
     assert jobs.own_ttls(made) == ({} if own is None else {option: own}), "applied when the outcome is recorded"
 

@@ -8,6 +8,7 @@ import pytest
 
 from beat.runs import Runs
 from beat.sighting import Sighting
+from tests.facts import wait_until
 from tests.redis.hand_made import (
     ENDED,
     GONE,
@@ -36,7 +37,6 @@ INTERVAL = 900
 TAKEN, SCHEDULED = f"{QUEUE}:intermediate", "rq:scheduled:default"
 FIVE = [f"job-{n}" for n in range(5)]
 """Of started runs one in five is looked at closely, another one each second."""
-NOTHING = ("",) * 15
 
 
 def look(store: Store, **options: Any) -> Observed:
@@ -207,7 +207,7 @@ def put_five(store: Store, status: str = "started", **fields: Any) -> None:
 
 def live(store: Store, job: str, *executions: str) -> None:
     """RQ's executions of a job: those in capitals show life."""
-    store.client.zadd(f"rq:executions:{job}", {each: 1 for each in executions})
+    store.client.zadd(f"rq:executions:{job}", dict.fromkeys(executions, 1))
     for each in executions:
         if each.isupper():
             store.client.hset(f"rq:execution:{job}:{each}", "id", each)
@@ -221,11 +221,14 @@ def test_of_the_started_each_is_looked_at_closely_once_in_five_seconds(store: St
 
 
 def test_each_of_the_started_has_its_turn(store: Store) -> None:
-    from tests.facts import wait_until
-
     put_five(store)
     seen: set[str] = set()
-    wait_until(lambda: seen.update(handed(store, interval=0)) or len(seen) == 5, 20)
+
+    def all_seen() -> bool:
+        seen.update(handed(store, interval=0))
+        return len(seen) == 5
+
+    wait_until(all_seen)
 
 
 @pytest.mark.parametrize(
@@ -234,7 +237,9 @@ def test_each_of_the_started_has_its_turn(store: Store) -> None:
     ids=["alive", "dead", "one of two", "both dead", "none"],
 )
 def test_a_run_is_alive_while_one_of_its_executions_is(
-    executions: tuple[str, ...], alive: bool, store: Store  # noqa: FBT001 (a case)
+    executions: tuple[str, ...],
+    alive: bool,  # noqa: FBT001 (a case)
+    store: Store,
 ) -> None:
     put_five(store)
     for job in FIVE if executions else ():
@@ -263,13 +268,17 @@ def test_a_run_that_was_missing_and_shows_life_is_handed_out(store: Store) -> No
     ids=["busy", "at nothing", "in no state", "without a hash"],
 )
 def test_a_worker_that_listens_is_alive_unless_it_is_at_nothing(
-    worker: dict[str, str] | None, alive: bool, store: Store  # noqa: FBT001 (a case)
+    worker: dict[str, str] | None,
+    alive: bool,  # noqa: FBT001 (a case)
+    store: Store,
 ) -> None:
     """One that runs jobs itself sends no heartbeats meanwhile."""
     put_five(store, worker_name="w9")
     if worker is not None:
-        store.client.hset("rq:worker:w9", mapping={"birth": "x", **worker})
-    with store.client.pubsub() as listening:
+        fields: dict[Any, Any] = {"birth": "x", **worker}
+        store.client.hset("rq:worker:w9", mapping=fields)
+    client: Any = store.client
+    with client.pubsub() as listening:
         listening.subscribe("rq:pubsub:w9")
         listening.get_message(timeout=5)
         assert [each.alive for each in look(store).sightings] == ([] if alive else ["0"])
@@ -310,7 +319,7 @@ def test_a_closed_run_that_looks_as_it_did_is_not_handed_out(store: Store) -> No
         ("failed", {"ended_at": ""}),
     ],
 )  # fmt: skip
-def test_a_closed_run_that_looks_otherwise_is_handed_out(status: str, fields: dict[str, str], store: Store) -> None:
+def test_a_closed_run_that_looks_otherwise_is_handed_out(status: str, fields: dict[str, Any], store: Store) -> None:
     kept = put_closed(store, JOB, status, **fields)
     (seen,) = look(store).sightings
     assert (seen.job, seen.where, seen.record, seen.status) == (JOB, "closed", kept, status)

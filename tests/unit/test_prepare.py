@@ -124,9 +124,7 @@ def test_a_schedule_that_ends_has_no_next() -> None:
 
 
 def test_a_due_tick_after_a_new_earlier_end_comes_first_and_then_the_end() -> None:
-    assert decide(schedule(Cron("* * * * *"), end=NINE - HOUR), NINE, NINE + HOUR) == [
-        Fire(NINE, None, by="catchup")
-    ]
+    assert decide(schedule(Cron("* * * * *"), end=NINE - HOUR), NINE, NINE + HOUR) == [Fire(NINE, None, by="catchup")]
 
 
 def test_a_due_tick_before_a_new_later_start_fires_and_then_comes_the_start() -> None:

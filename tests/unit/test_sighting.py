@@ -46,7 +46,9 @@ def test_what_says_nothing_is_not_written() -> None:
 
 
 def test_a_time_to_keep_of_nothing_is_something() -> None:
-    assert Record("report", result_ttl=0, failure_ttl=0).text() == '{"schedule":"report","result_ttl":0,"failure_ttl":0}'
+    assert (
+        Record("report", result_ttl=0, failure_ttl=0).text() == '{"schedule":"report","result_ttl":0,"failure_ttl":0}'
+    )
 
 
 def test_what_a_later_version_adds_is_passed_over() -> None:

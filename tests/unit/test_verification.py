@@ -311,6 +311,22 @@ def test_ticks_that_came_while_the_schedule_was_off_are_told_and_not_expected() 
     assert found.expected == 2 + 2
 
 
+@pytest.mark.parametrize(("enabled", "passed"), [(3 * HOUR - SECOND, 0), (3 * HOUR, 1), (3 * HOUR + SECOND, 1)])
+def test_the_tick_at_which_a_schedule_is_enabled_passes_it_by(enabled: timedelta, passed: int) -> None:
+    life = Life(HOURLY).until(NINE + 2 * HOUR)
+    life.state, life.now = "disabled", NINE + enabled
+    found = sound(life.change(HOURLY).until(NINE + 6 * HOUR).verify())
+    assert sum(each.count for each in found.off) == passed
+    assert found.expected == 6 - passed
+
+
+def test_a_tick_that_came_while_its_change_was_being_written_is_due_at_once() -> None:
+    life = Life(HOURLY).until(NINE + 10 * MINUTE).change(MINUTELY)
+    assert life.next
+    lines = other(life, 1, at=life.next)
+    sound(life.verify(lines, now=life.next))
+
+
 def test_a_run_that_ended_in_another_way_after_all_is_no_problem() -> None:
     life = Life(HOURLY).until(NINE + HOUR).end("job_1", "failed")
     life.now += SECOND
@@ -552,7 +568,7 @@ def test_lines_that_are_gone_before_a_change_are_missed() -> None:
 
 def test_a_change_that_jumps_over_ticks_leaves_a_gap() -> None:
     life = Life(MINUTELY).until(NINE + 10 * MINUTE).change(HOURLY)
-    harmed = other(life, -1, next=NINE + 4 * HOUR)[: len(life.lines)]
+    harmed = other(life, len(life.lines) - 1, next=NINE + 4 * HOUR)
     found = life.verify(harmed, next_run=NINE + 4 * HOUR)
     assert found.missing == (Stretch(NINE + HOUR, NINE + 3 * HOUR, 3),)
 
@@ -638,6 +654,28 @@ def test_a_decision_about_what_is_no_tick_is_noticed() -> None:
     assert ahead.expected == 3
 
 
+def test_a_change_that_goes_on_with_what_is_no_tick_is_noticed() -> None:
+    life = Life(MINUTELY).until(NINE + 10 * MINUTE).change(HOURLY)
+    stranger = NINE + 30 * MINUTE
+    found = life.verify(other(life, len(life.lines) - 1, next=stranger), next_run=stranger)
+    assert found.problems == (
+        "the change of 2026-11-16T09:10:00Z goes on with 2026-11-16T09:30:00Z, and the rule with 2026-11-16T10:00:00Z",
+    )
+
+
+def test_a_job_that_was_enqueued_twice_is_noticed() -> None:
+    life = Life(HOURLY)
+    life.enqueue(None)
+    found = life.verify([*life.lines, *other(life, 1, number=2)[1:]], run_count=2)
+    assert found.problems == ("job job_1 was enqueued twice, at 2026-11-16T09:00:00Z",)
+
+
+def test_an_outcome_that_is_older_than_its_run_is_noticed() -> None:
+    life = Life(HOURLY).until(NINE + HOUR).end("job_1")
+    found = life.verify([life.lines[0], life.lines[2], life.lines[1]])
+    assert "job job_1 has an outcome that is older than itself, at 2026-11-16T10:00:00.004Z" in found.problems
+
+
 def test_a_stretch_that_ends_before_it_begins_is_noticed() -> None:
     life = Life(HOURLY).until(NINE + 2 * HOUR)
     life.lines.append(Skipped(NINE + 3 * HOUR, NINE + 2 * HOUR, 1, "misfire", 1, NINE + 4 * HOUR, "web-1"))
@@ -720,6 +758,8 @@ def test_an_empty_ledger_claims_nothing() -> None:
 def test_jobs_from_before_the_ledger_are_not_missed() -> None:
     life = Life(MINUTELY).until(NINE + 10 * MINUTE).trim(3)
     sound(life.verify(jobs={**life.jobs, "job_old": NINE - DAY, "by_hand": None}))
+    sound(life.verify(jobs={**life.jobs, "job_old": NINE + 7 * MINUTE}))
+    assert not life.verify(jobs={**life.jobs, "job_other": NINE + 8 * MINUTE}).sound
 
 
 # --- since ------------------------------------------------------------------------------------------------------------
@@ -734,10 +774,20 @@ def test_only_what_was_asked_about_is_judged() -> None:
     assert (found.expected, found.accounted) == (70, 60)
 
 
+def test_a_line_of_the_very_instant_that_was_asked_about_is_judged() -> None:
+    life = Life(HOURLY).until(NINE + 5 * HOUR)
+    harmed = other(life, 3, number=7)
+    at = life.lines[3].at
+    assert len(life.verify(harmed, since=at).problems) == 2
+    assert len(life.verify(harmed, since=at + SECOND).problems) == 1, "the line that follows does not follow"
+
+
 def test_a_skipped_stretch_counts_as_far_as_it_was_asked_about() -> None:
     life = Life(MINUTELY).away(NINE + HOUR)
     assert sound(life.verify(since=NINE + 30 * MINUTE)).expected == 31
     assert sound(life.verify(since=NINE + 30 * MINUTE + SECOND)).expected == 30
+    fired = places(life, Enqueued)
+    assert sound(life.verify(since=getattr(life.lines[1], "last", None))).expected == 1 + len(fired)
     assert sound(life.verify(since=NINE + 2 * HOUR)).expected == 0
 
 
