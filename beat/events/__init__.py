@@ -97,7 +97,6 @@ class _Reading:
         try:
             yield from self._read(made(Outbox(client, key)), _wait_s(client))
         finally:
-            client.close()
             client.connection_pool.disconnect()
 
     def _read(self, reader: Alone | Member, wait_s: float) -> Generator[Notice | Missed, None, None]:

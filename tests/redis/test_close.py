@@ -393,6 +393,13 @@ def test_a_user_who_may_not_do_all_of_it_does_nothing(rules: list[str], changes:
     assert not changed(before, store)
 
 
+def test_an_outbox_that_takes_no_more_does_not_keep_a_run_open(runs: Runs, store: Store) -> None:
+    put_run(store)
+    store.client.xadd("beat:events", {"type": "last"}, id=f"{2**64 - 1}-{2**64 - 1}")
+    assert close(runs, closing()) == [OK]
+    assert (counts(store), ledger(store)[0]["type"]) == ((1, 0, 0, 0), "succeeded")
+
+
 # --- how long RQ keeps it --------------------------------------------------------------------------------------------
 
 FINISHED, JOB_KEY, RESULTS = "rq:finished:default", f"rq:job:{JOB}", f"rq:results:{JOB}"

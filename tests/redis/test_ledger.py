@@ -517,6 +517,17 @@ def test_one_bad_ledger_between_two_good_ones_hurts_nobody(store: Store) -> None
     store.client.delete("beat:runs:bad")
 
 
+def test_an_outbox_that_takes_no_more_costs_no_tick(store: Store) -> None:
+    """Somebody has given an event the last id that there is."""
+    ats = {each: put_and_claim(store, each) for each in ("a", "b")}
+    store.client.xadd("beat:events", {"type": "last"}, id=f"{2**64 - 1}-{2**64 - 1}")
+    assert fire(store, *(verdict(at, each) for each, at in ats.items())) == [OK, OK]
+    assert queued(store) == list(open_runs(store)) == [f"beat_{each}_{at}" for each, at in ats.items()]
+    for each, at in ats.items():
+        assert hash_of(store, each)["next_run"] == text(at + 60)
+        assert [line["type"] for line in ledger(store, each)] == ["enqueued", "registered"]
+
+
 @pytest.mark.parametrize("denied", ["lpush", "rpop", "ltrim", "xadd", "zadd", "hset"])
 def test_a_user_who_may_not_write_the_ledger_changes_nothing(denied: str, store: Store) -> None:
     at = put_and_claim(store)

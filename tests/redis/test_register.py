@@ -373,6 +373,35 @@ def test_a_schedule_that_is_no_hash_is_refused_alone(store: Store) -> None:
     assert not store.client.exists(JOB)
 
 
+@shows("register", "BADTYPE")
+def test_a_ledger_that_is_none_is_refused_alone(store: Store) -> None:
+    store.client.set("beat:runs:report", "garbage")
+    before, at = everything(store), second(store) + SOON
+    replies = register(store, registration("a", at), registration("report", at), registration("b", at))
+    assert replies == [Reply("NEW"), Reply("BADTYPE", "beat:runs:report is a string, not a list"), Reply("NEW")]
+    assert not changed(before, store) & {SCHEDULE, JOB, "beat:runs:report"}
+    assert score(store) is None
+    store.client.delete("beat:runs:report")
+
+
+@pytest.mark.parametrize("garbage", ["", "garbage", "[]", "{\n}", '{"every":"1m"', None])
+def test_a_rule_that_somebody_garbled_is_not_carried_into_the_ledger(garbage: str | None, store: Store) -> None:
+    put(store, "report", second(store) + SOON)
+    if garbage is None:
+        store.client.hdel(SCHEDULE, "rule")
+    else:
+        store.client.hset(SCHEDULE, "rule", garbage)
+    assert register(store, again(store)) == [Reply("UPDATED")]
+    assert (ledger(store)[0]["type"], ledger(store)[0]["was"]) == ("updated", None)
+    assert hash_of(store)["rule"] == RULE
+
+
+@pytest.mark.parametrize("name", ['web "2"', "back\\slash", "nul\x00", "é 🎉"])
+def test_whatever_a_beat_is_called_the_line_is_json(name: str, store: Store) -> None:
+    assert store.register([registration("report", second(store) + SOON)], beat=name) == [Reply("NEW")]
+    assert ledger(store)[0]["beat"] == name.replace('"', "?").replace("\\", "?").replace("\x00", "?")
+
+
 @pytest.mark.parametrize(
     ("key", "kind"),
     [("beat:schedules", "set"), ("beat:due", "zset"), ("beat:meta", "hash"), ("beat:events", "stream")],

@@ -610,7 +610,9 @@ def test_records_that_make_no_sense_are_forgotten_and_hinder_nobody(watch: Watch
 FIELDS = ("status", "started_at", "ended_at", "worker_name", "origin", "retries_left", "number_of_retries")
 
 
-@pytest.mark.parametrize("garbage", [b"", b'"', b"\\", b"\x00\n", "é🎉".encode(), b"9" * 400, b"-1", b"nan"], ids=repr)
+@pytest.mark.parametrize(
+    "garbage", [b"", b'"', b"\\", b"\x00\n", "é🎉".encode(), b"9" * 400, b"-1", b"nan", b"\xff"], ids=repr
+)
 def test_whatever_stands_in_rqs_records_a_run_is_closed_once(garbage: bytes, watch: Watch, store: Store) -> None:
     for n, field in enumerate(FIELDS):
         for status in ("finished", "failed"):
@@ -625,6 +627,25 @@ def test_whatever_stands_in_rqs_records_a_run_is_closed_once(garbage: bytes, wat
     assert set(open_runs(store)) == waiting
     assert sum(counts(store)[:3]) == 2 * len(FIELDS) - len(waiting)
     assert len(ledger(store)) == 2 * len(FIELDS) - len(waiting) + 1, "and each line is JSON"
+
+
+def test_a_job_whose_id_is_no_text_is_looked_at_looked_for_and_closed(watch: Watch, store: Store) -> None:
+    odd = "\udcff"  # as Python reads the byte 255
+    kept = record(enqueued=minutes_ago(store, 5))
+    for job in (b"\xff", b"other"):
+        store.client.zadd("beat:open", {job: 0})
+        store.client.hset("beat:records", job, kept)
+        store.client.hset(b"rq:job:" + job, "status", "queued")
+    watch.search()
+    marked: Any = store.client.hvals("beat:records")
+    assert [b"missing" in each for each in marked] == [True, True]
+    for job in (b"\xff", b"other"):
+        store.client.hset(b"rq:job:" + job, "status", "finished")
+    store.client.delete("beat:watching")
+    watch.watcher.turn()
+    assert sorted(event.fields["job_id"] for event in watch.events) == ["other", odd]
+    assert not is_watched(store)
+    assert len(ledger(store)) == 3
 
 
 def test_a_result_from_the_end_of_time_is_no_trouble(watch: Watch, store: Store) -> None:

@@ -293,6 +293,7 @@ def test_what_is_due_and_not_decided_is_pending() -> None:
     found = life.verify(now=NINE + HOUR + 5 * MINUTE + SECOND)
     assert (sound(found).expected, found.pending) == (60, 5)
     assert life.verify(now=NINE + HOUR + 5 * MINUTE).pending == 5, "a tick is due when it comes"
+    assert life.verify(now=life.next).pending == 1
     assert life.verify(now=NINE + HOUR + 5 * MINUTE, state="disabled").pending == 0
 
 
@@ -639,6 +640,18 @@ def test_a_tick_that_came_out_of_order_and_then_once_more_is_double() -> None:
     found = life.verify([*lines[:2], lines[3], lines[2], lines[2], lines[4]])
     assert found.missing == ()
     assert found.double == (Stretch(NINE + 2 * HOUR, NINE + 2 * HOUR, 1),)
+
+
+@pytest.mark.parametrize(
+    ("found_late", "gaps"),
+    [(2, [(3, 6)]), (3, [(2, 2), (4, 6)]), (5, [(2, 4), (6, 6)]), (6, [(2, 5)])],
+)
+def test_a_tick_that_came_out_of_order_parts_a_gap(found_late: int, gaps: list[tuple[int, int]]) -> None:
+    life = Life(HOURLY).until(NINE + 8 * HOUR)
+    lines = [*life.lines[:2], life.lines[7], life.lines[found_late], life.lines[8]]
+    found = life.verify(lines)
+    assert found.missing == tuple(Stretch(NINE + a * HOUR, NINE + b * HOUR, b - a + 1) for a, b in gaps)
+    assert (found.expected, found.accounted, found.double) == (8, 4, ())
 
 
 def test_a_decision_about_what_is_no_tick_is_noticed() -> None:

@@ -1,0 +1,19 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.faults import ledger_nemesis
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from redis import Redis
+
+    from beat.embedded import PrivateRedis
+
+
+def test_outcomes_are_what_the_jobs_say_though_everything_is_killed(
+    home: Path, server: PrivateRedis, redis: Redis
+) -> None:
+    assert "all as the jobs say" in ledger_nemesis.run(home, server.url, 100, seed=1)
+    assert redis.zcard("beat:open") == 0
