@@ -23,6 +23,7 @@ NAMES = {
     "run_stopped": "a run was stopped or cancelled",
     "run_lost": "a run vanished, or its worker died with it",
     "run_reopened": "RQ has started a run again that had been closed",
+    "run_forgotten": "what was remembered of a run cannot be read",
     "unclosed": "what became of a run cannot be written down",
     "locked": "another beat is at work on a schedule",
     "fenced": "a lock ran out before its tick was decided; somebody else decides",

@@ -21,7 +21,6 @@ import rq
 from rq import registry
 from rq.command import PUBSUB_CHANNEL_TEMPLATE
 from rq.executions import Execution, ExecutionRegistry
-from rq.intermediate_queue import IntermediateQueue
 from rq.job import Job
 from rq.results import Result
 from rq.serializers import DefaultSerializer, JSONSerializer
@@ -103,11 +102,6 @@ def job_key(job_id: str) -> str:
 def queue_name(key: str) -> str:
     """The name of the queue that has this key."""
     return key.removeprefix(queue_key(""))
-
-
-def taken_key(name: str) -> str:
-    """The list of the jobs that workers have taken from a queue and not started yet."""
-    return IntermediateQueue.get_intermediate_queue_key(queue_key(name))
 
 
 def registry_key(kind: str, queue: str) -> str:

@@ -33,6 +33,7 @@ LINES = {
     "run_stopped": (_W, "{schedule_id}: the run for {tick} ended early: {error}: {job_id}"),
     "run_lost": (_E, "{schedule_id}: the run for {tick} is lost: {error}: {job_id}"),
     "run_reopened": (_I, "{schedule_id}: the run for {tick}, which had {was}, goes on: {job_id}"),
+    "run_forgotten": (_E, "what was remembered of {job_id} cannot be read: nobody will know what became of it"),
     "unclosed": (_E, "what became of runs cannot be written down: {error}: rename that key, or delete it"),
     "locked": (_D, "{schedule_id}: another beat is at work on it"),
     "fenced": (_D, "{schedule_id}: the lock ran out; somebody else decides"),

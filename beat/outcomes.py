@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from beat import clock, report
-from beat.errors import BadInstant
 from beat.ledger import Error
-from beat.sighting import Record
+from beat.sighting import Record, number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,9 +23,8 @@ MISSING_MS = 60_000
 """How long a run must be missing before it counts as lost."""
 GOING = {"queued", "started", "scheduled", "deferred", "created"}
 """The states of a job, by RQ's words, in which it has not ended."""
+ENDED = {"finished", "failed", "stopped", "canceled"}
 _LONGEST = 500
-_FAR_MS = 10**14
-"""In the year 5138: no number that RQ writes is as large."""
 
 GONE = "gone"
 _BY_OTHERS = {"AbandonedJobError", "StuckInQueue"}
@@ -111,7 +109,7 @@ def judge(seen: Sighting, now: int) -> Decision | None:
         return _again(seen, record)
     if seen.status in GOING or not seen.status:
         return _missing(seen, record, now)
-    return _close(seen, record)
+    return _close(seen, record) if seen.status in ENDED else None
 
 
 def _missing(seen: Sighting, record: Record, now: int) -> Decision | None:
@@ -124,7 +122,7 @@ def _missing(seen: Sighting, record: Record, now: int) -> Decision | None:
     if now - record.missing < MISSING_MS:
         return None
     reason = {"started": NO_LIFE, GONE: NO_RECORD}.get(status, NO_PLACE)
-    worker = _readable(seen.worker_name) if status == "started" else ""
+    worker = seen.worker if status == "started" else ""
     closing = replace(_ended(seen, record, "lost"), reason=reason, ended=None, worker=worker)
     return replace(closing, watch=status != GONE)
 
@@ -138,7 +136,9 @@ def _again(seen: Sighting, record: Record) -> Decision | None:
         return Reopen(again, record)
     closing = _close(seen, record)
     anew = _text(closing.started) != record.started
-    if record.outcome == "lost" and not anew and (closing.error or {}).get("type") == "AbandonedJobError":
+    if not anew and seen.status == "canceled":
+        return Mark(replace(record, sign=seen.sign))  # an end that was known is no other for that
+    if record.outcome == "lost" and not anew and (closing.error or {}).get("type") in _BY_OTHERS | {""}:
         return Mark(replace(record, sign=seen.sign))  # RQ has noticed as well
     if anew and closing.attempts <= record.attempts:
         before = replace(record, requeued=record.requeued + 1)
@@ -164,47 +164,18 @@ def _close(seen: Sighting, record: Record) -> Close:
 
 
 def _ended(seen: Sighting, record: Record, outcome: str) -> Close:
-    started = _instant(seen.started_at) or _epoch(seen.result_started)
-    ended = _instant(seen.ended_at) or _epoch(seen.result_ended)
+    started, ended = seen.started, seen.ended
     if not ended or (started and ended < started):  # it is of an earlier attempt
-        ended = _written(seen.result_id)
+        ended = seen.written
     if ended and started and ended < started:
         ended = None
-    worker = _readable(seen.result_worker or seen.worker_name)
-    return Close(outcome, _attempts(seen, record), record, started, ended, worker)
+    return Close(outcome, _attempts(seen, record), record, started, ended, seen.worker)
 
 
 def _attempts(seen: Sighting, record: Record) -> int:
     """The first one, RQ's own retries, and those that somebody asked for."""
-    spent = max(0, record.retries - _number(seen.retries_left, record.retries))
-    return 1 + spent + _number(seen.number_of_retries, 0) + record.requeued
-
-
-def _readable(text: str) -> str:
-    return text.encode(errors="surrogateescape").decode(errors="replace")
-
-
-def _number(text: str, default: int) -> int:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < len(str(_FAR_MS)) else default
-
-
-def _instant(text: str) -> datetime | None:
-    try:
-        return clock.from_ms(clock.to_ms(clock.read(text))) if text else None
-    except BadInstant:
-        return None
-
-
-def _epoch(text: str) -> datetime | None:
-    try:
-        return clock.from_ms(int(float(text) * 1000)) if text else None
-    except (ValueError, OverflowError):
-        return None
-
-
-def _written(stream_id: str) -> datetime | None:
-    milliseconds = stream_id.partition("-")[0]
-    return clock.from_ms(_number(milliseconds, 0)) if _number(milliseconds, 0) else None
+    spent = max(0, record.retries - number(seen.retries_left, record.retries))
+    return 1 + spent + number(seen.number_of_retries, 0) + record.requeued
 
 
 def _text(instant: datetime | None) -> str:

@@ -82,6 +82,7 @@ class Closing(NamedTuple):
     error: str = ""
     ttl: str = ""
     registry: str = ""
+    life: str = ""
 
 
 @dataclass(frozen=True)

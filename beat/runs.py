@@ -19,6 +19,8 @@ WATCHED_LIMIT = 10_000
 """How many closed runs are watched."""
 _PAGE = 1000
 _LIST_PAGE = 10_000
+_OVERLAP = 1000
+_SEARCHED = 500
 
 
 class Observed(NamedTuple):
@@ -27,8 +29,6 @@ class Observed(NamedTuple):
     now: int
     looked: int
     """How many open runs were looked at."""
-    closed: int
-    """How many closed ones there are."""
     sightings: list[Sighting]
 
 
@@ -44,14 +44,13 @@ class Runs:
         *,
         limit: int = 0,
         interval: int = 0,
-        rank: int = 0,
         closed_limit: int = 0,
     ) -> Observed:
         """The runs about which there is something to decide; with `searched`, whether those are in their queue."""
-        now, looked, closed, *found = self._store.run(
-            "observe", searched, limit=limit, interval=interval, rank=rank, closed_limit=closed_limit
+        now, looked, *found = self._store.run(
+            "observe", searched, limit=limit, interval=interval, closed_limit=closed_limit
         )
-        return Observed(now, looked, closed, [_sighting(each) for each in found])
+        return Observed(now, looked, [_sighting(each) for each in found])
 
     def close(self, items: Sequence[Closing], *, token: str) -> list[Reply]:
         """Writes what became of them, each at most once."""
@@ -60,16 +59,28 @@ class Runs:
         return [Reply(*map(_text, reply)) for reply in said]
 
     def search(self, before: str) -> Iterator[list[tuple[str, str, str, str]]]:
-        """Open runs, enqueued before that time, that are in no queue at first sight: as `observe` looks for them."""
-        waiting: dict[str, list[str]] = {}
+        """Open runs since before that time that are in no queue at first sight, and those that were in none before."""
+        waiting: dict[str, dict[str, bool]] = {}
         for job, record in self._open():
             if record and record.enqueued < before:
-                waiting.setdefault(record.queue, []).append(job)
+                waiting.setdefault(record.queue, {})[job] = record.missing > 0
         for key, ids in waiting.items():
             name = jobs.queue_name(key)
-            taken, scheduled = jobs.taken_key(name), jobs.registry_key("scheduled", name)
-            there = self._listed(key) | self._listed(taken)
-            yield from pages(((job, key, taken, scheduled) for job in ids if job not in there), 20)
+            scheduled, absent = jobs.registry_key("scheduled", name), self._absent(key, set(ids))
+            wanted = [job for job, missed in ids.items() if missed or job in absent]
+            yield from pages(((job, key, scheduled, "01"[job not in absent]) for job in wanted), _SEARCHED)
+
+    def rebuild(self) -> int:
+        """Finds the open runs by their records when somebody has deleted the index; how many there are."""
+        client, keys, number = self._store.client, self._store.keys, 0
+        if client.exists(keys.open):
+            return 0
+        for page in pages(client.hscan_iter(keys.records, count=_PAGE), _PAGE):
+            read = ((job, Record.read(_text(text))) for job, text in page)
+            if lost := {job: 0 for job, record in read if record and not record.outcome}:
+                number += len(lost)
+                client.zadd(keys.open, lost, nx=True)
+        return number
 
     def _open(self) -> Iterator[tuple[str, Record | None]]:
         client, keys = self._store.client, self._store.keys
@@ -77,16 +88,15 @@ class Runs:
             for job, text in zip(page, client.hmget(keys.records, page), strict=True):
                 yield _text(job), Record.read(_text(text or b""))
 
-    def _listed(self, key: str) -> set[str]:
-        """The ids of a list, read in pages: who moves meanwhile may be missed, so a closer look follows."""
-        found: set[str] = set()
+    def _absent(self, key: str, ids: set[str]) -> set[str]:
+        """Those that are not in a list, read in pages that overlap: workers take from its head meanwhile."""
+        left, start = set(ids), 0
         if self._store.client.type(key) != b"list":
-            return found
-        start = 0
-        while page := self._store.client.lrange(key, start, start + _LIST_PAGE - 1):
-            found.update(map(_text, page))
-            start += _LIST_PAGE
-        return found
+            return left
+        while left and (page := self._store.client.lrange(key, start, start + _LIST_PAGE - 1)):
+            left.difference_update(map(_text, page))
+            start += _LIST_PAGE - _OVERLAP if len(page) == _LIST_PAGE else _LIST_PAGE
+        return left
 
 
 def _sighting(values: Sequence[bytes]) -> Sighting:

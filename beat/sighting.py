@@ -5,9 +5,17 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, fields
-from typing import Self
+from typing import TYPE_CHECKING, Self
+
+from beat import clock
+from beat.errors import BadInstant
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 _MOST = 10**15
+_FAR_MS = 10**14
+"""In the year 5138: no number that RQ writes is as large."""
 _HALF = re.compile("[\ud800-\udfff]")
 """Half a character, which cannot be written; also a byte that is no text."""
 
@@ -23,6 +31,8 @@ class Record:
     """The key of the queue."""
     enqueued: str = ""
     n: int = 0
+    life: str = ""
+    """When its schedule came: one that was removed and came again counts from nought."""
     retries: int = 0
     """How many times RQ may try again, as its job was made."""
     result_ttl: int | None = None
@@ -87,7 +97,48 @@ class Sighting:
     @property
     def sign(self) -> str:
         """By which a change is noticed."""
-        return f"{self.status}|{self.ended_at}" if self.status else ""
+        return f"{self.status}|{self.started_at}|{self.ended_at}" if self.status else ""
+
+    @property
+    def started(self) -> datetime | None:
+        """When the newest attempt began, by its worker's clock."""
+        return _instant(self.started_at) or _epoch(self.result_started)
+
+    @property
+    def ended(self) -> datetime | None:
+        """When an attempt ended, by its worker's clock: perhaps an earlier one than that which began last."""
+        return _instant(self.ended_at) or _epoch(self.result_ended)
+
+    @property
+    def written(self) -> datetime | None:
+        """When the newest result was written, by Redis' clock."""
+        milliseconds = number(self.result_id.partition("-")[0], 0)
+        return clock.from_ms(milliseconds) if milliseconds else None
+
+    @property
+    def worker(self) -> str:
+        """Who had it last: after a killed work-horse RQ's hash names an earlier one."""
+        name = self.worker_name if self.status == "started" else self.result_worker or self.worker_name
+        return name.encode(errors="surrogateescape").decode(errors="replace")
+
+
+def number(text: str, default: int) -> int:
+    """A number that RQ wrote."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < len(str(_FAR_MS)) else default
+
+
+def _instant(text: str) -> datetime | None:
+    try:
+        return clock.from_ms(clock.to_ms(clock.read(text))) if text else None
+    except BadInstant:
+        return None
+
+
+def _epoch(text: str) -> datetime | None:
+    try:
+        return clock.from_ms(int(float(text) * 1000)) if text else None
+    except (ValueError, OverflowError):
+        return None
 
 
 def _fits(value: object, kind: str) -> bool:

@@ -201,6 +201,7 @@ def _fixed(keys: Keys) -> dict[str, Value]:
         "template_prefix": keys.template(""),
         "runs_prefix": keys.runs(""),
         "job_prefix": jobs.job_key(""),
+        "queue_prefix": jobs.queue_key(""),
         "results_prefix": jobs.RESULTS_PREFIX,
         "executions_prefix": jobs.EXECUTIONS_PREFIX,
         "execution_prefix": jobs.EXECUTION_PREFIX,

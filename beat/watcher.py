@@ -50,15 +50,13 @@ class Watcher:
     def __init__(self, store: Store, *, name: str, emit: Emit) -> None:
         self._store, self._runs, self._name, self._emit = store, Runs(store), name, emit
         self._once = Once(emit)
-        self._rank = 0
         self._searched_at = time.monotonic()
 
     def turn(self) -> None:
         """Looks at what is due to be looked at, if no other beat has just done so."""
         if not Lock(self._store.client, self._store.keys.watching, WATCH_MS).acquire():
             return
-        seen = self._runs.observe(limit=_PAGE, interval=INTERVAL_MS, rank=self._rank, closed_limit=_CLOSED_PAGE)
-        self._rank = self._rank + _CLOSED_PAGE if self._rank + _CLOSED_PAGE < seen.closed else 0
+        seen = self._runs.observe(limit=_PAGE, interval=INTERVAL_MS, closed_limit=_CLOSED_PAGE)
         self.settle(seen)
         for _ in range(_PAGES):
             if seen.looked < _PAGE:
@@ -73,6 +71,8 @@ class Watcher:
         """Looks for runs that wait and are in no queue, if no other beat has just done so."""
         if not Lock(self._store.client, self._store.keys.searched, SEARCH_S * 900).acquire():
             return
+        if found := self._runs.rebuild():
+            self._emit(Event("repaired", fields={"count": found}))
         for page in self._runs.search(before=clock.text(self._store.time() - AGE)):
             self.settle(self._runs.observe(page))
 
@@ -88,6 +88,8 @@ class Watcher:
                     self._once.say(reply.words, Event("unclosed", fields={"error": f"{reply.code} {reply.words}"}))
 
     def _tell(self, seen: Sighting, what: Decision) -> None:
+        if isinstance(what, Forget):
+            self._emit(Event("run_forgotten", fields={"job_id": seen.job}))
         if isinstance(what, Reopen):
             fields: dict[str, Any] = {"tick": what.record.tick, "job_id": seen.job, "was": what.before.outcome}
             self._emit(Event("run_reopened", what.record.schedule, fields))
@@ -131,6 +133,7 @@ def _closing(seen: Sighting, what: Decision, now: int) -> Closing:
                 entry=_open_json(line),
                 was=before.outcome,
                 was_ended=before.ended,
+                life=record.life,
             )
     return _outcome(item, seen, what, now)
 
@@ -142,7 +145,8 @@ def _open_json(line: Mapping[str, Any]) -> str:
 
 def _outcome(item: Closing, seen: Sighting, what: Close, now: int) -> Closing:
     ended = what.ended or clock.from_ms(now)
-    ttl = "" if what.ttl_s is None else str(max(0, clock.to_ms(ended) + what.ttl_s * 1000 - now))
+    since = seen.written or ended  # by Redis' clock, where it is known
+    ttl = "" if what.ttl_s is None else str(max(0, clock.to_ms(since) + what.ttl_s * 1000 - now))
     return item._replace(
         kind="close",
         record=outcomes.kept(what, seen, now),
@@ -156,5 +160,6 @@ def _outcome(item: Closing, seen: Sighting, what: Close, now: int) -> Closing:
         duration="" if what.duration is None else str(what.duration),
         error=what.words,
         ttl=ttl,
+        life=what.before.life,
         registry=jobs.registry_key("failed" if seen.status == "failed" else "finished", seen.origin),
     )

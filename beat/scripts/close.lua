@@ -31,6 +31,7 @@
 -- ITEM[14] error      text   what went wrong, or nothing
 -- ITEM[15] ttl        text   for how many ms RQ's records stay, 0 for not at all; nothing when RQ has seen to that
 -- ITEM[16] registry   text   the key of RQ's registry that holds the job, for that
+-- ITEM[17] life       time   when the schedule came that fired it: what was removed and came again counts from nought
 --
 -- Replies {{code, words}, …}, one for each item
 --   OK       done
@@ -48,28 +49,38 @@ local history_limit, events_limit, watched_limit = ARGV[6], ARGV[7], ARGV[8]
 -- include ledger
 -- include allowed
 
-local first, width = 9, 16
+local first, width = 9, 17
 local counters = {succeeded = 'success_count', failed = 'failure_count', lost = 'failure_count', stopped = 'stopped_count'}
 local is_failure = {failed = true, lost = true}
 
 local function count_of(value) return value and is_count(value) and tonumber(value) or 0 end
 
 local function state_of(key, outcome, was, was_ended, ended, duration, error)  -- the fields of the schedule's hash
-  local h = redis.call('HMGET', key, 'success_count', 'failure_count', 'stopped_count', 'consecutive_failures', 'last_success')
+  local h = redis.call('HMGET', key, 'success_count', 'failure_count', 'stopped_count', 'consecutive_failures', 'last_success',
+    'last_failure', 'state')
   local n = {success_count = count_of(h[1]), failure_count = count_of(h[2]), stopped_count = count_of(h[3])}
-  local streak, succeeded_at = count_of(h[4]), to_ms(h[5] or '') or 0
+  local streak, succeeded_at, failed_at = count_of(h[4]), to_ms(h[5] or '') or 0, to_ms(h[6] or '') or 0
   if counters[was] then
     n[counters[was]] = math.max(n[counters[was]] - 1, 0)
     if is_failure[was] and (to_ms(was_ended) or 0) > succeeded_at then streak = math.max(streak - 1, 0) end
   end
   local fields = {}
-  if counters[outcome] then
+  if counters[outcome] then  -- runs are not closed in the order in which they ended: what is older changes nothing but counts
     n[counters[outcome]] = n[counters[outcome]] + 1
-    streak = outcome == 'succeeded' and 0 or streak + (is_failure[outcome] and 1 or 0)
-    local at = ended ~= '' and ended or now_text
-    if outcome == 'succeeded' then fields = {'last_success', at} end
-    if is_failure[outcome] then fields = {'last_failure', at, 'last_error', error} end
-    if duration ~= '' then fields[#fields + 1] = 'last_duration' fields[#fields + 1] = duration end
+    local at = to_ms(ended) and ended or now_text
+    local at_ms = to_ms(at)
+    if outcome == 'succeeded' and at_ms >= succeeded_at then
+      fields = {'last_success', at}
+      if at_ms >= failed_at then streak = 0 end
+    end
+    if is_failure[outcome] and at_ms > succeeded_at then streak = streak + 1 end
+    if is_failure[outcome] and at_ms >= failed_at then
+      fields = {'last_failure', at}
+      if h[7] ~= 'broken' then fields[3] = 'last_error' fields[4] = error end  -- there it says why
+    end
+    if duration ~= '' and at_ms >= math.max(succeeded_at, failed_at) then
+      fields[#fields + 1] = 'last_duration' fields[#fields + 1] = duration
+    end
   end
   for name, value in pairs(n) do fields[#fields + 1] = name fields[#fields + 1] = string.format('%.0f', value) end
   fields[#fields + 1] = 'consecutive_failures' fields[#fields + 1] = string.format('%.0f', streak)
@@ -106,8 +117,8 @@ end
 
 local function sign_of(job)
   if kind_of(job_prefix .. job) ~= 'hash' then return '' end
-  local h = redis.call('HMGET', job_prefix .. job, 'status', 'ended_at')
-  return (h[1] or 'created') .. '|' .. (h[2] or '')
+  local h = redis.call('HMGET', job_prefix .. job, 'status', 'started_at', 'ended_at')
+  return h[1] and h[1] .. '|' .. (h[2] or '') .. '|' .. (h[3] or '') or ''
 end
 
 local function misplaced(id)
@@ -119,7 +130,7 @@ local function misplaced(id)
 end
 
 local function settle(i)
-  local kind, job, seen, record, sign, id, tick, outcome, entry, was, was_ended, ended, duration, error, ttl, registry = unpack(ARGV, i, i + width - 1)
+  local kind, job, seen, record, sign, id, tick, outcome, entry, was, was_ended, ended, duration, error, ttl, registry, life = unpack(ARGV, i, i + width - 1)
   if kind_of(records) ~= 'hash' or redis.call('HGET', records, job) ~= seen then return 'STALE', '' end
   local wrong = misplaced(id)
   if wrong then return 'BADTYPE', wrong end
@@ -139,8 +150,11 @@ local function settle(i)
   end
   local line = entry .. ',"at":"' .. now_text .. '","beat":' .. quoted(token) .. '}'
   if kind_of(schedule_prefix .. id) == 'hash' then
-    redis.call('HSET', schedule_prefix .. id, unpack(state_of(schedule_prefix .. id, outcome, was, was_ended, ended, duration, error)))
-    append(id, line)
+    local key = schedule_prefix .. id
+    if life == '' or life == redis.call('HGET', key, 'created_at') then
+      redis.call('HSET', key, unpack(state_of(key, outcome, was, was_ended, ended, duration, error)))
+    end
+    append_other(id, line, key)
   end
   tell(id, outcome, tick, job, token, line)
   return 'OK', ''

@@ -137,9 +137,9 @@ local function enqueue(id, job, queue, at, meta, ttl)
   table.insert(pushes[queue][at], job)
 end
 
-local function note(id, job, queue, tick, by, number, own)  -- what becomes of this run is learned from RQ's records
+local function note(id, job, queue, tick, by, number, created_at, own)  -- what becomes of this run is learned from RQ's records
   local record = '{"schedule":' .. quoted(id) .. ',"tick":"' .. tick .. '","by":' .. quoted(by) .. ',"queue":' .. quoted(queue)
-    .. ',"enqueued":"' .. now_text .. '","n":' .. number
+    .. ',"enqueued":"' .. now_text .. '","n":' .. number .. ',"life":' .. quoted(created_at or '')
   for name, value in pairs(own) do
     if value and is_count(value) then record = record .. ',"' .. name .. '":' .. string.format('%.0f', value) end
   end
@@ -158,11 +158,11 @@ local function decide(i)
   if not makes_sense(kind, tick, due, next, next_due, job, queue, at, number, last) then return 'BADARG', '' end
   local key = schedule_prefix .. id
   local h = redis.pcall('HMGET', key, 'state', 'rev', 'next_run', 'due_at', 'run_count', 'skip_count', 'last_job', 'kept',
-    'result_ttl', 'failure_ttl')
+    'result_ttl', 'failure_ttl', 'created_at')
   local found = not h[1] and kind_of(key)  -- what has a state is a hash
   if found == 'none' then gone[id] = true return 'GONE', '' end
   if found and found ~= 'hash' then scores[id] = now + 30000 return 'BADTYPE', key .. ' is a ' .. found end
-  local state, now_rev, next_run, due_at, run_count, skip_count, last_job, kept, result_ttl, failure_ttl = unpack(h)
+  local state, now_rev, next_run, due_at, run_count, skip_count, last_job, kept, result_ttl, failure_ttl, created_at = unpack(h)
   local wrong = problem(now_rev, next_run, due_at, run_count, skip_count)
   if wrong then scores[id] = now + 30000 return 'BADSTATE', wrong end
   local meta, ttl, retries_left
@@ -216,7 +216,7 @@ local function decide(i)
     line = '{"type":"enqueued","tick":"' .. tick .. '","job":' .. quoted(job) .. ',"by":' .. quoted(by) .. ',"late_ms":'
       .. string.format('%.0f', now - due) .. ',"n":' .. total .. signed
     fields = {'last_run', tick, 'last_enqueued', now_text, 'last_job', job, 'run_count', total}
-    note(id, job, queue, tick, by, total, {retries = retries_left, result_ttl = result_ttl, failure_ttl = failure_ttl})
+    note(id, job, queue, tick, by, total, created_at, {retries = retries_left, result_ttl = result_ttl, failure_ttl = failure_ttl})
     tell(id, 'enqueued', tick, job, token, line)
   end
   fields[#fields + 1] = 'kept' fields[#fields + 1] = append_verdict(id, line, kept)

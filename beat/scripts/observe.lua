@@ -13,27 +13,27 @@
 -- ARGV[6] channel_prefix     text   followed by the name of a worker: the channel that it listens to
 -- ARGV[7] limit              count  how many open runs to look at, at most
 -- ARGV[8] interval           ms     how soon to look again
--- ARGV[9] rank               count  where to begin among the closed, the newest being 0
--- ARGV[10] closed_limit      count  how many of the closed to look at
+-- ARGV[9] closed_limit       count  how many of the closed to look at
+-- ARGV[10] queue_prefix      text   followed by the name of a queue: its key
 -- ARGV[11…] items, each of
--- ITEM[1] job           text  a run to be looked for in its queue, instead of all the above
--- ITEM[2] queue         text  the key of its queue
--- ITEM[3] intermediate  text  the key of what workers have taken from there
--- ITEM[4] scheduled     text  the key of what waits for a retry
+-- ITEM[1] job        text  a run to be looked for in its queue, instead of all the above
+-- ITEM[2] queue      text  the key of its queue
+-- ITEM[3] scheduled  text  the key of what waits for a retry
+-- ITEM[4] seen       word  1 when it was in the queue just now, else 0
 --
--- Replies {now in ms, how many open runs were looked at, how many closed ones there are, {each fact about a run, in the
--- order of `facts` below}, …}
+-- Replies {now in ms, how many open runs were looked at, {each fact about a run, in the order of `facts` below}, …}
 local open, closed, records = KEYS[1], KEYS[2], KEYS[3]
 local job_prefix, results_prefix, executions_prefix, execution_prefix, worker_prefix, channel_prefix = unpack(ARGV, 1, 6)
-local limit, interval, rank, closed_limit = ARGV[7], ARGV[8], ARGV[9], ARGV[10]
+local limit, interval, closed_limit, queue_prefix = ARGV[7], ARGV[8], ARGV[9], ARGV[10]
 
 -- include instants
 -- include now
 -- include sane
 
 local first, width = 11, 4
-local most_value, most_error = 90000, 300000
-local found, later, lost = {now, 0, 0}, {}, {}
+local passable = 100000  -- so many ids of lists may be passed, and so many bytes taken, that no page keeps Redis for long
+local most_value, most_error, room = 90000, 300000, 1000000
+local found, later, lost = {now, 0}, {}, {}
 local going = {queued = true, started = true, scheduled = true, deferred = true, created = true}
 
 local function is_listening(job)  -- a worker that runs jobs itself sends no heartbeats meanwhile, but listens
@@ -41,13 +41,21 @@ local function is_listening(job)  -- a worker that runs jobs itself sends no hea
   if not name or name == '' then return false end
   local said = redis.pcall('PUBSUB', 'NUMSUB', channel_prefix .. name)
   if said['err'] or tonumber(said[2]) == 0 then return false end
-  return kind_of(worker_prefix .. name) ~= 'hash' or redis.call('HGET', worker_prefix .. name, 'state') ~= 'idle'
+  if kind_of(worker_prefix .. name) ~= 'hash' then return true end
+  local state, current = unpack(redis.call('HMGET', worker_prefix .. name, 'state', 'current_job'))
+  return state ~= 'idle' and (not current or current == job)  -- busy with another one, it is done with this one
+end
+
+local function has_heartbeat(key)  -- RQ keeps it for as long as it believes in the worker, which may be the job's time-out
+  if kind_of(key) ~= 'hash' then return false end
+  local at = tonumber(redis.call('HGET', key, 'last_heartbeat') or '')
+  return not at or now - at * 1000 < 90000
 end
 
 local function is_alive(job)
   local key = executions_prefix .. job
   for _, execution in ipairs(kind_of(key) == 'zset' and redis.call('ZRANGE', key, 0, -1) or {}) do
-    if redis.call('EXISTS', execution_prefix .. job .. ':' .. execution) == 1 then return true end
+    if has_heartbeat(execution_prefix .. job .. ':' .. execution) then return true end
   end
   return is_listening(job)
 end
@@ -66,7 +74,8 @@ local function facts(job, where, record, alive, placed)
   local h = redis.call('HMGET', job_prefix .. job, 'status', 'started_at', 'ended_at', 'worker_name', 'origin', 'retries_left',
     'number_of_retries')
   local result = newest_result(job)
-  local value, exc = result['return_value'] or '', result['exc_string'] or ''
+  local value, exc = h[1] == 'finished' and result['return_value'] or '', h[1] ~= 'finished' and result['exc_string'] or ''
+  room = room - #value - #exc
   found[#found + 1] = {job, where, record, h[1] or '', h[2] or '', h[3] or '', h[4] or '', h[5] or '', h[6] or '', h[7] or '',
     alive, placed, result['type'] or '', result['id'] or '', result['worker_name'] or '', result['execution_started_at'] or '',
     result['execution_ended_at'] or '', #value <= most_value and value or '', #exc <= most_error and exc or ''}
@@ -76,13 +85,19 @@ local function gone(job, where, record) found[#found + 1] = {job, where, record,
 
 local function status_of(job)  -- nothing when RQ has no record of it
   local status = redis.pcall('HGET', job_prefix .. job, 'status')
-  if type(status) == 'string' then return status end
-  return kind_of(job_prefix .. job) == 'hash' and 'created'
+  return type(status) == 'string' and status
+end
+
+local function wait_of(job, least, most)  -- of a long backlog, each is looked at less often the longer it waits
+  if most <= least then return least end
+  local age = now - (to_ms(redis.call('HGET', job_prefix .. job, 'enqueued_at')) or 0)
+  return math.max(least, math.min(most, age / 5))
 end
 
 local function look(job, backlog)
+  if room < 0 then return 0 end  -- the next page begins here
   local status, wait, alive = status_of(job), tonumber(interval), ''
-  if going[status] and status ~= 'started' then return math.max(wait, backlog / 5) end  -- of a long backlog each less often
+  if going[status] and status ~= 'started' then return wait_of(job, wait, backlog / 5) end
   if status == 'started' and (math.floor(now / 1000) + (string.byte(job, -1) or 0)) % 5 > 0 then return wait end  -- a turn in five
   if status == 'started' or status == 'canceled' then  -- what is cancelled while it runs goes on, and ends
     alive = is_alive(job) and '1' or '0'
@@ -92,6 +107,7 @@ local function look(job, backlog)
   if not record then return end  -- nobody knows what run this was
   if not status then
     gone(job, 'open', record)
+    return 10000
   elseif alive ~= '1' or string.find(record, '"missing":', 1, true) then
     facts(job, 'open', record, alive, '')
   end
@@ -101,43 +117,55 @@ end
 local function look_again(job)
   local record, status = redis.call('HGET', records, job), status_of(job)
   if not record or not status then lost[#lost + 1] = job return end
-  local sign = status .. '|' .. (redis.call('HGET', job_prefix .. job, 'ended_at') or '')
+  local h = redis.call('HMGET', job_prefix .. job, 'started_at', 'ended_at')
+  local sign = status .. '|' .. (h[1] or '') .. '|' .. (h[2] or '')
   if not string.find(record, '"sign":"' .. sign .. '"', 1, true) then facts(job, 'closed', record, '', '') end
 end
 
-local function search(job, queue, intermediate, scheduled)
+local function holds(list, job)  -- nil when that would take too long to find out
+  if kind_of(list) ~= 'list' then return false end
+  local length = redis.call('LLEN', list)
+  if length > passable then return nil end
+  passable = passable - length
+  return redis.call('LPOS', list, job) ~= false
+end
+
+local function search(job, queue, scheduled, seen)
   local record, status = redis.call('HGET', records, job), status_of(job)
   if not record or (status ~= 'queued' and status ~= 'scheduled') then return end
-  local there = false
-  for _, list in ipairs({queue, intermediate}) do
-    there = there or (kind_of(list) == 'list' and redis.call('LPOS', list, job) ~= false)
+  local origin = queue_prefix .. (redis.call('HGET', job_prefix .. job, 'origin') or '')
+  local there = kind_of(scheduled) == 'zset' and redis.call('ZSCORE', scheduled, job) ~= false
+  if not there then
+    there = holds(queue, job)
+    if there == nil then there = seen == '1' end
   end
-  there = there or (kind_of(scheduled) == 'zset' and redis.call('ZSCORE', scheduled, job) ~= false)
+  if not there and origin ~= queue then there = holds(origin, job) ~= false end  -- somebody moved it
   facts(job, 'open', record, '', there and '1' or '0')
 end
 
 if kind_of(records) ~= 'hash' then return found end
 if #ARGV >= first then
   for i = first, #ARGV, width do
-    local job, queue, intermediate, scheduled = unpack(ARGV, i, i + width - 1)
-    search(job, queue, intermediate, scheduled)
+    local job, queue, scheduled, seen = unpack(ARGV, i, i + width - 1)
+    search(job, queue, scheduled, seen)
   end
   return found
 end
 if kind_of(open) == 'zset' then
   local ids = redis.call('ZRANGEBYSCORE', open, '-inf', now, 'LIMIT', 0, limit)
   local backlog = redis.call('ZCARD', open)
-  found[2] = #ids
   for _, job in ipairs(ids) do
     local wait = look(job, backlog)
     if wait then later[#later + 1], later[#later + 2] = math.floor(now + wait), job else lost[#lost + 1] = job end
   end
+  found[2] = room < 0 and tonumber(limit) or #ids
   if #later > 0 then redis.call('ZADD', open, unpack(later)) end
   if #lost > 0 then redis.call('ZREM', open, unpack(lost)) end
 end
 lost = {}
 if tonumber(closed_limit) > 0 and kind_of(closed) == 'zset' then
-  found[3] = redis.call('ZCARD', closed)
+  local pages = math.ceil(redis.call('ZCARD', closed) / closed_limit)  -- another page each time, whichever beat asks
+  local rank = pages > 0 and math.floor(now / interval) % pages * closed_limit or 0
   for _, job in ipairs(redis.call('ZREVRANGE', closed, rank, rank + closed_limit - 1)) do look_again(job) end
   if #lost > 0 then
     redis.call('ZREM', closed, unpack(lost))

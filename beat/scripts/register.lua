@@ -77,10 +77,10 @@ end
 
 local function record(id, code, rev, rule, was, from, next)  -- the ledger knows which definition was in force when
   local type = code == 'NEW' and 'registered' or string.lower(code)
-  local is_rule = was and string.find(was, '^{.*}$') and not string.find(was, '%c')
+  local is_rule = was and string.find(was, '^{.*}$') and not string.find(was, '%c') and pcall(cjson.decode, was)
   local line = '{"type":"' .. type .. '","rev":' .. quoted(rev) .. ',"rule":' .. rule .. ',"was":' .. (is_rule and was or 'null')
     .. ',"from":' .. quoted(from) .. ',"next":' .. quoted(next) .. ',"at":"' .. now_text .. '","beat":' .. quoted(beat) .. '}'
-  append(id, line)
+  append_other(id, line, schedule_prefix .. id)
   tell(id, type, next, '', beat, line)
 end
 

@@ -68,7 +68,7 @@ class ManualBeat:
         self._taken = 0
         self._troubles: list[str] = []
         chosen = settings.load(options).settings
-        self._desk = _Desk(self.redis, Keys(chosen.prefix))
+        self._desk = _Desk(self.redis, Keys(chosen.prefix), history_limit=chosen.history_limit)
         self._register()
         # Nothing is claimed before it is due: between two calls no schedule is locked, wherever the clock goes.
         pace = replace(Pace.of(chosen), lookahead=0)

@@ -1,20 +1,32 @@
 -- A schedule's ledger (lines of JSON, newest first) and the outbox: both get the same line, in the same step.
-local function quoted(text) return '"' .. string.gsub(text, '[%c"\\]', '?') .. '"' end
-
-local function tell(id, type, tick, job, by, line)
-  redis.call('XADD', events, 'MAXLEN', '~', events_limit, '*', 'type', type, 'schedule', id, 'tick', tick, 'job', job,
-    'by', by, 'entry', line)
+local function quoted(text)
+  return '"' .. string.gsub(text, '[%c"\\]', function(c) return string.format('\\u%04x', string.byte(c)) end) .. '"'
 end
 
-local function append(id, line)  -- verdicts are counted and trimmed; this bounds what is none
-  local key, most = runs_prefix .. id, 4 * history_limit + 20
-  local length = redis.call('LPUSH', key, line)
-  if length > most then redis.call('LTRIM', key, 0, most - 1) end
-  return math.min(length, most)
+local function tell(id, type, tick, job, by, line)
+  redis.pcall('XADD', events, 'MAXLEN', '~', events_limit, '*', 'type', type, 'schedule', id, 'tick', tick, 'job', job,
+    'by', by, 'entry', line)
 end
 
 local function is_verdict(line)
   return string.find(line, '^{"type":"enqueued"') ~= nil or string.find(line, '^{"type":"skipped"') ~= nil
+end
+
+local function append(id, line)  -- verdicts are counted and trimmed; this bounds what is none. How many lines, verdicts lost
+  local key, lost = runs_prefix .. id, 0
+  local length = redis.call('LPUSH', key, line)
+  local most = 4 * history_limit + 20
+  for _ = 1, math.min(length - most, 100) do
+    if is_verdict(redis.call('RPOP', key)) then lost = lost + 1 end
+  end
+  if length > most + 100 then redis.call('LTRIM', key, 0, most - 1) end  -- somebody lowered the limit
+  return math.min(length, most), lost
+end
+
+local function append_other(id, line, key)  -- a line that is no verdict; the schedule's hash knows how many of these are left
+  local _, lost = append(id, line)
+  local kept = lost > 0 and redis.call('HGET', key, 'kept')
+  if kept and is_count(kept) then redis.call('HSET', key, 'kept', math.max(kept - lost, 0)) end
 end
 
 local function verdicts_in(id)  -- for when the count is lost; of a long ledger about half are verdicts
@@ -26,9 +38,9 @@ end
 
 local function append_verdict(id, line, kept)  -- returns how many verdicts the ledger holds now
   kept = 1 + (kept and is_count(kept) and tonumber(kept) or verdicts_in(id))
-  local length, limit = append(id, line), tonumber(history_limit)
+  local limit, length, lost = tonumber(history_limit), append(id, line)
   local least = math.max(limit, length - 100)  -- after the limit was lowered, a hundred lines go at a time
-  kept = math.min(kept, length)
+  kept = math.min(kept - lost, length)
   while kept > limit and length > least do
     if is_verdict(redis.call('RPOP', runs_prefix .. id)) then kept = kept - 1 end
     length = length - 1
