@@ -134,6 +134,8 @@ def _again(seen: Sighting, record: Record) -> Decision | None:
         requeued = record.requeued + (attempts <= record.attempts)
         again = replace(record, outcome="", sign="", started="", ended="", attempts=0, requeued=requeued)
         return Reopen(again, record)
+    if seen.status not in ENDED:
+        return None
     closing = _close(seen, record)
     anew = _text(closing.started) != record.started
     if not anew and seen.status == "canceled":

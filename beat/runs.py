@@ -47,15 +47,15 @@ class Runs:
         closed_limit: int = 0,
     ) -> Observed:
         """The runs about which there is something to decide; with `searched`, whether those are in their queue."""
+        sent = [_bytes(item) for item in searched]
         now, looked, *found = self._store.run(
-            "observe", searched, limit=limit, interval=interval, closed_limit=closed_limit
+            "observe", sent, limit=limit, interval=interval, closed_limit=closed_limit
         )
         return Observed(now, looked, [_sighting(each) for each in found])
 
     def close(self, items: Sequence[Closing], *, token: str) -> list[Reply]:
         """Writes what became of them, each at most once."""
-        sent = [[value.encode(errors="surrogateescape") for value in item] for item in items]
-        said = self._store.run("close", sent, token=token, watched_limit=WATCHED_LIMIT)
+        said = self._store.run("close", [_bytes(item) for item in items], token=token, watched_limit=WATCHED_LIMIT)
         return [Reply(*map(_text, reply)) for reply in said]
 
     def search(self, before: str) -> Iterator[list[tuple[str, str, str, str]]]:
@@ -103,6 +103,10 @@ def _sighting(values: Sequence[bytes]) -> Sighting:
     *words, value, error = values
     facts: list[Any] = [*map(_text, words), value, error]
     return Sighting(*facts)
+
+
+def _bytes(item: Iterable[str]) -> list[bytes]:
+    return [value.encode(errors="surrogateescape") for value in item]
 
 
 def _text(value: Any) -> str:

@@ -19,7 +19,8 @@ def main(consumer: str = "relay-1") -> None:
     A line of type "missed" says how many could not be relayed: the outbox is capped, and the group fell behind.
     """
     for event in events.read(group="relay", consumer=consumer):
-        print(json.dumps(event.plain()), flush=True)
+        # The line and its end in one piece: unbuffered, print would write two, and might be killed in between.
+        print(f"{json.dumps(event.plain())}\n", end="", flush=True)
 
 
 if __name__ == "__main__":

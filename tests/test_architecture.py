@@ -26,7 +26,8 @@ STOREYS = {
     "doors": ["scripts", "connection", "jobs", "server", "protocol", "store", "lock", "runs", "outbox"],
     "engine": [
         "timekeeper",
-        "health", "pace", "book", "verdicts", "replies", "rehearsal", "ticker", "sync", "watcher", "housekeeper", "current",
+        "health", "pace", "book", "verdicts", "replies", "rehearsal", "ticker", "sync", "watcher", "housekeeper",
+        "current",
     ],
     "control": ["client", "events"],
     "observers": ["observers", "logs"],

@@ -165,7 +165,7 @@ end
 lost = {}
 if tonumber(closed_limit) > 0 and kind_of(closed) == 'zset' then
   local pages = math.ceil(redis.call('ZCARD', closed) / closed_limit)  -- another page each time, whichever beat asks
-  local rank = pages > 0 and math.floor(now / interval) % pages * closed_limit or 0
+  local rank = pages > 0 and math.floor(now / math.max(interval, 1)) % pages * closed_limit or 0
   for _, job in ipairs(redis.call('ZREVRANGE', closed, rank, rank + closed_limit - 1)) do look_again(job) end
   if #lost > 0 then
     redis.call('ZREM', closed, unpack(lost))

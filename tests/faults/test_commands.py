@@ -43,7 +43,7 @@ from beat import watcher
 watcher.SEARCH_S, watcher.AGE = 1, timedelta(0)
 """
 """Jobs that vanished from their queue are looked for at once, not after twenty seconds."""
-TAKEN = "rq:queue:default:intermediate"
+PARKED = "rq:queue:parked"
 SHORT_LOCKS = {"BEAT_LOCK_TTL": "1s", "BEAT_LOOKAHEAD": "500ms", "BEAT_MISFIRE_AFTER": "1m"}
 
 
@@ -59,7 +59,9 @@ class Scene(NamedTuple):
 @pytest.fixture
 def scene(home: Path, server: PrivateRedis, redis: Redis) -> Iterator[Scene]:
     (home / "tasks.py").write_text(TASKS + OFTEN)
-    redis.rpush(TAKEN, "another")  # where a job is looked for
+    redis.rpush(PARKED, "parked")  # a run that waits: somebody looks for it
+    redis.hset("beat:records", "parked", json.dumps({"schedule": "tick", "queue": PARKED, "enqueued": "2026"}))
+    redis.zadd("beat:open", {"parked": 10**15})
     redis.script_flush()
     for name in scripts.names():
         redis.script_load(scripts.script(name).text)
@@ -111,7 +113,8 @@ def each_has_its_line(redis: Redis, drain: Drain) -> None:
     lines = [line for line in map(json.loads, reversed(found)) if line["type"] == "enqueued"]
     assert [line["job"] for line in lines] == [f"beat_tick_{tick}" for tick in drain.ticks("tick")]
     assert [line["n"] for line in lines] == list(range(1, len(lines) + 1))
-    assert {line["job"] for line in lines} == set(redis.zrange("beat:open", 0, -1)) == set(redis.hkeys("beat:records"))
+    found_open, remembered = set(redis.zrange("beat:open", 0, -1)), set(redis.hkeys("beat:records"))
+    assert {"parked", *(line["job"] for line in lines)} == found_open == remembered
 
 
 def test_every_command_of_a_beat_has_its_four_cases(scene: Scene, redis: Redis) -> None:

@@ -52,14 +52,23 @@ def test_a_run_that_a_worker_of_several_queues_took_to_its_grave_is_lost(stage: 
     assert "no queue" in line["reason"]
 
 
-def test_a_run_that_a_worker_of_one_queue_took_to_its_grave_waits_for_rq(stage: Stage) -> None:
+def test_a_run_that_a_worker_of_one_queue_took_to_its_grave_is_lost_before_rq_notices(stage: Stage) -> None:
     job = stage.fire("good")
     taken = "rq:queue:good:intermediate"
     assert stage.redis.lmove("rq:queue:good", taken, "LEFT", "RIGHT") == job
-    stage.look(job)
-    assert stage.stays_open(job)
-    stage.maintain("good")
+    stage.is_missed_for_a_minute(job)
+    stage.ended(job, "lost")
     stage.redis.set(f"{taken}:first_seen:{job}", 0)  # long ago
+    stage.maintain("good")
+    assert stage.status(job) == "failed"
+    stage.ended(job, "lost")
+
+
+def test_what_rq_finds_stuck_first_has_failed(stage: Stage) -> None:
+    job = stage.fire("good")
+    taken = "rq:queue:good:intermediate"
+    assert stage.redis.lmove("rq:queue:good", taken, "LEFT", "RIGHT") == job
+    stage.redis.set(f"{taken}:first_seen:{job}", 0)
     stage.maintain("good")
     line = stage.ended(job, "failed")
     assert line["error"]["type"] == "StuckInQueue"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import random
@@ -33,17 +32,16 @@ class Relay:
         environ = {name: value for name, value in os.environ.items() if not name.startswith("BEAT_")}
         with self._out.open("ab") as out, self._err.open("wb") as err:
             self.process = subprocess.Popen(
-                [sys.executable, RELAY, *arguments], env={**environ, "BEAT_REDIS_URL": url}, stdout=out, stderr=err
+                [sys.executable, RELAY, *arguments],
+                env={**environ, "BEAT_REDIS_URL": url, "PYTHONUNBUFFERED": "1"},
+                stdout=out,
+                stderr=err,
             )
 
     @property
     def lines(self) -> list[dict[str, Any]]:
-        """What was written, by this one and those before it; the last line may have been cut off."""
-        found = []
-        for line in self._out.read_bytes().splitlines():
-            with contextlib.suppress(json.JSONDecodeError):
-                found.append(json.loads(line))
-        return found
+        """What was written, by this one and those before it: whole lines, whoever was killed."""
+        return [json.loads(line) for line in self._out.read_bytes().splitlines()]
 
     @property
     def errors(self) -> str:

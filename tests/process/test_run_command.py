@@ -68,7 +68,7 @@ STATE = {
     "description": "A tick.", "source": "code", "last_run": SECOND, "next_run": SECOND, "due_at": SECOND,
     "last_enqueued": INSTANT, "last_job": r"beat_tick_\d{10}", "run_count": r"[1-9]\d*", "skip_count": "0",
     "created_at": INSTANT, "updated_at": INSTANT, "version": "1", "rev": "[0-9a-f]+", "timing_rev": "[0-9a-f]+",
-    "definition": r"\{.*\}",
+    "definition": r"\{.*\}", "rule": r'\{"every":"1s","tz":"UTC"\}', "kept": r"[1-9]\d*",
 }  # fmt: skip
 INSTANCE = {
     "host": re.escape(socket.gethostname()), "pid": r"\d+", "version": re.escape(__version__),
@@ -387,7 +387,7 @@ def test_a_dry_run_goes_on_where_redis_is_and_leaves_it_there(
     with Beat(here, server.url) as beat:
         beat.says("fired tick")
         assert beat.end() == 0
-    redis.delete(*redis.keys("beat:announced:*"))  # it would lapse
+    redis.delete("beat:watching", *redis.keys("beat:announced:*"))  # they would lapse
     before = everything(store)
     tick = redis.hget("beat:schedule:tick", "next_run")
     with Started(here, SCRIPT, "run", "--dry-run", BEAT_REDIS_URL=server.url) as rehearsal:

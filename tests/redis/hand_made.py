@@ -21,7 +21,7 @@ JOB = "beat_report_1794819600"
 TICK = "2026-11-16T09:00:00Z"
 STARTED, ENDED = "2026-11-16T09:00:00.020000Z", "2026-11-16T09:00:03.120000Z"
 FINISHED = {"started_at": STARTED, "ended_at": ENDED, "worker_name": "w1"}
-SIGN = f"finished|{ENDED}"
+SIGN = f"finished|{STARTED}|{ENDED}"
 GONE = None
 """The status of a job of which RQ has no record."""
 
@@ -48,7 +48,7 @@ def put_run(store: Store, job: str = JOB, status: str | None = "finished", /, **
 
 def put_closed(store: Store, job: str = JOB, status: str | None = "failed", /, *, since: int = 1, **fields: Any) -> str:
     """A run that was closed, so many ms after the epoch."""
-    seen = fields.pop("record", record(outcome="failed", sign=f"failed|{ENDED}", ended=ENDED, attempts=1))
+    seen = fields.pop("record", record(outcome="failed", sign=f"failed|{STARTED}|{ENDED}", ended=ENDED, attempts=1))
     store.client.zadd(store.keys.closed, {job: since})
     store.client.hset(store.keys.records, job, seen)
     put_job(store, job, status, **fields)

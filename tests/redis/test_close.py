@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from redis.exceptions import NoPermissionError
 
+from beat import clock
 from beat import ledger as lines
 from beat import runs as watched
 from beat.keys import Keys
@@ -19,6 +20,7 @@ from tests.redis.hand_made import (
     GONE,
     JOB,
     SIGN,
+    STARTED,
     TICK,
     close,
     closed_runs,
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
 OK, STALE, CHANGED, BADARG = Reply("OK"), Reply("STALE"), Reply("CHANGED"), Reply("BADARG")
 SCHEDULE, RUNS = "beat:schedule:report", "beat:runs:report"
 COUNTERS = ("success_count", "failure_count", "stopped_count", "consecutive_failures")
-CLOSED = record(outcome="failed", sign=f"failed|{ENDED}", ended=ENDED, attempts=1)
+CLOSED = record(outcome="failed", sign=f"failed|{STARTED}|{ENDED}", ended=ENDED, attempts=1)
 """What `put_closed` remembers."""
 
 
@@ -61,7 +63,7 @@ def counts(store: Store) -> tuple[int, ...]:
 def reopening(job: str = JOB, /, **changes: Any) -> Closing:
     """A run that had failed, as `put_closed` makes it, is queued again."""
     entry = f'{{"type":"reopened","tick":"{TICK}","job":"{job}","was":"failed","attempts":1'
-    given = {"kind": "reopen", "seen": CLOSED, "record": record(requeued=1), "sign": "queued|", "outcome": "reopened",
+    given = {"kind": "reopen", "seen": CLOSED, "record": record(requeued=1), "sign": "queued||", "outcome": "reopened",
              "entry": entry, "was": "failed", "was_ended": ENDED, "ended": "", "duration": ""}  # fmt: skip
     return closing(job, **{**given, **changes})
 
@@ -141,7 +143,7 @@ def test_several_runs_are_closed_in_one_step(runs: Runs, store: Store) -> None:
 def test_a_mark_changes_what_is_remembered_and_nothing_else(runs: Runs, store: Store) -> None:
     put_run(store, JOB, "queued")
     before, marked = everything(store), record(missing=5, missing_as="queued")
-    assert close(runs, closing(kind="mark", sign="queued|", record=marked)) == [OK]
+    assert close(runs, closing(kind="mark", sign="queued||", record=marked)) == [OK]
     assert changed(before, store) == {"beat:records"}
     assert records(store) == {JOB: json.loads(marked)}
 
@@ -221,10 +223,10 @@ def test_counters_that_are_no_numbers_count_from_nothing(runs: Runs, store: Stor
 def test_of_a_run_that_is_amended_the_newest_outcome_counts(runs: Runs, store: Store) -> None:
     """A worker that was given up finishes its job after all."""
     put_run(store, JOB, "started")
-    lost = record(outcome="lost", sign="started|", attempts=1)
-    assert close(runs, closing(outcome="lost", sign="started|", record=lost, ended="", error="no life")) == [OK]
+    lost, ended = record(outcome="lost", sign="started||", attempts=1), clock.text(store.time())
+    assert close(runs, closing(outcome="lost", sign="started||", record=lost, ended="", error="no life")) == [OK]
     put_job(store)
-    assert close(runs, closing(seen=lost, was="lost", was_ended="")) == [OK]
+    assert close(runs, closing(seen=lost, was="lost", was_ended=ended)) == [OK]
     assert counts(store) == (1, 0, 0, 0)
     assert (closed_runs(store), records(store)) == ({}, {})
 
@@ -288,10 +290,10 @@ def test_what_rq_has_forgotten_is_closed_as_it_was_seen(there: str, runs: Runs, 
     assert counts(store) == (0, 1, 0, 1)
 
 
-def test_a_job_whose_status_rq_has_not_written_yet_is_created(runs: Runs, store: Store) -> None:
+def test_a_hash_without_a_status_is_no_record_of_a_job(runs: Runs, store: Store) -> None:
     put_run(store, JOB, "queued")
     store.client.hdel(f"rq:job:{JOB}", "status")
-    assert close(runs, closing(kind="mark", sign="created|", record=record(missing=1))) == [OK]
+    assert close(runs, closing(kind="mark", sign="", record=record(missing=1))) == [OK]
 
 
 # --- BADARG, BADTYPE: nothing is changed -----------------------------------------------------------------------------
@@ -320,7 +322,7 @@ def test_what_makes_no_sense_is_refused(changes: dict[str, Any], runs: Runs, sto
     assert close(runs, closing(**changes), closing("good")) == [BADARG, OK]
 
 
-@pytest.mark.parametrize("parts", [1, 15, 17])
+@pytest.mark.parametrize("parts", [1, 16, 18])
 def test_a_number_of_arguments_that_is_no_whole_number_of_items_does_nothing(
     parts: int, runs: Runs, store: Store
 ) -> None:
@@ -482,8 +484,8 @@ def test_a_limit_that_was_lowered_is_reached_a_hundred_at_a_time(
 
 def test_a_run_that_is_amended_keeps_its_place(runs: Runs, store: Store) -> None:
     put_closed(store, JOB, since=5)
-    stopped = record(outcome="stopped", sign=f"failed|{ENDED}")
-    item = closing(seen=CLOSED, sign=f"failed|{ENDED}", outcome="stopped", record=stopped, was="failed")
+    stopped = record(outcome="stopped", sign=f"failed|{STARTED}|{ENDED}")
+    item = closing(seen=CLOSED, sign=f"failed|{STARTED}|{ENDED}", outcome="stopped", record=stopped, was="failed")
     assert close(runs, item) == [OK]
     assert closed_runs(store) == {JOB: 5}
     assert records(store) == {JOB: json.loads(stopped)}
@@ -497,7 +499,7 @@ def test_whatever_a_beat_is_called_the_line_is_json(name: str, runs: Runs, store
     put_run(store)
     assert close(runs, closing(), token=name) == [OK]
     line, event = ledger(store)[0], told(store)[-1]
-    assert line["beat"] == "".join("?" if c < " " or c in '"\\' else c for c in name)
+    assert line["beat"] == name
     assert json.loads(event["entry"]) == line
     assert event["by"] == name
 
@@ -544,3 +546,49 @@ def test_the_events_are_bounded(store: Store) -> None:
     assert close(small, closing()) == [OK]
     assert 100 <= store.client.xlen(store.keys.events) < 300
     assert told(store)[-1]["type"] == "succeeded"
+
+
+# --- runs are not closed in the order in which they ended ------------------------------------------------------------
+
+EARLY, LATE = "2026-11-16T08:00:00.000Z", "2026-11-16T10:00:00.000Z"
+
+
+def closed_as(runs: Runs, store: Store, job: str, outcome: str, ended: str, **changes: Any) -> None:
+    put_run(store, job)
+    item = closing(job, outcome=outcome, ended=ended, error="KeyError: 'x'", **changes)
+    assert close(runs, item) == [OK]
+
+
+def test_an_older_success_sets_nothing_back(runs: Runs, store: Store) -> None:
+    closed_as(runs, store, "b", "succeeded", LATE, duration="2")
+    closed_as(runs, store, "a", "succeeded", EARLY, duration="1")
+    found = hash_of(store)
+    assert (found["last_success"], found["last_duration"], found["success_count"]) == (LATE, "2", "2")
+
+
+def test_a_failure_before_the_last_success_is_no_streak(runs: Runs, store: Store) -> None:
+    closed_as(runs, store, "b", "succeeded", LATE)
+    closed_as(runs, store, "a", "failed", EARLY)
+    assert counts(store) == (1, 1, 0, 0)
+
+
+def test_a_success_before_the_last_failure_ends_no_streak(runs: Runs, store: Store) -> None:
+    closed_as(runs, store, "b", "failed", LATE)
+    closed_as(runs, store, "a", "succeeded", EARLY)
+    assert counts(store) == (1, 1, 0, 1)
+
+
+def test_a_run_of_an_earlier_life_of_its_schedule_is_told_and_not_counted(runs: Runs, store: Store) -> None:
+    """Somebody removed the schedule, and it came again."""
+    closed_as(runs, store, "a", "succeeded", LATE, life="2020-01-01T00:00:00.000Z")
+    assert counts(store) == (0, 0, 0, 0)
+    assert ledger(store)[0]["type"] == told(store)[-1]["type"] == "succeeded"
+    closed_as(runs, store, "b", "succeeded", LATE, life=hash_of(store)["created_at"])
+    assert counts(store) == (1, 0, 0, 0)
+
+
+def test_why_a_schedule_is_broken_is_not_overwritten(runs: Runs, store: Store) -> None:
+    store.client.hset(SCHEDULE, mapping={"state": "broken", "last_error": "definition cannot be read"})
+    closed_as(runs, store, "a", "failed", LATE)
+    assert hash_of(store)["last_error"] == "definition cannot be read"
+    assert counts(store) == (0, 1, 0, 1)

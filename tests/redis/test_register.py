@@ -399,7 +399,7 @@ def test_a_rule_that_somebody_garbled_is_not_carried_into_the_ledger(garbage: st
 @pytest.mark.parametrize("name", ['web "2"', "back\\slash", "nul\x00", "é 🎉"])
 def test_whatever_a_beat_is_called_the_line_is_json(name: str, store: Store) -> None:
     assert store.register([registration("report", second(store) + SOON)], beat=name) == [Reply("NEW")]
-    assert ledger(store)[0]["beat"] == name.replace('"', "?").replace("\\", "?").replace("\x00", "?")
+    assert ledger(store)[0]["beat"] == name
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ METHODS: dict[str, Callable[..., Any]] = {
 ITEMS = {"fire": Item._fields, "register": Registration._fields, "close": Closing._fields}
 FILLED_IN = {
     "schedule_prefix", "template_prefix", "lock_prefix", "job_prefix", "announced_prefix", "runs_prefix",
-    "results_prefix", "executions_prefix", "execution_prefix", "worker_prefix", "channel_prefix",
+    "results_prefix", "executions_prefix", "execution_prefix", "worker_prefix", "channel_prefix", "queue_prefix",
     "format", "history_limit", "events_limit", "watched_limit",
 }  # fmt: skip
 """What Store knows by itself."""
@@ -235,7 +235,7 @@ DEFECTS: list[tuple[str, str, str, str]] = [
     ("items_are_the_header", "register", "local first, width = 9, 11", "local first, width = 9, 10"),
     ("items_are_the_header", "register", "local first, width = 9,", "local first, width = 8,"),
     ("items_are_the_header", "close", "local kind, job, seen, record,", "local kind, seen, job, record,"),
-    ("items_are_the_header", "observe", "local job, queue, intermediate,", "local queue, job, intermediate,"),
+    ("items_are_the_header", "observe", "local job, queue, scheduled,", "local queue, job, scheduled,"),
     ("items_are_the_header", "repair", "for i = 3, #ARGV", "for i = 2, #ARGV"),
     ("items_are_the_header", "announce", "unpack(ARGV, 4)", "unpack(ARGV, 3)"),
     ("items_are_the_header", "heartbeat", "-- ARGV[7…] items, each of\n", ""),

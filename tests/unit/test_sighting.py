@@ -10,12 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from beat import clock
 from beat.sighting import Record, Sighting
 
 WHOLE = Record(
     schedule="report", tick="2026-11-16T09:00:00Z", by="catchup", queue="rq:queue:default",
-    enqueued="2026-11-16T09:00:00.004Z", n=117, retries=3, result_ttl=0, failure_ttl=7, requeued=2, missing=5,
-    missing_as="queued", outcome="failed", sign="failed|x", started="s", ended="e", attempts=4,
+    enqueued="2026-11-16T09:00:00.004Z", n=117, life="2026-11-16T08:00:00.000Z", retries=3, result_ttl=0,
+    failure_ttl=7, requeued=2, missing=5, missing_as="queued", outcome="failed", sign="failed||x", started="s",
+    ended="e", attempts=4,
 )  # fmt: skip
 FIRED = (
     '{"schedule":"report","tick":"2026-11-16T09:00:00Z","by":"scheduler","queue":"rq:queue:default",'
@@ -118,10 +120,37 @@ def test_whatever_is_read_can_be_written_and_read_again(found: dict[str, Any]) -
         assert Record.read(record.text()) == record
 
 
+def sighting(**facts: Any) -> Sighting:
+    words: dict[str, Any] = {each.name: "" for each in fields(Sighting)}
+    return Sighting(**{**words, "value": b"", "error": b"", "job": "job", "record": FIRED, **facts})
+
+
 @pytest.mark.parametrize(
-    ("status", "ended_at", "sign"),
-    [("failed", "x", "failed|x"), ("queued", "", "queued|"), ("", "", ""), ("", "x", "")],
+    ("status", "started_at", "ended_at", "sign"),
+    [
+        ("failed", "s", "e", "failed|s|e"), ("queued", "", "", "queued||"), ("started", "s", "", "started|s|"),
+        ("", "", "", ""), ("", "s", "e", ""),
+    ],
+)  # fmt: skip
+def test_a_change_is_noticed_by_status_start_and_end(status: str, started_at: str, ended_at: str, sign: str) -> None:
+    assert sighting(status=status, started_at=started_at, ended_at=ended_at).sign == sign
+
+
+@pytest.mark.parametrize(
+    ("status", "of_the_hash", "of_the_result", "worker"),
+    [
+        ("started", "new", "old", "new"), ("failed", "old", "new", "new"), ("failed", "only", "", "only"),
+        ("started", "", "old", ""), ("finished", "", "", ""), ("finished", "\udcff", "", "\ufffd"),
+    ],
+)  # fmt: skip
+def test_the_worker_is_who_had_it_last(status: str, of_the_hash: str, of_the_result: str, worker: str) -> None:
+    assert sighting(status=status, worker_name=of_the_hash, result_worker=of_the_result).worker == worker
+
+
+@pytest.mark.parametrize(
+    ("stream_id", "written"),
+    [("1794819600123-0", "2026-11-16T09:00:00.123Z"), ("", ""), ("garbage", ""), ("0-1", ""), (f"{2**64 - 1}-1", "")],
 )
-def test_a_change_is_noticed_by_status_and_end(status: str, ended_at: str, sign: str) -> None:
-    seen = Sighting("job", "open", FIRED, status, "", ended_at, *("",) * 11, b"", b"")
-    assert seen.sign == sign
+def test_a_result_was_written_when_its_id_says(stream_id: str, written: str) -> None:
+    found = sighting(result_id=stream_id).written
+    assert (clock.text(found) if found else "") == written
