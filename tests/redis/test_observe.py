@@ -501,7 +501,7 @@ def test_a_worker_that_is_busy_with_another_job_is_no_sign_of_life(
     store.client.hset("rq:worker:w9", "state", "busy")
     if current:
         store.client.hset("rq:worker:w9", "current_job", current)
-    with store.client.pubsub() as listener:
+    with store.client.pubsub() as listener:  # type: ignore[no-untyped-call]
         listener.subscribe("rq:pubsub:w9")
         wait_until(lambda: dict(store.client.pubsub_numsub("rq:pubsub:w9"))[b"rq:pubsub:w9"] == 1)
         assert [each.alive for each in look(store, interval=0).sightings] == handed_out
