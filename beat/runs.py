@@ -73,13 +73,12 @@ class Runs:
     def rebuild(self) -> int:
         """Finds the open runs by their records when somebody has deleted the index; how many there are."""
         client, keys, number = self._store.client, self._store.keys, 0
-        if client.exists(keys.open):
+        if client.hlen(keys.records) <= client.zcard(keys.open) + client.zcard(keys.closed):
             return 0
         for page in pages(client.hscan_iter(keys.records, count=_PAGE), _PAGE):
             read = ((job, Record.read(_text(text))) for job, text in page)
             if lost := {job: 0 for job, record in read if record and not record.outcome}:
-                number += len(lost)
-                client.zadd(keys.open, lost, nx=True)
+                number += int(client.zadd(keys.open, lost, nx=True) or 0)
         return number
 
     def _open(self) -> Iterator[tuple[str, Record | None]]:

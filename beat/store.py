@@ -137,7 +137,9 @@ class Store:
 
     def strange(self) -> list[str]:
         """The shared keys that are not what they should be, in words."""
-        wanted = {self.keys.schedules: "set", self.keys.due: "zset", self.keys.meta: "hash"}
+        mine = self.keys
+        wanted = {mine.schedules: "set", mine.due: "zset", mine.meta: "hash", mine.events: "stream"}
+        wanted |= {mine.open: "zset", mine.closed: "zset", mine.records: "hash"}
         found = {key: _text(self.client.type(key)) for key in wanted}
         wrong = (key for key, kind in found.items() if kind not in {wanted[key], "none"})
         return [f"{key} is a {found[key]}, not a {wanted[key]}" for key in wrong]

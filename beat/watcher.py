@@ -71,6 +71,8 @@ class Watcher:
         """Looks for runs that wait and are in no queue, if no other beat has just done so."""
         if not Lock(self._store.client, self._store.keys.searched, SEARCH_S * 900).acquire():
             return
+        if self._store.strange():
+            return  # the housekeeper says so
         if found := self._runs.rebuild():
             self._emit(Event("repaired", fields={"count": found}))
         for page in self._runs.search(before=clock.text(self._store.time() - AGE)):

@@ -28,7 +28,12 @@ for name in list(os.environ):
         del os.environ[name]
 
 # A machine under load is slow, which is no fault of the code.
-hypothesis.settings.register_profile("beat", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.register_profile(
+    "beat",
+    deadline=None,
+    max_examples=500 if os.environ.get("LONG_TESTS") else 40,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
 hypothesis.settings.load_profile("beat")
 
 PLAIN = {"schedules", "due", "meta", "events", "instances", "announcements", "open", "closed", "records"}

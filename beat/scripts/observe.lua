@@ -104,7 +104,7 @@ local function look(job, backlog)
     if status == 'canceled' and alive == '1' then return wait end
   end
   local record = redis.call('HGET', records, job)
-  if not record then return end  -- nobody knows what run this was
+  if not record or string.find(record, '"outcome":"', 1, true) then return end  -- nobody knows it, or it is closed
   if not status then
     gone(job, 'open', record)
     return 10000

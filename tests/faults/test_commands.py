@@ -33,7 +33,7 @@ SENT = [name for name in scripts.names() if name not in {"retire", "take"}]  # b
 WORKING = [f"evalsha {name}" for name in SENT]
 UNLOADED = ["eval claim", "eval fire", "eval register"]  # when Redis does not know the scripts, as after a restart
 REPAIRING = ["SSCAN", "TYPE", "ZSCAN"]
-SEARCHING = ["LRANGE"]
+SEARCHING = ["HLEN", "ZCARD", "HSCAN", "ZADD", "LRANGE"]
 ENDING = ["MULTI", "DEL", "ZREM", "PEXPIRE", "EXEC"]
 COMMANDS = [*STARTING, *WORKING, *REPAIRING, *SEARCHING, *ENDING]
 OFTEN = """
@@ -59,9 +59,10 @@ class Scene(NamedTuple):
 @pytest.fixture
 def scene(home: Path, server: PrivateRedis, redis: Redis) -> Iterator[Scene]:
     (home / "tasks.py").write_text(TASKS + OFTEN)
-    redis.rpush(PARKED, "parked")  # a run that waits: somebody looks for it
+    # A run that waits: somebody looks for it, and finds that the index does not know it.
+    redis.rpush(PARKED, "parked")
+    redis.hset("rq:job:parked", mapping={"status": "queued", "origin": "parked"})
     redis.hset("beat:records", "parked", json.dumps({"schedule": "tick", "queue": PARKED, "enqueued": "2026"}))
-    redis.zadd("beat:open", {"parked": 10**15})
     redis.script_flush()
     for name in scripts.names():
         redis.script_load(scripts.script(name).text)

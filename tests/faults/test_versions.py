@@ -109,7 +109,7 @@ def test_two_versions_side_by_side_do_not_fight(fleet: Fleet, server: PrivateRed
                 newest = seconds_of(redis) + 1
                 wait_until(lambda: newest in drain.ticks("tick"))  # noqa: B023 (called at once)
         assert [beat.end() for beat in running.values()] == [0, 0]
-        exactly_once(redis, drain, least=10)
+        exactly_once(redis, drain, least=5)
     old, new = revs.seen
     assert old != new
     assert redis.hget("beat:schedule:tick", "revs") == f"{new} {old}"

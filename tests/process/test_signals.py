@@ -79,7 +79,7 @@ def test_a_signal_ends_it_while_redis_does_not_answer(
         code, seconds = signalled(beat, number)
         assert len(proxy.recorded) == asked
     assert code == 0
-    assert seconds < SOON_S + 0.5  # the interpreter ends, too
+    assert seconds < SOON_S + 2.5  # the interpreter ends, too
     assert "Traceback" not in beat.log
     assert redis.exists("beat:schedule:tick")
 
@@ -111,7 +111,7 @@ def test_a_signal_ends_it_when_redis_never_answered(here: Path, server: PrivateR
             wait_until(lambda: handles(beat.pid, signal.SIGTERM))
             code, seconds = signalled(beat)
     assert code == 0
-    assert seconds < SOON_S + 0.5
+    assert seconds < SOON_S + 2.5
 
 
 def handles(pid: int, number: signal.Signals) -> bool:

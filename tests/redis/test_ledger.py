@@ -319,10 +319,14 @@ def test_so_many_verdicts_are_kept_and_no_more(limit: int, store: Store) -> None
 def test_outcomes_between_them_do_not_count(limit: int, store: Store) -> None:
     life = Life(store, limit)
     for n in range(12):
-        life.fires()
-        life.ends(life.fired[-1])
-        assert [line["job"] for line in life.verdicts] == life.fired[::-1][:limit]
+        if n % 3 == 2:
+            life.skips()
+        else:
+            life.fires()
+            life.ends(life.fired[-1])
+        assert len(life.verdicts) == min(n + 1, limit)
         assert len(ledger(store)) <= 2 * limit + 1 + (n < limit)
+        assert hash_of(store)["kept"] == str(len(life.verdicts))
 
 
 def test_outcomes_that_come_much_later_do_not_count(store: Store) -> None:
@@ -440,9 +444,21 @@ def test_after_many_lines_that_are_no_verdicts_as_many_verdicts_are_kept_as_befo
             life.ends(job)
             store.client.zadd("beat:open", {job: 0})
             store.client.hset("beat:records", job, record())
+        assert hash_of(store)["kept"] == str(len(life.verdicts))
     assert len(ledger(store)) == 4 * 4 + 20
     for _ in range(12):
         life.fires()
+        assert hash_of(store)["kept"] == str(len(life.verdicts))
+    assert [line["job"] for line in life.verdicts] == life.fired[::-1][:4]
+
+
+def test_a_verdict_that_pushes_another_out_of_a_full_ledger_is_counted_right(store: Store) -> None:
+    life = Life(store, 4)
+    life.fires(2)
+    store.client.lpush(RUNS, *['{"type":"lost"}'] * 33)
+    for _ in range(6):
+        life.fires()
+        assert hash_of(store)["kept"] == str(len(life.verdicts))
     assert [line["job"] for line in life.verdicts] == life.fired[::-1][:4]
 
 

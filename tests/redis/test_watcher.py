@@ -317,12 +317,35 @@ def test_runs_may_be_closed_in_another_order_than_they_ended(watch: Watch, store
     assert hash_of(store)["last_duration"] == "1.5"
 
 
+def test_a_failure_that_is_known_late_does_not_hide_a_newer_one(watch: Watch, store: Store) -> None:
+    put_run(store, "new", "failed", **LATEST)
+    put_result(store, "new", exc_string=raised("NewError: x"))
+    watch.look()
+    put_run(store, "old", "failed")
+    put_result(store, "old", exc_string=raised("OldError: x"))
+    watch.look()
+    state = hash_of(store)
+    assert (state["last_failure"], state["last_error"]) == ("2026-11-16T09:10:01.500Z", "NewError: x")
+    assert counts(store) == (0, 2, 0, 2)
+
+
 def test_the_runs_of_a_schedule_that_was_removed_and_came_again_do_not_count(watch: Watch, store: Store) -> None:
     put_run(store, "of-its-first-life", record=record(life="2026-01-01T00:00:00.000Z"))
     put_run(store, "of-this-life", record=record(life=hash_of(store)["created_at"]))
     watch.look()
     assert counts(store) == (1, 0, 0, 0)
     assert outcomes(store, "of-its-first-life") == outcomes(store, "of-this-life") == ["succeeded"]
+
+
+def test_nor_do_they_when_they_run_again(watch: Watch, store: Store) -> None:
+    put_run(store, "of-this-life", "failed", record=record(life=hash_of(store)["created_at"]))
+    put_run(store, "of-its-first-life", "failed", record=record(life="2026-01-01T00:00:00.000Z"))
+    watch.look()
+    assert counts(store) == (0, 1, 0, 1)
+    put_job(store, "of-its-first-life", "queued")
+    watch.look()
+    assert outcomes(store, "of-its-first-life") == ["failed", "reopened"]
+    assert counts(store) == (0, 1, 0, 1)
 
 
 def test_a_worker_that_was_given_up_and_finishes_makes_a_success_of_a_loss(watch: Watch, store: Store) -> None:
@@ -373,6 +396,7 @@ def test_the_oldest_of_many_closed_runs_is_noticed(watch: Watch, store: Store) -
 def test_a_job_that_is_gone_is_lost_after_a_minute(watch: Watch, store: Store) -> None:
     put_run(store, JOB, GONE)
     watch.look()
+    assert open_runs(store)[JOB] > clock.to_ms(store.time()) + 5_000, "there is no hurry"
     watch.look()
     assert (outcomes(store), counts(store)) == ([], (0, 0, 0, 0))
     watch.a_minute_passes()
@@ -773,6 +797,27 @@ def test_thousands_that_ended_at_once_are_closed_in_one_turn(watch: Watch, store
     watch.look()
     assert open_runs(store) == {}
     assert counts(store) == (2300, 0, 0, 0)
+
+
+def test_long_tracebacks_are_taken_a_few_at_a_time_and_all_in_one_turn(watch: Watch, store: Store) -> None:
+    for n in range(9):
+        put_run(store, f"job-{n}", "failed")
+        put_result(store, f"job-{n}", exc_string="x" * 290_000)
+    assert len(Runs(store).observe(limit=500, interval=0).sightings) == 4
+    watch.look()
+    assert counts(store) == (0, 9, 0, 9)
+
+
+@pytest.mark.parametrize(("minutes", "least", "most"), [(0, 0, 2_000), (60, 3_500, 4_500)])
+def test_in_a_long_backlog_who_has_waited_long_is_looked_at_less_often(
+    minutes: int, least: int, most: int, watch: Watch, store: Store
+) -> None:
+    put_run(store, JOB, "queued", enqueued_at=minutes_ago(store, minutes))
+    store.client.zadd("beat:open", {f"other-{n}": 1e15 for n in range(20_000)})
+    before = clock.to_ms(store.time())
+    watch.watcher.turn()
+    score: Any = store.client.zscore("beat:open", JOB)
+    assert least < score - before < most
 
 
 def test_a_thousand_open_runs_cost_redis_little(watch: Watch, store: Store) -> None:
