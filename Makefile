@@ -54,6 +54,10 @@ nemesis: $(READY) ## three beats, one of them killed with -9 every five seconds,
 soak: $(READY) ## ten minutes with a worker that is killed every twenty seconds: is every tick accounted for?
 	$(BIN)/python -m tests.faults.soak
 
+.PHONY: ledger
+ledger: $(READY) ## a thousand runs, beats and workers killed at random: outcomes against the log that the jobs wrote (minutes)
+	$(BIN)/python -m tests.faults.ledger_nemesis
+
 .PHONY: survive
 survive: $(READY) ## every trouble that Redis can make, with an absence of a whole minute
 	LONG_TESTS=1 $(BIN)/pytest -n 4 tests/faults/test_survival.py
