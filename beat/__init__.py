@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from beat._version import __version__
 
 if TYPE_CHECKING:
+    from beat import events
     from beat.client import Client
     from beat.cron import Cron
     from beat.current import get_current_run
@@ -59,6 +60,7 @@ __all__ = [
     "Scheduler",
     "UnknownSchedule",
     "__version__",
+    "events",
     "get_current_run",
     "periodic",
     "register",
@@ -80,6 +82,8 @@ _HOMES = {  # the others are errors
 
 
 def __getattr__(name: str) -> Any:
+    if name == "events":
+        return import_module("beat.events")
     if name not in __all__:
         raise AttributeError(f"module 'beat' has no attribute {name!r}")
     return globals().setdefault(name, getattr(import_module(f"beat.{_HOMES.get(name, 'errors')}"), name))

@@ -54,7 +54,7 @@ def measure(home: Path, url: str, runs: int) -> dict[str, Any]:
         for job in jobs:  # started by a worker that shows life
             redis.hset(Job.key_for(job), mapping={"status": "started", "started_at": stamp(), "worker_name": "w"})
             redis.zadd(f"rq:executions:{job}", {"x": time.time() + 1000})
-            redis.set(f"rq:execution:{job}:x", "")
+            redis.hset(f"rq:execution:{job}:x", "last_heartbeat", time.time())
         time.sleep(2)
         idle = busy_ms(redis, 5)
         ends = sorted((random.uniform(0, SECONDS), job) for job in jobs)  # noqa: S311 (no secret)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from beat.event import NAMES, Event
@@ -26,3 +29,8 @@ def test_every_name_is_explained_in_a_line(name: str) -> None:
     assert NAMES[name]
     assert "\n" not in NAMES[name]
     assert not NAMES[name].endswith(".")
+
+
+def test_the_outbox_comes_with_import_beat() -> None:
+    program = "import sys, beat; assert 'beat.events' not in sys.modules; beat.events.read"
+    subprocess.run([sys.executable, "-c", program], check=True)
