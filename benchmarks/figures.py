@@ -1,0 +1,62 @@
+"""What a benchmark yields: figures, each with every repetition that it was taken from."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One quantity of one contender under one set of circumstances."""
+
+    suite: str
+    what: str
+    """The quantity, in words that a table can show: `fires per second`, `lateness p99`."""
+    values: tuple[float, ...]
+    """One for each repetition, in the order in which they were taken."""
+    unit: str
+    who: str = "beat"
+    at: Mapping[str, int | str] = field(default_factory=dict)
+    """The circumstances: `{"schedules": 10_000, "queues": 10}`."""
+
+    @property
+    def median(self) -> float:
+        """The figure to quote."""
+        return statistics.median(self.values)
+
+    @property
+    def spread(self) -> float:
+        """Half of the distance between the lowest and the highest, as a part of the median."""
+        return (max(self.values) - min(self.values)) / 2 / abs(self.median) if self.median else 0.0
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How much is measured: `quick` is for people who wait, the other for the documentation."""
+
+    quick: bool
+
+    def pick(self, full: tuple[int, ...], quick: tuple[int, ...]) -> tuple[int, ...]:
+        """The sizes, or numbers of repetitions, of this scale."""
+        return quick if self.quick else full
+
+
+class Say(Protocol):
+    """Takes note of what is being measured, so that whoever waits sees it."""
+
+    def __call__(self, words: str) -> None:
+        """Shown until the next one."""
+
+
+class Suite(Protocol):
+    """A module of `benchmarks.suites`: `TITLE` and `run`."""
+
+    TITLE: str
+
+    def run(self, scale: Scale, say: Say) -> Iterator[Figure]:
+        """Measures, and yields each figure as soon as it is known."""
