@@ -42,28 +42,30 @@ local hold_from, hold_until = tonumber(known[1] or ''), tonumber(known[2] or '')
 if known[3] and tonumber(known[3]) ~= tonumber(format) then return {'NEWER', now, known[3], {}} end
 if hold_from and hold_until and hold_from <= now and now < hold_until then return {'HOLD', now, {}, {}} end
 
-local horizon, claims, troubles = now + lookahead, {}, {}
+local horizon, claims, troubles, moves = now + lookahead, {}, {}, {}
+
+local function move(id, score) moves[#moves + 1], moves[#moves + 2] = score, id end
 
 local function hide(id, untl, code, words)
-  redis.call('ZADD', due, math.max(untl, horizon + 1), id)
+  move(id, math.max(untl, horizon + 1))
   if code then troubles[#troubles + 1] = {id, code, words or ''} end
 end
 
 local function take(id)
   local key, lock = schedule_prefix .. id, lock_prefix .. id
-  local kind = kind_of(key)
+  local h = redis.pcall('HMGET', key, 'state', 'rev', 'next_run', 'due_at', 'run_count', 'skip_count', 'priority')
+  local kind = not h[1] and kind_of(key)  -- what has a state is a hash
   if kind == 'none' then
     redis.call('ZREM', due, id)
     troubles[#troubles + 1] = {id, 'GONE', 'there is no ' .. key}
     return
   end
-  if kind ~= 'hash' then return hide(id, now + 30000, 'BADTYPE', key .. ' is a ' .. kind) end
-  local h = redis.call('HMGET', key, 'state', 'rev', 'next_run', 'due_at', 'run_count', 'skip_count', 'priority')
+  if kind and kind ~= 'hash' then return hide(id, now + 30000, 'BADTYPE', key .. ' is a ' .. kind) end
   local state, rev, next_run, due_at, run_count, skip_count, priority = unpack(h)
   if state ~= 'active' then return redis.call('ZREM', due, id) end
   local wrong = problem(rev, next_run, due_at, run_count, skip_count) or (not next_run and 'next_run is missing')
   if wrong then return hide(id, now + 30000, 'BADSTATE', wrong) end
-  if to_ms(due_at) > horizon then return redis.call('ZADD', due, to_ms(due_at), id) end
+  if to_ms(due_at) > horizon then return move(id, to_ms(due_at)) end
   if not redis.call('SET', lock, token, 'NX', 'PX', lock_ttl) then
     local left = redis.call('PTTL', lock)
     if left < 0 then  -- no beat wrote it: ours run out; in its last millisecond a lock has 0 left
@@ -90,5 +92,7 @@ while #claims < tonumber(limit) and looked < 1000 and passed < 50000 do
       take(id)
     end
   end
+  if #moves > 0 then redis.call('ZADD', due, unpack(moves)) end
+  moves = {}
 end
 return {'OK', now, claims, troubles}

@@ -60,6 +60,7 @@ local token, history_limit, events_limit = ARGV[7], ARGV[8], ARGV[9]
 
 local first, width = 10, 16
 local stamp = to_text(tonumber(time[1]), string.format('.%06d', tonumber(time[2])))
+local signed = ',"at":"' .. now_text .. '","beat":' .. quoted(token) .. '}'
 local kinds, pushes, scores, gone, ours, last_code, barred, opened, noted = {}, {}, {}, {}, {}, {}, {}, {}, {}
 local wanted = {fire = true, skip = true, release = true, quarantine = true}
 
@@ -68,11 +69,10 @@ local function kind_once(key)  -- the keys that many items share are looked at o
   return kinds[key]
 end
 
-local function is_ours(id)
-  if ours[id] == nil then
-    ours[id] = redis.pcall('GET', lock_prefix .. id) == token  -- which is no string, if the lock is none
-  end
-  return ours[id]
+local function look_at_locks(ids)  -- of the whole page; what is no string is no lock
+  local locks = {}
+  for n, id in ipairs(ids) do locks[n] = lock_prefix .. id end
+  for n, holder in ipairs(#ids > 0 and redis.call('MGET', unpack(locks)) or {}) do ours[ids[n]] = holder == token end
 end
 
 local function is_announced(id, rev)
@@ -122,7 +122,8 @@ local function move(id, key, next, next_due, fields)
     redis.call('HSET', key, 'state', 'finished', unpack(fields))
     scores[id], gone[id] = nil, true
   else
-    local due_at = to_text(math.floor(next_due / 1000), next_due % 1000 ~= 0 and string.format('.%03d', next_due % 1000) or '')
+    local due_at = next_due == to_ms(next) and next
+      or to_text(math.floor(next_due / 1000), next_due % 1000 ~= 0 and string.format('.%03d', next_due % 1000) or '')
     redis.call('HSET', key, 'next_run', next, 'due_at', due_at, unpack(fields))
     scores[id], gone[id] = next_due, nil
   end
@@ -184,7 +185,7 @@ local function decide(i)
     wrong = queue_problem(id, job, queue)
     if wrong then return later(id, key, 'BADTYPE', wrong) end
   end
-  if not is_ours(id) then
+  if not ours[id] then
     if tick ~= '' and next_run ~= tick then return 'STALE', last_job or '' end  -- ours, perhaps, if its reply was lost
     return 'FENCED', ''
   end
@@ -203,7 +204,6 @@ local function decide(i)
   if state ~= 'active' then return 'INACTIVE', state or '' end
   if tonumber(due) > now then return 'EARLY', tostring(due - now) end
   local fields, line
-  local signed = ',"at":"' .. now_text .. '","beat":' .. quoted(token) .. '}'
   if kind == 'skip' then
     local total = string.format('%.0f', (skip_count or 0) + number)
     line = '{"type":"skipped","tick":"' .. tick .. '","last":"' .. last .. '","count":' .. number .. ',"reason":'
@@ -228,11 +228,13 @@ end
 if (#ARGV - first + 1) % width ~= 0 then return {now, {'BADARG', 'not a whole number of items'}} end
 local a_key, a_lock, a_ledger = schedule_prefix .. 'x', lock_prefix .. 'x', runs_prefix .. 'x'
 local barred_here = forbidden({{'type', a_key}, {'hmget', a_key, 'x'}, {'hset', a_key, 'x', ''}, {'hdel', a_key, 'x'},
-  {'hmget', template_prefix .. 'x', 'x'}, {'get', a_lock}, {'del', a_lock}, {'zadd', due_index, 0, 'x'}, {'zrem', due_index, 'x'},
+  {'hmget', template_prefix .. 'x', 'x'}, {'mget', a_lock}, {'del', a_lock}, {'zadd', due_index, 0, 'x'}, {'zrem', due_index, 'x'},
   {'lpush', a_ledger, ''}, {'rpop', a_ledger}, {'ltrim', a_ledger, 0, 1}, {'zadd', open, 0, 'x'}, {'hset', records, 'x', ''},
   {'xadd', events, '*', 'x', ''}})
 if barred_here then return redis.error_reply('NOPERM ' .. barred_here) end
-local replies, locks = {now}, {}
+local replies, locks, ids = {now}, {}, {}
+for i = first, #ARGV, width do ids[#ids + 1] = ARGV[i + 1] end
+look_at_locks(ids)
 for i = first, #ARGV, width do  -- a chain is several items of one schedule: its lock goes with the last of them
   local code, words = decide(i)
   replies[#replies + 1] = {code, words}
@@ -241,7 +243,7 @@ end
 for id, code in pairs(last_code) do
   if code == 'FENCED' or code == 'EARLY' then
     scores[id], gone[id] = nil, nil
-  elseif is_ours(id) then
+  elseif ours[id] then
     locks[#locks + 1] = lock_prefix .. id
   end
 end
@@ -255,8 +257,11 @@ if #opened > 0 then
   redis.call('HSET', records, unpack(noted))
 end
 if kind_once(due_index) == 'zset' or kind_once(due_index) == 'none' then
-  for id, score in pairs(scores) do redis.call('ZADD', due_index, score, id) end
-  for id in pairs(gone) do redis.call('ZREM', due_index, id) end
+  local moved, removed = {}, {}
+  for id, score in pairs(scores) do moved[#moved + 1], moved[#moved + 2] = score, id end
+  for id in pairs(gone) do removed[#removed + 1] = id end
+  if #moved > 0 then redis.call('ZADD', due_index, unpack(moved)) end
+  if #removed > 0 then redis.call('ZREM', due_index, unpack(removed)) end
 end
 if #locks > 0 then redis.call('DEL', unpack(locks)) end
 return replies

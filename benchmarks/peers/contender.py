@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 # One environment for each group; the versions that the table is about.
 PINS = {
-    "rq": {"rq": "2.12.0", "rq-scheduler": "0.14.0", "redis": "8.1.0"},
+    "rq": {"rq": "2.12.0", "rq-scheduler": "0.14.0", "apscheduler": "3.11.3", "redis": "8.1.0"},
     "celery": {"celery[redis]": "5.7.0", "celery-redbeat": "2.4.2", "redis": "8.1.0"},
 }
 

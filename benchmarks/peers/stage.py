@@ -39,11 +39,16 @@ def programs(group: str | None) -> Path:
     return (home / "bin").absolute()
 
 
-def private_redis(directory: Path) -> tuple[embedded.PrivateRedis, str]:
-    """A server with AOF everysec, and its URL on 127.0.0.1: not every peer understands the URL of a socket."""
+def free_port() -> int:
+    """One on 127.0.0.1 that nobody has: not every peer understands the URL of a socket."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+        return int(free.getsockname()[1])
+
+
+def private_redis(directory: Path) -> tuple[embedded.PrivateRedis, str]:
+    """A server with AOF everysec, and its URL."""
+    port = free_port()
     return embedded.start(directory, options=["--port", str(port)]), f"redis://127.0.0.1:{port}/0"
 
 

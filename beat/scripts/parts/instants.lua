@@ -12,8 +12,8 @@ local function to_text(seconds, fraction)
     fraction or '')
 end
 
-local function to_ms(text)
-  local y, mo, d, h, mi, s, f = string.match(text or '', '^(%d%d%d%d)%-(%d%d)%-(%d%d)T(%d%d):(%d%d):(%d%d)%.?(%d*)Z$')
+local function parsed(text)
+  local y, mo, d, h, mi, s, f = string.match(text, '^(%d%d%d%d)%-(%d%d)%-(%d%d)T(%d%d):(%d%d):(%d%d)%.?(%d*)Z$')
   if not y then return nil end
   y, mo = tonumber(y), tonumber(mo)
   if mo <= 2 then y = y - 1 end
@@ -24,4 +24,11 @@ local function to_ms(text)
   local seconds = ((days * 24 + h) * 60 + mi) * 60 + s
   if to_text(seconds) ~= string.sub(text, 1, 19) .. 'Z' then return nil end  -- the 31st of February
   return seconds * 1000 + math.floor(tonumber('0.' .. f .. '0') * 1000 + 0.5)
+end
+
+local instants = {}  -- a page names the same few instants again and again
+local function to_ms(text)
+  if not text then return nil end
+  if instants[text] == nil then instants[text] = parsed(text) or false end
+  return instants[text] or nil
 end

@@ -1,5 +1,6 @@
 -- A schedule's ledger (lines of JSON, newest first) and the outbox: both get the same line, in the same step.
 local function quoted(text)
+  if not string.find(text, '[%c"\\]') then return '"' .. text .. '"' end
   return '"' .. string.gsub(text, '[%c"\\]', function(c) return string.format('\\u%04x', string.byte(c)) end) .. '"'
 end
 

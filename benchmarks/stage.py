@@ -1,0 +1,157 @@
+"""What every suite stands on: one private Redis for the whole run, and beats started as users start them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from redis import Redis
+
+from beat import embedded
+from benchmarks.peers.stage import free_port
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+T = TypeVar("T")
+
+QUIET = ("--log-level", "error")
+"""What a supervisor would ask of a beat that fires thousands a second; everything else is as it comes."""
+
+
+class Stage:
+    """A private Redis, empty at the beginning of every act, and a directory for what the contenders need."""
+
+    def __init__(self, directory: Path, *, persistent: bool = True) -> None:
+        port = free_port()
+        # No rewriting of the log behind the back of a measurement: `clean` has it done between two.
+        options = ["--port", str(port), "--auto-aof-rewrite-percentage", "0", "--save", ""]
+        self.server = embedded.start(directory / "redis", options=[*options, *(() if persistent else NO_AOF)])
+        self.directory, self.url = directory, f"redis://127.0.0.1:{port}/0"
+        self.redis: Any = Redis.from_url(self.url, decode_responses=True)
+
+    def clean(self) -> Path:
+        """Empties Redis and its log; answers a new directory for the files of the next contender."""
+        self.redis.flushall()
+        self.redis.config_resetstat()
+        self.redis.slowlog_reset()
+        if self.redis.config_get("appendonly")["appendonly"] == "yes":
+            wait_for(lambda: not self.rewriting(), 60)
+            self.redis.bgrewriteaof()
+            wait_for(lambda: not self.rewriting(), 60)
+        return Path(tempfile.mkdtemp(dir=self.directory))
+
+    def rewriting(self) -> bool:
+        """Whether the log is being rewritten, or soon will be."""
+        about = self.redis.info("persistence")
+        return bool(about["aof_rewrite_in_progress"] or about["aof_rewrite_scheduled"])
+
+    def busy_us(self) -> int:
+        """What scripts have cost Redis since `clean`."""
+        stats = self.redis.info("commandstats")
+        return sum(stats.get(f"cmdstat_{name}", {}).get("usec", 0) for name in ("evalsha", "eval"))
+
+    def now(self) -> float:
+        """Redis' clock, in seconds."""
+        seconds, micros = self.redis.time()
+        return float(seconds) + float(micros) / 1e6
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.redis.close()
+        self.server.stop()
+
+
+NO_AOF = ("--appendonly", "no")
+
+
+@contextlib.contextmanager
+def stage(*, persistent: bool = True) -> Iterator[Stage]:
+    """A stage in a directory of its own, which goes away with it."""
+    with tempfile.TemporaryDirectory(prefix="beat-") as place, Stage(Path(place), persistent=persistent) as made:
+        yield made
+
+
+def wait_for(fact: Callable[[], T], seconds: float, pause: float = 0.01) -> T:
+    """Returns the first true value of `fact`; TimeoutError when there is none for so long."""
+    end = time.monotonic() + seconds
+    while not (value := fact()):
+        if time.monotonic() > end:
+            raise TimeoutError(f"waited {seconds} s in vain")
+        time.sleep(pause)
+    return value
+
+
+class Beat:
+    """One `beat run` in a process of its own, with default settings."""
+
+    def __init__(self, home: Path, url: str, *arguments: str, module: str = "tasks") -> None:
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("BEAT_")}
+        self._log = home / f"beat-{id(self)}.log"
+        with self._log.open("wb") as log:
+            self.process = subprocess.Popen(  # noqa: S603 (our own command)
+                [sys.executable, "-m", "beat", "run", module, *QUIET, *arguments],
+                cwd=home,
+                env={**inherited, "BEAT_REDIS_URL": url},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+
+    @property
+    def log(self) -> str:
+        """All that it said."""
+        return self._log.read_text(encoding="utf-8", errors="replace")
+
+    def cpu_s(self) -> float:
+        """Processor time that it has used, its children not counted."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def rss_bytes(self) -> int:
+        """Memory that it holds."""
+        fields = Path(f"/proc/{self.process.pid}/statm").read_text(encoding="ascii").split()
+        return int(fields[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    def kill(self) -> None:
+        """Kill -9."""
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self) -> None:
+        """SIGTERM, and -9 if that does not end it."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(10)
+            except subprocess.TimeoutExpired:
+                self.kill()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+def tasks(schedules: int, *, start: float, queues: int = 1, every: str = "1h") -> str:
+    """A module with so many schedules over so many queues, all of them due at `start` (seconds since the epoch)."""
+    return f"""
+from datetime import datetime, timezone
+from beat import register
+
+def work(): ...
+
+start = datetime.fromtimestamp({int(start)}, timezone.utc)
+for n in range({schedules}):
+    register(work, every={every!r}, start=start, id=f"s{{n:06d}}", queue=f"q{{n % {queues}}}")
+"""
