@@ -5,11 +5,14 @@ Inside beat an instant is an aware UTC `datetime`; ticks are whole seconds and a
 
 from __future__ import annotations
 
+import functools
 from datetime import UTC, datetime, timedelta
 
 from beat.errors import BadInstant
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MS = timedelta(milliseconds=1)
+_remembered = functools.lru_cache(maxsize=4096)  # thousands of schedules share a few ticks
 
 
 def now() -> datetime:
@@ -55,6 +58,7 @@ def at(second: int) -> datetime:
         raise BadInstant("there are no ticks after the year 9999 or before the year 1") from e
 
 
+@_remembered
 def text(instant: datetime) -> str:
     """RFC 3339 in UTC, as kept in Redis and printed with `--json`: `2026-11-16T09:00:00Z`."""
     short = "auto" if instant.microsecond % 1000 else "milliseconds" if instant.microsecond else "seconds"
@@ -64,9 +68,14 @@ def text(instant: datetime) -> str:
 def read(written: str) -> datetime:
     """The instant that `text` wrote; refuses anything else."""
     try:
-        return utc(datetime.fromisoformat(written))
+        return _read(written)
     except (ValueError, TypeError) as e:
         raise BadInstant(f"{written!r:.60} is not a time: write 2026-11-16T09:00:00Z") from e
+
+
+@_remembered
+def _read(written: str) -> datetime:
+    return utc(datetime.fromisoformat(written))
 
 
 def from_ms(milliseconds: int) -> datetime:
@@ -76,7 +85,7 @@ def from_ms(milliseconds: int) -> datetime:
 
 def to_ms(instant: datetime) -> int:
     """Whole milliseconds since the epoch."""
-    return (instant - EPOCH) // timedelta(milliseconds=1)
+    return (instant - EPOCH) // _MS
 
 
 def _refuse_unless_utc(instant: datetime) -> None:

@@ -6,20 +6,21 @@ the engine to say.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import inspect
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from redis import Redis, exceptions
+from redis import ConnectionPool, Redis, exceptions
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from beat import scripts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from beat.scripts import Value
 
-__all__ = ["Errors", "Redis", "Refused", "connect", "forbids", "run"]
+__all__ = ["Call", "Errors", "Redis", "Refused", "connect", "exchange", "forbids", "run"]
 
 Errors = (exceptions.RedisError, OSError)
 """What a Redis that is away, full, loading or cut off makes us see."""
@@ -28,6 +29,8 @@ Refused = exceptions.ResponseError
 """What a Redis that answers, but does not do as it is told, makes us see."""
 
 _TIMEOUT_S = 5
+_asked = inspect.signature(ConnectionPool.get_connection).parameters["command_name"].default is inspect.Parameter.empty
+_NAMED = ("EVALSHA",) if _asked else ()  # before redis-py 5.3 a pool wanted to know for which command
 _THEIRS = ("retry_on_timeout", "maint_notifications")  # what belongs to the other client's own pool
 
 
@@ -52,6 +55,40 @@ def run(client: Redis, name: str, items: Iterable[Sequence[Value]] = (), /, **na
         return client.eval(script.text, numkeys, *values)
 
 
+class Call(NamedTuple):
+    """A script to be run: its name, its items, and the rest by the names of its header."""
+
+    name: str
+    items: Iterable[Sequence[Value]]
+    named: Mapping[str, Any]
+
+
+def exchange(client: Redis, calls: Sequence[Call], meanwhile: Callable[[], None]) -> list[Any]:
+    """Runs scripts one after the other with one message; while Redis works on them, does something else.
+
+    Answers their replies in order; in the place of one that Redis refused, the error.
+    """
+    arranged = [(scripts.script(call.name), *scripts.script(call.name).arrange(call.named, call.items)) for call in calls]
+    message = b"".join(_packed("EVALSHA", script.sha, numkeys, *values) for script, numkeys, values in arranged)
+    connection: Any = client.connection_pool.get_connection(*_NAMED)
+    left = len(calls)
+    try:
+        connection.send_packed_command([message], check_health=False)
+        meanwhile()
+        replies: list[Any] = []
+        while left:
+            replies.append(_reply(connection))
+            left -= 1
+    finally:
+        if left:  # whoever comes next must not read what was meant for us
+            connection.disconnect()
+        client.connection_pool.release(connection)
+    for n, (script, numkeys, values) in enumerate(arranged):
+        if isinstance(replies[n], exceptions.NoScriptError):
+            replies[n] = client.eval(script.text, numkeys, *values)
+    return replies
+
+
 def forbids(error: BaseException) -> bool:
     """Whether Redis does not let this user in, or not do what it is told, be it inside a script."""
     if isinstance(error, exceptions.NoPermissionError | exceptions.AuthenticationError):
@@ -69,3 +106,23 @@ def _ours(given: dict[str, Any]) -> dict[str, Any]:
         "protocol": 2,
         "health_check_interval": 0,
     }
+
+
+def _reply(connection: Any) -> Any:
+    try:
+        return connection.read_response()
+    except exceptions.ResponseError as e:
+        return e
+
+
+class _Words(dict["Value", bytes]):
+    """Each word as it goes over the wire. The items of a page have most of theirs in common."""
+
+    def __missing__(self, word: Value) -> bytes:
+        written = word if isinstance(word, bytes) else str(word).encode()
+        self[word] = packed = b"$%d\r\n%b\r\n" % (len(written), written)
+        return packed
+
+
+def _packed(*words: Value) -> bytes:
+    return b"*%d\r\n%b" % (len(words), b"".join(map(_Words().__getitem__, words)))

@@ -84,10 +84,11 @@ def run_block(run: Run, serializer: str) -> bytes:
         return json.dumps(run.plain()).encode() + b"}"
     # Opcodes that remember nothing, so that they may follow any pickle. The first is the mark, a single byte: it takes
     # the place of the stop that was cut off, which the last frame of the pickle has counted.
-    pairs = [_pickled_name(name) + _pickled(value) for name, value in run.plain().items()]
-    return b"".join((b"(", _pickled_name(META_KEY), b"(", *pairs, b"du."))  # mark, key, mark … dict, setitems, stop
+    pairs = [_pickled(name) + _pickled(value) for name, value in run.plain().items()]
+    return b"".join((b"(", _pickled(META_KEY), b"(", *pairs, b"du."))  # mark, key, mark … dict, setitems, stop
 
 
+@functools.lru_cache(maxsize=1024)
 def queue_key(name: str) -> str:
     """The list that holds the ids of a queue's jobs."""
     return cast("str", _queue(name, "pickle").key)
@@ -183,11 +184,10 @@ def _open_meta(schedule: Schedule) -> bytes:
     return written[:-1] + f'{separator}"{META_KEY}": '.encode()  # without the closing brace
 
 
+@functools.lru_cache(maxsize=4096)  # the same names, ticks and ids come again and again
 def _pickled(value: str | None) -> bytes:
     if value is None:
         return b"N"
     text = value.encode("utf-8", "surrogatepass")  # as pickle writes text
     return b"X" + len(text).to_bytes(4, "little") + text
 
-
-_pickled_name = functools.cache(_pickled)  # of the few names that a run has

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 
@@ -94,7 +95,11 @@ class Keys:
 
     def job(self, schedule_id: str, second: int) -> str:
         """The id of the job of one tick; RQ keeps the jobs of all installations in one place."""
-        return f"{self.prefix.rstrip(':').replace(':', '_')}_{schedule_id}_{second}"
+        return f"{self._jobs}_{schedule_id}_{second}"
+
+    @functools.cached_property
+    def _jobs(self) -> str:
+        return self.prefix.rstrip(":").replace(":", "_")
 
     def instance(self, name: str) -> str:
         """Hash: the heartbeat of a beat."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import queue
 import threading
@@ -22,7 +21,7 @@ class Observers:
 
     def __init__(self, listeners: Iterable[Callable[[Event], None]]) -> None:
         self._listeners = list(listeners)
-        self._events: queue.Queue[Event | None] = queue.Queue(_MOST)
+        self._events: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="beat-observers", daemon=True)
         self.dropped = 0
 
@@ -32,15 +31,14 @@ class Observers:
 
     def emit(self, event: Event) -> None:
         """Takes an event; never waits."""
-        try:
-            self._events.put_nowait(event)
-        except queue.Full:
+        if self._events.qsize() < _MOST:
+            self._events.put(event)
+        else:
             self.dropped += 1
 
     def stop(self, wait_s: float) -> None:
         """Hands out what is left, for so long at most."""
-        with contextlib.suppress(queue.Full):
-            self._events.put_nowait(None)
+        self._events.put(None)
         self._thread.join(wait_s)
 
     def _run(self) -> None:

@@ -48,10 +48,11 @@ class RedisClock:
         """A command that will bring back the time goes out now."""
         self._sent = time.monotonic()
 
-    def learn(self, now_ms: int) -> None:
-        """The reply says that it is `now_ms`: some time between the question and now."""
-        # The reply is cut to whole milliseconds, so on average it is half a millisecond later than it says.
-        self._ahead_ms = now_ms + 0.5 - (self._sent + time.monotonic()) * 500
+    def learn(self, first_ms: int, last_ms: int | None = None) -> None:
+        """The replies say that it is `first_ms`, then `last_ms`: both some time between the question and now."""
+        # A reply is cut to whole milliseconds, so on average it is half a millisecond later than it says.
+        both_ms = first_ms + (first_ms if last_ms is None else last_ms)
+        self._ahead_ms = both_ms / 2 + 0.5 - (self._sent + time.monotonic()) * 500
 
     def now_ms(self) -> float:
         """The present, by Redis' clock."""

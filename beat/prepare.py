@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from beat.schedule import Schedule
 
 _SECOND = timedelta(seconds=1)
+_MOST_KNOWN = 10_000
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def prepare(schedule: Schedule, tick: datetime, now: datetime, *, misfire_limit:
 
 
 def _verdicts(schedule: Schedule, tick: datetime, now: datetime, limit: datetime) -> Iterator[Verdict]:
-    latest = schedule.before(limit)
+    latest = schedule.before(limit) if tick < limit else None
     if latest is not None and latest > tick:
         # After a change of timing the tick that was due may be none of the new ones: it is skipped like them.
         stranger = schedule.count(tick, tick + _SECOND) == 0
@@ -64,8 +65,21 @@ def _verdicts(schedule: Schedule, tick: datetime, now: datetime, limit: datetime
         yield Skip(tick, last, schedule.count(tick, latest) + stranger, latest)
         tick = latest
     while True:
-        following = schedule.after(tick)
+        following = _after(schedule, tick)
         yield Fire(tick, following, "scheduler" if tick >= limit else "catchup")
         if following is None or following > now:
             return
         tick = following
+
+
+_known: dict[tuple[str, datetime], datetime | None] = {}
+
+
+def _after(schedule: Schedule, tick: datetime) -> datetime | None:
+    """The tick after a tick, remembered for all schedules that tick alike: most of those due at once do."""
+    asked = schedule.timing_rev, tick
+    if asked not in _known:
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        _known[asked] = schedule.after(tick)
+    return _known[asked]

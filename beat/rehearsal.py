@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import heapq
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from beat import clock, definitions
 from beat.errors import DeclarationError
@@ -26,7 +26,22 @@ Part = tuple["Schedule", str, "datetime | None"]
 """A schedule, its rev and its next tick."""
 
 
-class Rehearsal:
+class InTurn:
+    """A desk with no server behind it that could work on something meanwhile: it does one thing after the other."""
+
+    claim: Callable[..., Claimed]
+    fire: Callable[..., Decided]
+
+    def exchange(
+        self, items: Sequence[Item], unread: Iterable[str], meanwhile: Callable[[], None], /, **asked: Any
+    ) -> tuple[Decided | Exception, Claimed | Exception]:
+        """`fire`, `meanwhile`, `claim`."""
+        decided = self.fire(items, token=asked["token"]) if items else Decided(0, ())
+        meanwhile()
+        return decided, self.claim(unread, **asked)
+
+
+class Rehearsal(InTurn):
     """Keeps each schedule's next tick in memory, by the clock that it is given."""
 
     def __init__(self, parts: Iterable[Part], time: Callable[[], datetime], keys: Keys) -> None:

@@ -69,7 +69,6 @@ class Replies:
 
     def settle(self, chain: Chain, replies: Sequence[Reply], now: int) -> Chain | None:
         """Takes note of what became of a chain; what is to be sent again comes back."""
-        ids = [item.job for item in chain.items]
         for n, (item, reply) in enumerate(zip(chain.items, replies, strict=True)):
             if reply.code == "EARLY":
                 wait = int(reply.words)
@@ -77,7 +76,7 @@ class Replies:
                     return verdicts.released(chain.id)
                 return chain._replace(items=chain.items[n:], due=now + wait)
             # The reply to an earlier attempt was lost, and it had happened.
-            happened = reply.code == "STALE" and reply.words != "" and reply.words in ids[n:]
+            happened = reply.code == "STALE" and reply.words in {item.job for item in chain.items[n:]} - {""}
             if reply.code == "OK" or happened:
                 self._decided(item, now)
             elif (
@@ -98,8 +97,13 @@ class Replies:
             return
         if item.kind == "fire":
             self._troubles.forget(item.id)
-            fields: dict[str, Any] = {"tick": item.tick, "job_id": item.job, "late_ms": now - item.due}
-            fields |= {"queue": jobs.queue_name(item.queue), "next_run": item.next}
+            fields: dict[str, Any] = {
+                "tick": item.tick,
+                "job_id": item.job,
+                "late_ms": now - item.due,
+                "queue": jobs.queue_name(item.queue),
+                "next_run": item.next,
+            }
             self._emit(Event("fired", item.id, fields))
         elif item.kind == "skip":
             fields = {"tick": item.tick, "count": item.number, "reason": item.reason, "next_run": item.next}

@@ -35,10 +35,11 @@ What is claimed ahead is held until it is due, so that preparing costs no latene
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from datetime import timedelta
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from beat import clock, connection, verdicts
 from beat.event import Event
@@ -46,19 +47,21 @@ from beat.guard import mark, uptime_ms
 from beat.health import Patience, cause
 from beat.pace import RedisClock
 from beat.prepare import prepare
+from beat.protocol import Claimed, Decided
 from beat.replies import Replies
+from beat.store import pages
 from beat.timekeeper import Timekeeper
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-    from beat.book import Book
+    from beat.book import Book, Page
     from beat.event import Emit
     from beat.health import Health
     from beat.keys import Keys
     from beat.pace import Pace
-    from beat.protocol import Claim, Claimed, Decided, Item
+    from beat.protocol import Claim, Item
     from beat.verdicts import Chain
 
 MOST_CLAIMS = 1000
@@ -74,13 +77,13 @@ class Desk(Protocol):
 
     keys: Keys
 
-    def claim(
-        self, unread: Iterable[str], /, *, token: str, lock_ttl: int, lookahead: int, limit: int, only: str
-    ) -> Claimed:
-        """Schedules that are ours to decide about."""
-
     def fire(self, items: Sequence[Item], *, token: str) -> Decided:
         """Verdicts, carried out."""
+
+    def exchange(
+        self, items: Sequence[Item], unread: Iterable[str], meanwhile: Callable[[], None], /, **asked: Any
+    ) -> tuple[Decided | Exception, Claimed | Exception]:
+        """`fire`, then `claim`, and `meanwhile` while Redis works on them; what it refuses comes back as an error."""
 
     def due(self, limit: int) -> list[str]:
         """The ids of what is due, without taking it."""
@@ -108,7 +111,10 @@ class Ticker:
         self._token, self._only = token, only
         self._emit, self._health = emit, health
         self._replies = Replies(emit)
+        self._ahead: Sequence[tuple[Claim, Page]] = ()
+        """Claimed; to be prepared while Redis works on something else."""
         self._held: list[Chain] = []
+        """Prepared; to be fired when it is due."""
         self._freed_at = math.inf
         self._unread: dict[str, float] = {}
 
@@ -131,42 +137,63 @@ class Ticker:
         self.release()
 
     def turn(self, stopping: threading.Event) -> None:
-        """One pass: what is held and due, then page after page of what else is due."""
+        """One pass: page after page of what is due; while Redis works on one, the next is prepared."""
         self._freed_at = math.inf
-        self._fire(self._due())
-        in_vain = 0
-        while not stopping.is_set() and in_vain < IN_VAIN and (claims := self._claim()):
-            self._held += self._prepare(claims)
+        in_vain, left = 0, True
+        while left and in_vain < IN_VAIN and not stopping.is_set():
             due = self._due()
-            in_vain = 0 if self._fire(due) or not due else in_vain + 1  # what leads nowhere waits for the next pass
+            in_vain = 0 if self._exchange(due) or not due else in_vain + 1  # what leads nowhere waits for the next pass
+            left = bool(self._ahead) or any(chain.due <= self.clock.now_ms() for chain in self._held)
             self.passed_at = time.monotonic()
         self.passed_at, self.passed_ms = time.monotonic(), self.clock.now_ms()
 
     def release(self) -> None:
         """Gives back what is claimed and not decided."""
-        held, self._held = self._held, []
-        try:
-            self._fire([verdicts.released(chain.id) for chain in held])
-        except connection.Errors:
-            self._held = []  # the locks run out by themselves
+        ours, self._held, self._ahead = self._ours(), [], ()
+        with contextlib.suppress(*connection.Errors):  # the locks run out by themselves
+            for page in pages(ours, self._pace.page_size):
+                self._desk.fire([verdicts.released(each).items[0] for each in page], token=self._token)
 
-    def _claim(self) -> Sequence[Claim]:
-        room, asked_ms = MOST_CLAIMS - len(self._held), uptime_ms()
+    def _exchange(self, due: list[Chain]) -> bool:
+        """Has Redis carry out what is due and hand out what comes next; whether any verdict was given."""
+        items, asked_ms = [self._replies.stamped(item) for chain in due for item in chain.items], uptime_ms()
+        fired: Decided | Exception
+        claimed: Claimed | Exception
         self.clock.ask()
-        self._unread = {each: since for each, since in self._unread.items() if time.monotonic() - since < UNREAD_S}
         try:
-            claimed = self._desk.claim(
-                self._unread,
-                token=self._token,
-                lock_ttl=self._pace.lock_ttl,
-                lookahead=self._pace.lookahead if room > 0 else 0,
-                limit=min(self._pace.page_size, room) if room > 0 else self._pace.page_size,
-                only=self._only,
-            )
-        except connection.Refused as e:  # out of memory, read-only …: reads still work
-            self._replies.refused(self._book.functions(self._desk.due(self._pace.page_size)), e)
-            raise
-        self.clock.learn(claimed.now)
+            fired, claimed = self._desk.exchange(items, self._passed_over(), self._prepare, **self._asks(len(due)))
+        except connection.Errors as e:  # perhaps it happened, and the replies were lost
+            fired, claimed = e if due else Decided(0, ()), e
+        if isinstance(claimed, Claimed):
+            self.clock.learn(fired.now if due and isinstance(fired, Decided) else claimed.now, claimed.now)
+        given = self._settle(due, fired)
+        self._ahead = self._handed(claimed, asked_ms) if isinstance(claimed, Claimed) else self._ahead
+        if isinstance(fired, Exception):
+            raise fired
+        if isinstance(claimed, connection.Refused):  # out of memory, read-only …: reads still work
+            self._replies.refused(self._book.functions(self._desk.due(self._pace.page_size)), claimed)
+        if isinstance(claimed, Exception):
+            raise claimed
+        return given
+
+    def _asks(self, firing: int) -> dict[str, Any]:
+        """What to claim: when there is room for no more, only what is due already."""
+        size, room = self._pace.page_size, MOST_CLAIMS - len(self._held) - len(self._ahead) - firing
+        return {
+            "token": self._token,
+            "lock_ttl": self._pace.lock_ttl,
+            "lookahead": self._pace.lookahead if room > 0 else 0,
+            "limit": min(size, room) if room > 0 else size,
+            "only": self._only,
+        }
+
+    def _passed_over(self) -> list[str]:
+        """What this beat cannot read, and has not tried for a while."""
+        self._unread = {each: since for each, since in self._unread.items() if time.monotonic() - since < UNREAD_S}
+        return list(self._unread)
+
+    def _handed(self, claimed: Claimed, asked_ms: int) -> Sequence[tuple[Claim, Page]]:
+        """What we were handed, with the definitions."""
         if claimed.code == "OK":
             self._replies.well()
         for schedule_id, reply in claimed.troubles:
@@ -174,56 +201,58 @@ class Ticker:
             if reply.code == "LOCKED":
                 self._freed_at = min(self._freed_at, claimed.now + int(reply.words) + 1)
         if self.timekeeper.is_ahead(now := mark(asked_ms, claimed.now)):
-            ours = [*(chain.id for chain in self._held), *(claim.id for claim in claimed.claims)]
-            self._held = [verdicts.released(each) for each in ours]
+            self._held = [verdicts.released(each) for each in (*self._ours(), *(claim.id for claim in claimed.claims))]
             self.timekeeper.hold(now)
             return ()
-        return claimed.claims
+        return list(zip(claimed.claims, self._book.find(claimed.claims), strict=True))
 
-    def _prepare(self, claims: Sequence[Claim]) -> Iterator[Chain]:
+    def _prepare(self) -> None:
+        """Decides about what we were handed, and holds it until it is due."""
         now, limit = clock.from_ms(int(self.clock.now_ms())), timedelta(milliseconds=self._pace.misfire_limit)
-        for claim, page in zip(claims, self._book.find(claims), strict=True):
+        ahead, self._ahead = self._ahead, ()
+        for claim, page in ahead:
             if page.schedule is None:
-                yield verdicts.quarantined(claim.id, page.rev, page.problem)
+                self._held.append(verdicts.quarantined(claim.id, page.rev, page.problem))
                 continue
             try:
                 tick = clock.read(claim.tick)
                 decided = prepare(page.schedule, tick, now, misfire_limit=limit, most=self._pace.page_size)
+                self._held.append(verdicts.chain(claim, page.rev, page.schedule, decided, self._desk.keys))
             except Exception as e:  # noqa: BLE001 (whatever is wrong with one schedule, the others of its page go on)
-                yield verdicts.quarantined(claim.id, page.rev, f"definition cannot be followed: {cause(e)}")
-            else:
-                yield verdicts.chain(claim, page.rev, page.schedule, decided, self._desk.keys)
+                problem = f"definition cannot be followed: {cause(e)}"
+                self._held.append(verdicts.quarantined(claim.id, page.rev, problem))
 
-    def _fire(self, chains: Iterable[Chain]) -> bool:
-        """Has them carried out; whether any verdict was given."""
-        batches, done = list(_batches(chains, self._pace.page_size)), False
-        while batches:
-            items = [self._replies.stamped(item) for chain in batches[0] for item in chain.items]
-            self.clock.ask()
-            try:
-                decided = self._desk.fire(items, token=self._token)
-            except connection.Errors as e:
-                # Perhaps it happened and the reply was lost. Sent again, it does nothing if it had.
-                self._held = [chain for batch in batches for chain in batch] + self._held
-                self._replies.refused(((chain.id, chain.func) for chain in batches[0] if chain.func), e)
-                raise
-            self.clock.learn(decided.now)
-            replies = iter(decided.replies)
-            for chain in batches.pop(0):
-                settled = [next(replies) for _ in chain.items]
-                again = self._replies.settle(chain, settled, decided.now)
-                self._held += [again] if again else []
-                done = done or any(reply.code == "OK" for reply in settled)
-                if settled[0].code == "OTHERS":
-                    self._unread[chain.id] = time.monotonic()
-        return done
+    def _settle(self, due: Sequence[Chain], fired: Decided | Exception) -> bool:
+        """Takes note of what became of what was due; whether any verdict was given."""
+        if isinstance(fired, Exception):  # sent again, it does nothing if it had happened
+            self._held = [*due, *self._held]
+            self._replies.refused(((chain.id, chain.func) for chain in due if chain.func), fired)
+            return False
+        replies, given = iter(fired.replies), False
+        for chain in due:
+            settled = [next(replies) for _ in chain.items]
+            again = self._replies.settle(chain, settled, fired.now)
+            self._held += [again] if again else []
+            given = given or any(reply.code == "OK" for reply in settled)
+            if settled[0].code == "OTHERS":
+                self._unread[chain.id] = time.monotonic()
+        return given
 
     def _due(self) -> list[Chain]:
-        """Takes what is due out of what is held."""
-        now = self.clock.now_ms()
-        due = [chain for chain in self._held if chain.due <= now]
-        self._held = [chain for chain in self._held if chain.due > now]
+        """Takes a page of what is due out of what is held; a chain is never torn."""
+        now, size = self.clock.now_ms(), self._pace.page_size
+        due: list[Chain] = []
+        held: list[Chain] = []
+        for chain in self._held:
+            fits = chain.due <= now and (not due or size >= len(chain.items))
+            size -= len(chain.items) if fits else 0
+            (due if fits else held).append(chain)
+        self._held = held
         return due
+
+    def _ours(self) -> list[str]:
+        """Every schedule that we have claimed and not decided about."""
+        return [*(chain.id for chain in self._held), *(claim.id for claim, _ in self._ahead)]
 
     def _wakes_at(self) -> float:
         """The next whole interval of Redis' clock, or when the first of what is held is due, or a lock runs out."""
@@ -231,16 +260,3 @@ class Ticker:
         boundary = (self.clock.now_ms() // interval + 1) * interval
         return min(boundary, self._freed_at, *(chain.due for chain in self._held))
 
-
-def _batches(chains: Iterable[Chain], size: int) -> Iterator[list[Chain]]:
-    """Lists of chains with about `size` items together; a chain is never torn."""
-    batch: list[Chain] = []
-    items = 0
-    for chain in chains:
-        if batch and items + len(chain.items) > size:
-            yield batch
-            batch, items = [], 0
-        batch.append(chain)
-        items += len(chain.items)
-    if batch:
-        yield batch

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from beat import clock, jobs
-from beat.prepare import Fire, Verdict
+from beat.prepare import Skip, Verdict
 from beat.protocol import Claim, Item
 from beat.run import Run
 
@@ -32,9 +32,11 @@ class Chain(NamedTuple):
 
 def chain(claim: Claim, rev: str, schedule: Schedule, verdicts: Sequence[Verdict], keys: Keys) -> Chain:
     """The verdicts on the ticks of a claim."""
-    first, *rest = (_item(rev, schedule, verdict, keys) for verdict in verdicts)
+    first, *rest = verdicts
     # As Redis has it: it compares text, and somebody may have written the same instant in another way.
-    return Chain((first._replace(tick=claim.tick), *rest), claim.due, schedule.func)
+    item = _item(rev, schedule, first, claim.tick, keys)
+    others = (_item(rev, schedule, verdict, clock.text(verdict.tick), keys) for verdict in rest)
+    return Chain((item, *others) if rest else (item,), claim.due, schedule.func)
 
 
 def released(schedule_id: str) -> Chain:
@@ -47,25 +49,25 @@ def quarantined(schedule_id: str, rev: str, problem: str) -> Chain:
     return Chain((Item("quarantine", schedule_id, rev, error=problem),), 0)
 
 
-def _item(rev: str, schedule: Schedule, verdict: Verdict, keys: Keys) -> Item:
-    following = verdict.next
-    item = Item(
-        kind="skip",
-        id=schedule.id,
-        rev=rev,
-        tick=clock.text(verdict.tick),
-        due=clock.to_ms(verdict.tick),
-        next="" if following is None else clock.text(following),
-        next_due=0 if following is None else clock.to_ms(following),
-    )
-    if not isinstance(verdict, Fire):
-        return item._replace(number=verdict.count, last=clock.text(verdict.last), reason=verdict.reason)
-    run = Run(schedule_id=schedule.id, scheduled_for=verdict.tick, triggered_by=verdict.by)
-    return item._replace(
-        kind="fire",
-        job=keys.job(schedule.id, clock.floor(verdict.tick)),
+def _item(rev: str, schedule: Schedule, verdict: Verdict, tick: str, keys: Keys) -> Item:
+    due, following = clock.to_ms(verdict.tick), verdict.next
+    next_run, next_due = ("", 0) if following is None else (clock.text(following), clock.to_ms(following))
+    if isinstance(verdict, Skip):
+        last, number = clock.text(verdict.last), verdict.count
+        return Item(
+            "skip", schedule.id, rev, tick, due, next_run, next_due, number=number, last=last, reason=verdict.reason
+        )
+    return Item(
+        "fire",
+        schedule.id,
+        rev,
+        tick,
+        due,
+        next_run,
+        next_due,
+        job=keys.job(schedule.id, due // 1000),
         queue=jobs.queue_key(schedule.queue),
         at="front" if schedule.at_front else "back",
-        run=jobs.run_block(run, schedule.serializer),
+        run=jobs.run_block(Run(schedule.id, verdict.tick, verdict.by), schedule.serializer),
         by=verdict.by,
     )

@@ -16,7 +16,8 @@
 -- ITEM[1] id  text  a schedule that this beat cannot read: passed over
 --
 -- Replies {code, now in ms, claims, troubles}
---   OK       claims: {id, rev, next_run, due_at in ms, priority} each; troubles: {id, code, words} each:
+--   OK       claims: a line each, of id, rev, next_run, due_at in ms and priority, for a list of lists is slow to read;
+--            troubles: {id, code, words} each:
 --            LOCKED    another beat has it; words: the milliseconds until its lock runs out
 --            GONE      there is no such schedule; taken out of the index
 --            BADTYPE   its key is no hash; looked at again in 30 s
@@ -64,6 +65,7 @@ local function take(id)
   local state, rev, next_run, due_at, run_count, skip_count, priority = unpack(h)
   if state ~= 'active' then return redis.call('ZREM', due, id) end
   local wrong = problem(rev, next_run, due_at, run_count, skip_count) or (not next_run and 'next_run is missing')
+  if not wrong and string.find(id, '[^%w_-]') then wrong = 'no schedule can have this id' end
   if wrong then return hide(id, now + 30000, 'BADSTATE', wrong) end
   if to_ms(due_at) > horizon then return move(id, to_ms(due_at)) end
   if not redis.call('SET', lock, token, 'NX', 'PX', lock_ttl) then
@@ -75,7 +77,7 @@ local function take(id)
     return hide(id, now + left, 'LOCKED', tostring(left))
   end
   hide(id, now + lock_ttl)
-  claims[#claims + 1] = {id, rev, next_run, to_ms(due_at), priority or ''}
+  claims[#claims + 1] = table.concat({id, rev, next_run, string.format('%.0f', to_ms(due_at)), string.match(priority or '', '^%a+$') or ''}, ' ')
 end
 
 -- Whatever is looked at leaves the window, except what is passed over: that is what `passed` counts.
@@ -95,4 +97,4 @@ while #claims < tonumber(limit) and looked < 1000 and passed < 50000 do
   if #moves > 0 then redis.call('ZADD', due, unpack(moves)) end
   moves = {}
 end
-return {'OK', now, claims, troubles}
+return {'OK', now, table.concat(claims, '\n'), troubles}

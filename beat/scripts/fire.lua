@@ -35,8 +35,8 @@
 -- ITEM[15] reason     text   for skip: why
 -- ITEM[16] by         word   for fire: scheduler, catchup or manual
 --
--- Replies {now in ms, {code, words}, …}, one for each item. The lock goes with the schedule's last item, on every reply
--- but FENCED and EARLY.
+-- Replies {now in ms, OK, {which item, code, words}, …}, with those items that are not OK; the first one is 1. The lock
+-- goes with the schedule's last item, on every reply but FENCED and EARLY.
 --   OK        done
 --   BADARG    the item makes no sense; the schedule stays hidden for as long as the lock would have lasted
 --   GONE      there is no such schedule
@@ -61,7 +61,9 @@ local token, history_limit, events_limit = ARGV[7], ARGV[8], ARGV[9]
 local first, width = 10, 16
 local stamp = to_text(tonumber(time[1]), string.format('.%06d', tonumber(time[2])))
 local signed = ',"at":"' .. now_text .. '","beat":' .. quoted(token) .. '}'
+local enqueued = ',"enqueued":"' .. now_text .. '","n":'
 local kinds, pushes, scores, gone, ours, last_code, barred, opened, noted = {}, {}, {}, {}, {}, {}, {}, {}, {}
+local outbox_wrong, jobs_exist
 local wanted = {fire = true, skip = true, release = true, quarantine = true}
 
 local function kind_once(key)  -- the keys that many items share are looked at once
@@ -69,11 +71,22 @@ local function kind_once(key)  -- the keys that many items share are looked at o
   return kinds[key]
 end
 
-local function look_at_locks(ids)  -- of the whole page; what is no string is no lock
-  local locks = {}
-  for n, id in ipairs(ids) do locks[n] = lock_prefix .. id end
-  for n, holder in ipairs(#ids > 0 and redis.call('MGET', unpack(locks)) or {}) do ours[ids[n]] = holder == token end
+local function look_at_page()  -- what many items share, or can be asked at once: locks, jobs, the keys of the outbox
+  local ids, locks, hashes = {}, {}, {}
+  for i = first, #ARGV, width do
+    local n = #ids + 1
+    ids[n], locks[n], hashes[n] = ARGV[i + 1], lock_prefix .. ARGV[i + 1], job_prefix .. ARGV[i + 7]
+  end
+  if #ids == 0 then return end
+  for n, holder in ipairs(redis.call('MGET', unpack(locks))) do ours[ids[n]] = holder == token end  -- what is no string is no lock
+  jobs_exist = redis.call('EXISTS', unpack(hashes)) > 0
+  for key, wanted in pairs({[open] = 'zset', [records] = 'hash', [events] = 'stream'}) do
+    local kind = kind_once(key)
+    if kind ~= 'none' and kind ~= wanted then outbox_wrong = key .. ' is a ' .. kind .. ', not a ' .. wanted end
+  end
 end
+
+local function counted(number) return string.format('%.0f', number) end
 
 local function is_announced(id, rev)
   if kind_once(announcements) ~= 'zset' then return false end
@@ -95,13 +108,13 @@ local function makes_sense(kind, tick, due, next, next_due, job, queue, at, numb
 end
 
 local function queue_problem(id, job, queue)
-  local hash = job_prefix .. job
   if barred[queue] == nil then
-    barred[queue] = forbidden({{'type', hash}, {'copy', template_prefix .. id, hash, 'replace'}, {'hset', hash, '', ''},
+    local hash = job_prefix .. job
+    barred[queue] = forbidden({{'type', hash}, {'exists', hash}, {'copy', template_prefix .. id, hash, 'replace'}, {'hset', hash, '', ''},
       {'expire', hash, 1}, {'type', queue}, {'rpush', queue, ''}, {'lpush', queue, ''}, {'type', queues}, {'sadd', queues, ''}}) or false
   end
   if barred[queue] then return barred[queue] end
-  local kind = kind_of(hash)
+  local kind = jobs_exist and kind_of(job_prefix .. job) or 'none'
   if kind ~= 'none' and kind ~= 'hash' then return job_prefix .. job .. ' is a ' .. kind end
   kind = kind_once(queue)
   if kind ~= 'none' and kind ~= 'list' then return queue .. ' is a ' .. kind .. ', not a queue' end
@@ -109,22 +122,16 @@ local function queue_problem(id, job, queue)
   if kind ~= 'none' and kind ~= 'set' then return queues .. ' is a ' .. kind .. ', not a set' end
 end
 
-local function outbox_problem()
-  for key, wanted in pairs({[open] = 'zset', [records] = 'hash', [events] = 'stream'}) do
-    local kind = kind_once(key)
-    if kind ~= 'none' and kind ~= wanted then return key .. ' is a ' .. kind .. ', not a ' .. wanted end
-  end
-end
-
-local function move(id, key, next, next_due, fields)
+local function move(id, key, next, next_due, error, ...)
+  if error ~= '' then redis.call('HSET', key, 'last_error', error) end
   if next == '' then
     redis.call('HDEL', key, 'next_run', 'due_at')
-    redis.call('HSET', key, 'state', 'finished', unpack(fields))
+    redis.call('HSET', key, 'state', 'finished', ...)
     scores[id], gone[id] = nil, true
   else
     local due_at = next_due == to_ms(next) and next
       or to_text(math.floor(next_due / 1000), next_due % 1000 ~= 0 and string.format('.%03d', next_due % 1000) or '')
-    redis.call('HSET', key, 'next_run', next, 'due_at', due_at, unpack(fields))
+    redis.call('HSET', key, 'next_run', next, 'due_at', due_at, ...)
     scores[id], gone[id] = next_due, nil
   end
 end
@@ -135,17 +142,19 @@ local function enqueue(id, job, queue, at, meta, ttl)
   redis.call('HSET', key, 'created_at', stamp, 'enqueued_at', stamp, 'meta', meta)
   if ttl then redis.call('EXPIRE', key, ttl) end
   pushes[queue] = pushes[queue] or {front = {}, back = {}}
-  table.insert(pushes[queue][at], job)
+  local jobs = pushes[queue][at]
+  jobs[#jobs + 1] = job
 end
 
-local function note(id, job, queue, tick, by, number, created_at, own)  -- what becomes of this run is learned from RQ's records
+local function note(id, job, queue, tick, by, number, created_at, retries, result_ttl, failure_ttl)
   local record = '{"schedule":' .. quoted(id) .. ',"tick":"' .. tick .. '","by":' .. quoted(by) .. ',"queue":' .. quoted(queue)
-    .. ',"enqueued":"' .. now_text .. '","n":' .. number .. ',"life":' .. quoted(created_at or '')
-  for name, value in pairs(own) do
-    if value and is_count(value) then record = record .. ',"' .. name .. '":' .. string.format('%.0f', value) end
-  end
-  opened[#opened + 1], opened[#opened + 2] = now, job
-  noted[#noted + 1], noted[#noted + 2] = job, record .. '}'
+    .. enqueued .. number .. ',"life":' .. quoted(created_at or '')
+    .. (retries and is_count(retries) and ',"retries":' .. tonumber(retries) or '')
+    .. (result_ttl and is_count(result_ttl) and ',"result_ttl":' .. tonumber(result_ttl) or '')
+    .. (failure_ttl and is_count(failure_ttl) and ',"failure_ttl":' .. tonumber(failure_ttl) or '') .. '}'
+  local n = #opened
+  opened[n + 1], opened[n + 2] = now, job
+  noted[n + 1], noted[n + 2] = job, record
 end
 
 local function later(id, key, code, words)  -- what cannot be enqueued is looked at again in 30 s
@@ -167,11 +176,7 @@ local function decide(i)
   local wrong = problem(now_rev, next_run, due_at, run_count, skip_count)
   if wrong then scores[id] = now + 30000 return 'BADSTATE', wrong end
   local meta, ttl, retries_left
-  if kind == 'fire' or kind == 'skip' then
-    local runs, is = runs_prefix .. id, kind_of(runs_prefix .. id)
-    wrong = is ~= 'none' and is ~= 'list' and runs .. ' is a ' .. is .. ', not a list' or outbox_problem()
-    if wrong then return later(id, key, 'BADTYPE', wrong) end
-  end
+  if outbox_wrong and (kind == 'fire' or kind == 'skip') then return later(id, key, 'BADTYPE', outbox_wrong) end
   if kind == 'fire' then
     local t = redis.pcall('HMGET', template_prefix .. id, 'meta', 'ttl', 'retries_left')
     found = not t[1] and kind_of(template_prefix .. id)
@@ -203,41 +208,38 @@ local function decide(i)
   if now_rev ~= rev then return 'CHANGED', '' end
   if state ~= 'active' then return 'INACTIVE', state or '' end
   if tonumber(due) > now then return 'EARLY', tostring(due - now) end
-  local fields, line
-  if kind == 'skip' then
-    local total = string.format('%.0f', (skip_count or 0) + number)
-    line = '{"type":"skipped","tick":"' .. tick .. '","last":"' .. last .. '","count":' .. number .. ',"reason":'
+  local total = counted((kind == 'skip' and skip_count or kind == 'fire' and run_count or 0) + (kind == 'skip' and number or 1))
+  local line = kind == 'skip' and '{"type":"skipped","tick":"' .. tick .. '","last":"' .. last .. '","count":' .. number .. ',"reason":'
       .. quoted(reason) .. ',"n":' .. total .. signed
-    fields = {'skip_count', total}
+    or '{"type":"enqueued","tick":"' .. tick .. '","job":' .. quoted(job) .. ',"by":' .. quoted(by) .. ',"late_ms":'
+      .. counted(now - due) .. ',"n":' .. total .. signed
+  kept = append_verdict(id, line, kept)  -- the first write: if the ledger is no list, it is refused and nothing has happened
+  if not kept then return later(id, key, 'BADTYPE', runs_prefix .. id .. ' is a ' .. kind_of(runs_prefix .. id) .. ', not a list') end
+  if kind == 'skip' then
     tell(id, 'skipped', tick, '', token, line)
+    move(id, key, next, tonumber(next_due), error, 'skip_count', total, 'kept', kept)
   else
-    local total = string.format('%.0f', (run_count or 0) + 1)
     enqueue(id, job, queue, at, (meta or '') .. run, ttl)
-    line = '{"type":"enqueued","tick":"' .. tick .. '","job":' .. quoted(job) .. ',"by":' .. quoted(by) .. ',"late_ms":'
-      .. string.format('%.0f', now - due) .. ',"n":' .. total .. signed
-    fields = {'last_run', tick, 'last_enqueued', now_text, 'last_job', job, 'run_count', total}
-    note(id, job, queue, tick, by, total, created_at, {retries = retries_left, result_ttl = result_ttl, failure_ttl = failure_ttl})
+    note(id, job, queue, tick, by, total, created_at, retries_left, result_ttl, failure_ttl)
     tell(id, 'enqueued', tick, job, token, line)
+    move(id, key, next, tonumber(next_due), error, 'last_run', tick, 'last_enqueued', now_text, 'last_job', job, 'run_count', total,
+      'kept', kept)
   end
-  fields[#fields + 1] = 'kept' fields[#fields + 1] = append_verdict(id, line, kept)
-  if error ~= '' then fields[#fields + 1] = 'last_error' fields[#fields + 1] = error end
-  move(id, key, next, tonumber(next_due), fields)
   return 'OK', ''
 end
 
-if (#ARGV - first + 1) % width ~= 0 then return {now, {'BADARG', 'not a whole number of items'}} end
+if (#ARGV - first + 1) % width ~= 0 then return {now, 'OK', {1, 'BADARG', 'not a whole number of items'}} end
 local a_key, a_lock, a_ledger = schedule_prefix .. 'x', lock_prefix .. 'x', runs_prefix .. 'x'
 local barred_here = forbidden({{'type', a_key}, {'hmget', a_key, 'x'}, {'hset', a_key, 'x', ''}, {'hdel', a_key, 'x'},
   {'hmget', template_prefix .. 'x', 'x'}, {'mget', a_lock}, {'del', a_lock}, {'zadd', due_index, 0, 'x'}, {'zrem', due_index, 'x'},
   {'lpush', a_ledger, ''}, {'rpop', a_ledger}, {'ltrim', a_ledger, 0, 1}, {'zadd', open, 0, 'x'}, {'hset', records, 'x', ''},
   {'xadd', events, '*', 'x', ''}})
 if barred_here then return redis.error_reply('NOPERM ' .. barred_here) end
-local replies, locks, ids = {now}, {}, {}
-for i = first, #ARGV, width do ids[#ids + 1] = ARGV[i + 1] end
-look_at_locks(ids)
+local replies, locks = {now, 'OK'}, {}
+look_at_page()
 for i = first, #ARGV, width do  -- a chain is several items of one schedule: its lock goes with the last of them
   local code, words = decide(i)
-  replies[#replies + 1] = {code, words}
+  if code ~= 'OK' then replies[#replies + 1] = {(i - first) / width + 1, code, words} end
   last_code[ARGV[i + 1]] = code
 end
 for id, code in pairs(last_code) do

@@ -20,6 +20,7 @@ from beat.health import Health
 from beat.keys import Keys
 from beat.pace import Pace, RedisClock
 from beat.protocol import Claimed
+from beat.rehearsal import InTurn
 from beat.store import Store
 from beat.sync import Sync
 from beat.testing.assertions import NO_SCHEDULE, When, compare, find, instants, shown
@@ -155,7 +156,7 @@ class ManualBeat:
             raise BeatError("\n".join(troubles))
 
 
-class _Desk(Store):
+class _Desk(InTurn, Store):
     """The store, which runs no script to find that nothing is due: fakeredis takes long over each."""
 
     def claim(self, unread: Iterable[str] = (), **asked: Any) -> Claimed:

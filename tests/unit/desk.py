@@ -15,6 +15,7 @@ from beat.health import Health
 from beat.keys import Keys
 from beat.pace import Pace
 from beat.protocol import Claim, Claimed, Decided, Item, Reply
+from beat.rehearsal import InTurn
 from beat.schedule import Schedule
 from beat.ticker import Ticker
 
@@ -48,7 +49,7 @@ class World:
         return made
 
 
-class Desk:
+class Desk(InTurn):
     """Hands out one page of claims after the other, and answers as it was told; else OK."""
 
     def __init__(self, world: World) -> None:

@@ -1,7 +1,11 @@
 -- A schedule's ledger (lines of JSON, newest first) and the outbox: both get the same line, in the same step.
+local quotes = {}  -- a page quotes the same few words again and again
 local function quoted(text)
-  if not string.find(text, '[%c"\\]') then return '"' .. text .. '"' end
-  return '"' .. string.gsub(text, '[%c"\\]', function(c) return string.format('\\u%04x', string.byte(c)) end) .. '"'
+  if not quotes[text] then
+    quotes[text] = '"' .. (string.find(text, '[%c"\\]')
+      and string.gsub(text, '[%c"\\]', function(c) return string.format('\\u%04x', string.byte(c)) end) or text) .. '"'
+  end
+  return quotes[text]
 end
 
 local function tell(id, type, tick, job, by, line)
@@ -15,7 +19,8 @@ end
 
 local function append(id, line)  -- verdicts are counted and trimmed; this bounds what is none. How many lines, verdicts lost
   local key, lost = runs_prefix .. id, 0
-  local length = redis.call('LPUSH', key, line)
+  local length = redis.pcall('LPUSH', key, line)
+  if type(length) ~= 'number' then return nil end  -- it is no list, and stays as it was
   local most = 4 * history_limit + 20
   for _ = 1, math.min(length - most, 100) do
     if is_verdict(redis.call('RPOP', key)) then lost = lost + 1 end
@@ -25,21 +30,22 @@ local function append(id, line)  -- verdicts are counted and trimmed; this bound
 end
 
 local function append_other(id, line, key)  -- a line that is no verdict; the schedule's hash knows how many of these are left
-  local _, lost = append(id, line)
-  local kept = lost > 0 and redis.call('HGET', key, 'kept')
+  local length, lost = append(id, line)
+  local kept = length and lost > 0 and redis.call('HGET', key, 'kept')
   if kept and is_count(kept) then redis.call('HSET', key, 'kept', math.max(kept - lost, 0)) end
 end
 
-local function verdicts_in(id)  -- for when the count is lost; of a long ledger about half are verdicts
-  local length, number = redis.call('LLEN', runs_prefix .. id), 0
+local function verdicts_in(id, length)  -- for when the count is lost; of a long ledger about half are verdicts
+  local number = 0
   if length > 5000 then return math.floor(length / 2) end
   for _, line in ipairs(redis.call('LRANGE', runs_prefix .. id, 0, -1)) do number = number + (is_verdict(line) and 1 or 0) end
   return number
 end
 
-local function append_verdict(id, line, kept)  -- returns how many verdicts the ledger holds now
-  kept = 1 + (kept and is_count(kept) and tonumber(kept) or verdicts_in(id))
+local function append_verdict(id, line, kept)  -- returns how many verdicts the ledger holds now; nothing if it is no list
   local limit, length, lost = tonumber(history_limit), append(id, line)
+  if not length then return nil end
+  kept = kept and is_count(kept) and kept + 1 or verdicts_in(id, length)
   local least = math.max(limit, length - 100)  -- after the limit was lowered, a hundred lines go at a time
   kept = math.min(kept - lost, length)
   while kept > limit and length > least do
