@@ -24,6 +24,7 @@ _DEEPEST = 100
 _WEIGHT = 16  # so many bytes of text weigh as much as a value
 _SHOWN = 40
 _PLAIN = (type(None), bool, int, str)
+_EMPTY = (dict, list, tuple)  # most schedules have no arguments
 _REDUCED = ("callable", "args", "state", "items", "pairs", "setter")
 _ITERATORS = {"items", "pairs"}
 
@@ -32,6 +33,8 @@ Canonical = None | bool | int | str | list["Canonical"]
 
 def freeze(value: Any, name: str, serializer: str) -> Any:
     """What a worker will get for `value`: a copy that later changes of the original do not reach."""
+    if type(value) in _EMPTY and not value:
+        return type(value)()
     canonical(value, name)
     if serializer == "json":
         _check_json(value, name)
@@ -54,6 +57,8 @@ def freeze(value: Any, name: str, serializer: str) -> Any:
 
 def canonical(value: object, name: str) -> Canonical:
     """`value` as nested lists, equal for equal values in any process; refuses what no worker could read."""
+    if type(value) in _EMPTY and not value:
+        return [type(value).__name__]
     return _Reader(name).read(value, name, 0)
 
 

@@ -47,7 +47,12 @@ def connect(source: str | Redis) -> Redis:
 
 def run(client: Redis, name: str, items: Iterable[Sequence[Value]] = (), /, **named: Any) -> Any:
     """Runs a script by the names of its header; EVALSHA alone, and the whole text if the server does not know it."""
-    script = scripts.script(name)
+    if type(client) is Redis:
+        [reply] = exchange(client, [Call(name, items, named)])
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+    script = scripts.script(name)  # a client that goes other ways, as that of `beat.testing` does
     numkeys, values = script.arrange(named, items)
     try:
         return client.evalsha(script.sha, numkeys, *values)
@@ -63,12 +68,14 @@ class Call(NamedTuple):
     named: Mapping[str, Any]
 
 
-def exchange(client: Redis, calls: Sequence[Call], meanwhile: Callable[[], None]) -> list[Any]:
+def exchange(client: Redis, calls: Sequence[Call], meanwhile: Callable[[], None] = lambda: None) -> list[Any]:
     """Runs scripts one after the other with one message; while Redis works on them, does something else.
 
     Answers their replies in order; in the place of one that Redis refused, the error.
     """
-    arranged = [(scripts.script(call.name), *scripts.script(call.name).arrange(call.named, call.items)) for call in calls]
+    arranged = [
+        (scripts.script(call.name), *scripts.script(call.name).arrange(call.named, call.items)) for call in calls
+    ]
     message = b"".join(_packed("EVALSHA", script.sha, numkeys, *values) for script, numkeys, values in arranged)
     connection: Any = client.connection_pool.get_connection(*_NAMED)
     left = len(calls)

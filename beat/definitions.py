@@ -26,6 +26,10 @@ _PLAIN = (
 )  # fmt: skip
 
 
+_written = json.JSONEncoder(ensure_ascii=False).encode
+_short = json.JSONEncoder(separators=(",", ":")).encode
+
+
 def write(schedule: Schedule) -> str:
     """The definition as JSON, without what is left to RQ."""
     plain = {name: getattr(schedule, name) for name in _PLAIN}
@@ -43,7 +47,7 @@ def write(schedule: Schedule) -> str:
     }
     named = plain | rule(schedule) | rest
     kept = {name: value for name, value in named.items() if value not in (None, [], {})}
-    text = json.dumps(kept, ensure_ascii=False)
+    text = _written(kept)
     return text if _is_unicode(text) else json.dumps(kept)
 
 
@@ -75,7 +79,7 @@ def rule(schedule: Schedule) -> dict[str, Any]:
 def ticks(schedule: Schedule) -> str:
     """All that decides the ticks, as JSON: what the ledger keeps of a definition."""
     bounds = {name: clock.text(at) for name in ("start", "end") if (at := getattr(schedule, name))}
-    return json.dumps({**rule(schedule), "tz": str(schedule.tz), **bounds}, separators=(",", ":"))
+    return _short({**rule(schedule), "tz": str(schedule.tz), **bounds})
 
 
 def ticking(found: Mapping[str, Any]) -> Schedule:
@@ -95,6 +99,8 @@ def _instant(found: Mapping[str, Any], name: str) -> datetime | None:
 
 def _shown(value: Any) -> Any:
     """Arguments for people to look at: as they are where JSON can write them."""
+    if not value:
+        return value
     try:
         json.dumps(value, allow_nan=False)
     except (TypeError, ValueError, RecursionError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from datetime import timedelta
@@ -32,6 +33,7 @@ def parse(value: object, name: str = "duration") -> timedelta:
         raise BadDuration(f"{name} is beyond every calendar: {_EXAMPLES}") from e
 
 
+@functools.lru_cache(maxsize=1024)
 def _read(value: str, name: str) -> timedelta:
     written = value.strip()
     try:
@@ -45,6 +47,7 @@ def _read(value: str, name: str) -> timedelta:
     raise BadDuration(f"{name} {value[:60]!r} is not a length of time: {_EXAMPLES} (largest unit first)")
 
 
+@functools.lru_cache(maxsize=1024)
 def short(duration: timedelta) -> str:
     """The shortest text that `parse` reads as the same duration: `1h30m`."""
     return "".join(f"{number}{unit}" for number, unit in _parts(duration)) or "0s"

@@ -46,15 +46,21 @@ def summary(func: Callable[..., Any]) -> str:
 
 def check_arguments(func: Callable[..., Any], args: Sequence[object], kwargs: Mapping[str, object]) -> None:
     """Refuses arguments with which `func` cannot be called."""
-    signature = inspect.signature(func)
+    outer, signature = _signatures(func)
     try:
-        inspect.signature(func, follow_wrapped=False).bind(*args, **kwargs)
+        outer.bind(*args, **kwargs)
         signature.bind_partial(*args, **kwargs)  # a decorator may add arguments of its own to those it was given
     except TypeError as e:
         written = f"{func.__name__}{signature}"
         raise BadArguments(
             f"the arguments do not fit {written:.200}: {e}; pass them as args=[…] or kwargs={{…}}"
         ) from e
+
+
+@functools.lru_cache(maxsize=1024)  # many schedules may call one function
+def _signatures(func: Callable[..., Any]) -> tuple[inspect.Signature, inspect.Signature]:
+    """As it is called, and as it was written below its decorators."""
+    return inspect.signature(func, follow_wrapped=False), inspect.signature(func)
 
 
 def _not_a_function(func: object) -> str:

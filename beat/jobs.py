@@ -48,6 +48,13 @@ CHANNEL_PREFIX: str = PUBSUB_CHANNEL_TEMPLATE % ""
 _SERIALIZERS: Mapping[str, Any] = {"pickle": DefaultSerializer, "json": JSONSerializer}
 _RETRY_HAS_A_FRONT = "enqueue_at_front" in inspect.signature(rq.Retry).parameters  # from RQ 2.8 on
 _VARYING = ("created_at", "enqueued_at")
+_ALIKE = (
+    "func", "queue", "job_timeout", "result_ttl", "failure_ttl", "ttl", "description", "retry", "on_success",
+    "on_failure", "on_stopped", "serializer",
+)  # fmt: skip
+_MOST_TEMPLATES = 1024
+_templates: dict[tuple[Any, ...], dict[str, bytes]] = {}
+"""Of schedules without arguments, of which many may call one function."""
 
 
 EXECUTION_PREFIX = Execution(id="", job_id="", connection=cast("Any", None)).key.rstrip(":") + ":"
@@ -67,6 +74,17 @@ def template(schedule: Schedule) -> dict[str, bytes]:
     The id and the place in the queue are no fields. Raises BadArguments for what RQ cannot write, as an argument whose
     `repr` fails, and BadOption for what this version of RQ does not know.
     """
+    if schedule.args or schedule.kwargs or schedule.meta:
+        return _template(schedule)
+    alike = tuple(getattr(schedule, name) for name in _ALIKE)
+    if alike not in _templates:
+        if len(_templates) >= _MOST_TEMPLATES:
+            _templates.clear()
+        _templates[alike] = _template(schedule)
+    return _templates[alike]
+
+
+def _template(schedule: Schedule) -> dict[str, bytes]:
     retry = _retry(schedule.retry)
     try:
         fields = _job(schedule, retry).to_dict(include_meta=False)
@@ -190,4 +208,3 @@ def _pickled(value: str | None) -> bytes:
         return b"N"
     text = value.encode("utf-8", "surrogatepass")  # as pickle writes text
     return b"X" + len(text).to_bytes(4, "little") + text
-

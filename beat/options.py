@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal, TypedDict, cast, get_args
+from typing import Any, Literal, Self, TypedDict, cast, get_args
 
 from beat import durations, functions
 from beat.errors import BadOption, BeatError, DeclarationError, did_you_mean
@@ -80,18 +80,18 @@ class Callback:
 class Reading:
     """Within it a value that raises when it is looked at is refused, as a proxy out of its context is."""
 
-    __slots__ = ("_name",)
+    __slots__ = ("name",)
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, name: str = "") -> None:
+        self.name = name
 
-    def __enter__(self) -> None:
-        pass
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         if isinstance(error, Exception) and not isinstance(error, BeatError):
             shown = f"{type(error).__name__}: {error!s:.200}"
-            raise BadOption(f"{self._name} cannot be read: {shown}; pass plain values") from error
+            raise BadOption(f"{self.name} cannot be read: {shown}; pass plain values") from error
 
 
 def refuse_unknown(options: Iterable[str]) -> None:

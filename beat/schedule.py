@@ -74,9 +74,9 @@ class Schedule:
     declared: Place | None = None
 
     def __post_init__(self) -> None:
-        for name, check in _CHECKS.items():
-            with options.Reading(name):
-                object.__setattr__(self, name, check(self))
+        with options.Reading() as reading:
+            for reading.name, check in _CHECKS.items():
+                object.__setattr__(self, reading.name, check(self))
         if self.start and self.end and self.start >= self.end:
             raise BadInstant(f"start {clock.text(self.start)} must lie before end {clock.text(self.end)}")
 
@@ -114,7 +114,7 @@ class Schedule:
 
     def definition(self) -> dict[str, Any]:
         """All that makes the schedule what it is, as plain values, the same in every process."""
-        named = {f.name: _plain(getattr(self, f.name)) for f in fields(self) if f.name not in {"timing", "declared"}}
+        named = {name: _plain(getattr(self, name)) for name in _CHECKS if name != "timing"}
         for name in ("args", "kwargs", "meta"):
             named[name] = arguments.canonical(named[name], name)
         return {**named, "timing": str(self.timing), "meaning": self.timing.meaning}
@@ -141,6 +141,9 @@ class Schedule:
         return functools.partial(type(self), **values), ()
 
 
+_PLAIN = {type(None), str, int, bool}
+
+
 def _utc(instant: datetime) -> datetime:
     clock.floor(instant)  # refuses what could not be compared
     return instant
@@ -154,6 +157,8 @@ def _shift(bound: datetime, by: timedelta) -> datetime:
 
 
 def _plain(value: Any) -> Any:
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, datetime):
         return clock.text(value)
     if isinstance(value, options.Retry | options.Callback):
@@ -195,7 +200,10 @@ def _meta(value: object, serializer: str) -> Mapping[str, Any]:
 
 
 def _digest(parts: object) -> str:
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+    return hashlib.sha256(_written(parts).encode()).hexdigest()[:16]
+
+
+_written = json.JSONEncoder(sort_keys=True).encode
 
 
 _CHECKS: Mapping[str, Callable[[Schedule], Any]] = {  # in this order: what others depend on comes first

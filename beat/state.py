@@ -29,12 +29,12 @@ class State:
     """Whether the fields of its jobs are there."""
 
     @classmethod
-    def read(cls, values: Sequence[bytes | None], *, template: bool = True) -> State | None:
+    def read(cls, values: Sequence[str | bytes | None], *, template: bool = True) -> State | None:
         """From the values of FIELDS; None when there is no such schedule."""
         if not any(value is not None for value in values):
             return None
-        written = dict(zip(FIELDS, ((value or b"").decode(errors="replace") for value in values), strict=True))
-        return cls(**written, template=template)
+        texts = (value.decode(errors="replace") if isinstance(value, bytes) else value or "" for value in values)
+        return cls(**dict(zip(FIELDS, texts, strict=True)), template=template)
 
     @property
     def next(self) -> datetime | None:

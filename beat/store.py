@@ -7,12 +7,13 @@ after a lost reply, the caller sends again, and compare-and-set makes it safe.
 from __future__ import annotations
 
 import itertools
+import json
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from beat import clock, connection, jobs, scripts
 from beat.connection import Call
 from beat.protocol import Claim, Claimed, Decided, Reply
-from beat.state import FIELDS, State
+from beat.state import State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -113,15 +114,8 @@ class Store:
 
     def look(self, ids: Sequence[str]) -> list[State | None]:
         """What Redis knows about each of these schedules."""
-        with self.client.pipeline(transaction=False) as pipe:
-            for each in ids:
-                pipe.hmget(self.keys.schedule(each), FIELDS)
-                pipe.exists(self.keys.template(each))
-            found = pipe.execute(raise_on_error=False)
-        pairs = zip(found[::2], found[1::2], strict=True)
-        return [
-            State.read(values, template=bool(there)) if isinstance(values, list) else None for values, there in pairs
-        ]
+        found = (json.loads(_text(self.run("look", ((each,) for each in page)))) for page in pages(ids))
+        return [State.read(values, template=bool(there)) for page in found for *values, there in page]
 
     def definitions(self, ids: Sequence[str]) -> list[tuple[str, str]]:
         """The rev and the definition of each of these schedules; empty where there is none."""

@@ -38,30 +38,29 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
-from beat import clock, connection, verdicts
+from beat import connection
 from beat.event import Event
 from beat.guard import mark, uptime_ms
 from beat.health import Patience, cause
+from beat.holding import Holding
 from beat.pace import RedisClock
-from beat.prepare import prepare
 from beat.protocol import Claimed, Decided
 from beat.replies import Replies
-from beat.store import pages
 from beat.timekeeper import Timekeeper
 
 if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Iterable, Sequence
 
-    from beat.book import Book, Page
+    from beat.book import Book
     from beat.event import Emit
+    from beat.guard import Mark
     from beat.health import Health
     from beat.keys import Keys
     from beat.pace import Pace
-    from beat.protocol import Claim, Item
+    from beat.protocol import Item
     from beat.verdicts import Chain
 
 MOST_CLAIMS = 1000
@@ -111,10 +110,7 @@ class Ticker:
         self._token, self._only = token, only
         self._emit, self._health = emit, health
         self._replies = Replies(emit)
-        self._ahead: Sequence[tuple[Claim, Page]] = ()
-        """Claimed; to be prepared while Redis works on something else."""
-        self._held: list[Chain] = []
-        """Prepared; to be fired when it is due."""
+        self._holding = Holding(pace, desk.keys)
         self._freed_at = math.inf
         self._unread: dict[str, float] = {}
 
@@ -141,18 +137,18 @@ class Ticker:
         self._freed_at = math.inf
         in_vain, left = 0, True
         while left and in_vain < IN_VAIN and not stopping.is_set():
-            due = self._due()
+            due = self._holding.take(self.clock.now_ms())
             in_vain = 0 if self._exchange(due) or not due else in_vain + 1  # what leads nowhere waits for the next pass
-            left = bool(self._ahead) or any(chain.due <= self.clock.now_ms() for chain in self._held)
+            left = self._holding.next_ms <= self.clock.now_ms()
             self.passed_at = time.monotonic()
         self.passed_at, self.passed_ms = time.monotonic(), self.clock.now_ms()
 
     def release(self) -> None:
         """Gives back what is claimed and not decided."""
-        ours, self._held, self._ahead = self._ours(), [], ()
+        self._holding.give_back(self._holding.ids)
         with contextlib.suppress(*connection.Errors):  # the locks run out by themselves
-            for page in pages(ours, self._pace.page_size):
-                self._desk.fire([verdicts.released(each).items[0] for each in page], token=self._token)
+            while chains := self._holding.take(self.clock.now_ms()):
+                self._desk.fire([item for chain in chains for item in chain.items], token=self._token)
 
     def _exchange(self, due: list[Chain]) -> bool:
         """Has Redis carry out what is due and hand out what comes next; whether any verdict was given."""
@@ -161,13 +157,15 @@ class Ticker:
         claimed: Claimed | Exception
         self.clock.ask()
         try:
-            fired, claimed = self._desk.exchange(items, self._passed_over(), self._prepare, **self._asks(len(due)))
+            asked = self._asks(MOST_CLAIMS - len(self._holding) - len(due))
+            fired, claimed = self._desk.exchange(items, self._passed_over(), self._prepare, **asked)
         except connection.Errors as e:  # perhaps it happened, and the replies were lost
             fired, claimed = e if due else Decided(0, ()), e
         if isinstance(claimed, Claimed):
             self.clock.learn(fired.now if due and isinstance(fired, Decided) else claimed.now, claimed.now)
         given = self._settle(due, fired)
-        self._ahead = self._handed(claimed, asked_ms) if isinstance(claimed, Claimed) else self._ahead
+        if isinstance(claimed, Claimed):
+            self._take(claimed, mark(asked_ms, claimed.now))
         if isinstance(fired, Exception):
             raise fired
         if isinstance(claimed, connection.Refused):  # out of memory, read-only …: reads still work
@@ -176,9 +174,12 @@ class Ticker:
             raise claimed
         return given
 
-    def _asks(self, firing: int) -> dict[str, Any]:
+    def _prepare(self) -> None:
+        self._holding.prepare(self.clock.now_ms())
+
+    def _asks(self, room: int) -> dict[str, Any]:
         """What to claim: when there is room for no more, only what is due already."""
-        size, room = self._pace.page_size, MOST_CLAIMS - len(self._held) - len(self._ahead) - firing
+        size = self._pace.page_size
         return {
             "token": self._token,
             "lock_ttl": self._pace.lock_ttl,
@@ -192,71 +193,38 @@ class Ticker:
         self._unread = {each: since for each, since in self._unread.items() if time.monotonic() - since < UNREAD_S}
         return list(self._unread)
 
-    def _handed(self, claimed: Claimed, asked_ms: int) -> Sequence[tuple[Claim, Page]]:
-        """What we were handed, with the definitions."""
+    def _take(self, claimed: Claimed, now: Mark) -> None:
+        """What we were handed goes to what we hold; all of it goes back if Redis' clock has jumped."""
         if claimed.code == "OK":
             self._replies.well()
         for schedule_id, reply in claimed.troubles:
             self._replies.trouble(schedule_id, reply)
             if reply.code == "LOCKED":
                 self._freed_at = min(self._freed_at, claimed.now + int(reply.words) + 1)
-        if self.timekeeper.is_ahead(now := mark(asked_ms, claimed.now)):
-            self._held = [verdicts.released(each) for each in (*self._ours(), *(claim.id for claim in claimed.claims))]
+        if self.timekeeper.is_ahead(now):
+            self._holding.give_back([*self._holding.ids, *(claim.id for claim in claimed.claims)])
             self.timekeeper.hold(now)
-            return ()
-        return list(zip(claimed.claims, self._book.find(claimed.claims), strict=True))
-
-    def _prepare(self) -> None:
-        """Decides about what we were handed, and holds it until it is due."""
-        now, limit = clock.from_ms(int(self.clock.now_ms())), timedelta(milliseconds=self._pace.misfire_limit)
-        ahead, self._ahead = self._ahead, ()
-        for claim, page in ahead:
-            if page.schedule is None:
-                self._held.append(verdicts.quarantined(claim.id, page.rev, page.problem))
-                continue
-            try:
-                tick = clock.read(claim.tick)
-                decided = prepare(page.schedule, tick, now, misfire_limit=limit, most=self._pace.page_size)
-                self._held.append(verdicts.chain(claim, page.rev, page.schedule, decided, self._desk.keys))
-            except Exception as e:  # noqa: BLE001 (whatever is wrong with one schedule, the others of its page go on)
-                problem = f"definition cannot be followed: {cause(e)}"
-                self._held.append(verdicts.quarantined(claim.id, page.rev, problem))
+        else:
+            self._holding.add(list(zip(claimed.claims, self._book.find(claimed.claims), strict=True)))
 
     def _settle(self, due: Sequence[Chain], fired: Decided | Exception) -> bool:
         """Takes note of what became of what was due; whether any verdict was given."""
         if isinstance(fired, Exception):  # sent again, it does nothing if it had happened
-            self._held = [*due, *self._held]
+            self._holding.hold(due)
             self._replies.refused(((chain.id, chain.func) for chain in due if chain.func), fired)
             return False
         replies, given = iter(fired.replies), False
         for chain in due:
             settled = [next(replies) for _ in chain.items]
             again = self._replies.settle(chain, settled, fired.now)
-            self._held += [again] if again else []
+            self._holding.hold([again] if again else ())
             given = given or any(reply.code == "OK" for reply in settled)
             if settled[0].code == "OTHERS":
                 self._unread[chain.id] = time.monotonic()
         return given
 
-    def _due(self) -> list[Chain]:
-        """Takes a page of what is due out of what is held; a chain is never torn."""
-        now, size = self.clock.now_ms(), self._pace.page_size
-        due: list[Chain] = []
-        held: list[Chain] = []
-        for chain in self._held:
-            fits = chain.due <= now and (not due or size >= len(chain.items))
-            size -= len(chain.items) if fits else 0
-            (due if fits else held).append(chain)
-        self._held = held
-        return due
-
-    def _ours(self) -> list[str]:
-        """Every schedule that we have claimed and not decided about."""
-        return [*(chain.id for chain in self._held), *(claim.id for claim, _ in self._ahead)]
-
     def _wakes_at(self) -> float:
         """The next whole interval of Redis' clock, or when the first of what is held is due, or a lock runs out."""
         interval = self._pace.interval
         boundary = (self.clock.now_ms() // interval + 1) * interval
-        return min(boundary, self._freed_at, *(chain.due for chain in self._held))
-
+        return min(boundary, self._freed_at, self._holding.next_ms)

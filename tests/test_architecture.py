@@ -26,7 +26,7 @@ STOREYS = {
     "doors": ["scripts", "connection", "jobs", "server", "protocol", "store", "lock", "runs", "outbox"],
     "engine": [
         "timekeeper",
-        "health", "pace", "book", "verdicts", "replies", "rehearsal", "ticker", "sync", "watcher", "housekeeper",
+        "health", "pace", "book", "verdicts", "holding", "replies", "rehearsal", "ticker", "sync", "watcher", "housekeeper",
         "current",
     ],
     "control": ["client", "events"],

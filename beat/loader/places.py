@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import glob
 import os
 import pkgutil
@@ -126,8 +127,15 @@ def _found(pattern: str, directory: str | Path) -> list[str]:
 
 def shown(file: str) -> str:
     """Relative to the current directory when below it."""
-    with contextlib.suppress(OSError, ValueError):
-        return str(Path(file).relative_to(Path.cwd()))
+    with contextlib.suppress(OSError):
+        return _below(file, os.getcwd())  # noqa: PTH109 (a Path would take longer to make than all the rest)
+    return file
+
+
+@functools.lru_cache(maxsize=1024)  # asked for every schedule, of a few files
+def _below(file: str, directory: str) -> str:
+    with contextlib.suppress(ValueError):
+        return str(Path(file).relative_to(directory))
     return file
 
 

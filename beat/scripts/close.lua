@@ -46,6 +46,7 @@ local history_limit, events_limit, watched_limit = ARGV[6], ARGV[7], ARGV[8]
 -- include instants
 -- include now
 -- include sane
+-- include quoted
 -- include ledger
 -- include allowed
 

@@ -55,6 +55,7 @@ local token, history_limit, events_limit = ARGV[7], ARGV[8], ARGV[9]
 -- include instants
 -- include now
 -- include sane
+-- include quoted
 -- include ledger
 -- include allowed
 
@@ -79,7 +80,8 @@ local function look_at_page()  -- what many items share, or can be asked at once
   end
   if #ids == 0 then return end
   for n, holder in ipairs(redis.call('MGET', unpack(locks))) do ours[ids[n]] = holder == token end  -- what is no string is no lock
-  jobs_exist = redis.call('EXISTS', unpack(hashes)) > 0
+  local there = redis.pcall('EXISTS', unpack(hashes))  -- what Redis does not let us do is told for each queue
+  jobs_exist = type(there) ~= 'number' or there > 0
   for key, wanted in pairs({[open] = 'zset', [records] = 'hash', [events] = 'stream'}) do
     local kind = kind_once(key)
     if kind ~= 'none' and kind ~= wanted then outbox_wrong = key .. ' is a ' .. kind .. ', not a ' .. wanted end
@@ -163,16 +165,18 @@ local function later(id, key, code, words)  -- what cannot be enqueued is looked
   return code, words
 end
 
+local function stale(key) return 'STALE', redis.call('HGET', key, 'last_job') or '' end
+
 local function decide(i)
   local kind, id, rev, tick, due, next, next_due, job, queue, at, run, number, error, last, reason, by = unpack(ARGV, i, i + width - 1)
   if not makes_sense(kind, tick, due, next, next_due, job, queue, at, number, last) then return 'BADARG', '' end
   local key = schedule_prefix .. id
-  local h = redis.pcall('HMGET', key, 'state', 'rev', 'next_run', 'due_at', 'run_count', 'skip_count', 'last_job', 'kept',
-    'result_ttl', 'failure_ttl', 'created_at')
+  local h = redis.pcall('HMGET', key, 'state', 'rev', 'next_run', 'due_at', 'run_count', 'skip_count', 'kept', 'result_ttl',
+    'failure_ttl', 'created_at')
   local found = not h[1] and kind_of(key)  -- what has a state is a hash
   if found == 'none' then gone[id] = true return 'GONE', '' end
   if found and found ~= 'hash' then scores[id] = now + 30000 return 'BADTYPE', key .. ' is a ' .. found end
-  local state, now_rev, next_run, due_at, run_count, skip_count, last_job, kept, result_ttl, failure_ttl, created_at = unpack(h)
+  local state, now_rev, next_run, due_at, run_count, skip_count, kept, result_ttl, failure_ttl, created_at = unpack(h)
   local wrong = problem(now_rev, next_run, due_at, run_count, skip_count)
   if wrong then scores[id] = now + 30000 return 'BADSTATE', wrong end
   local meta, ttl, retries_left
@@ -191,7 +195,7 @@ local function decide(i)
     if wrong then return later(id, key, 'BADTYPE', wrong) end
   end
   if not ours[id] then
-    if tick ~= '' and next_run ~= tick then return 'STALE', last_job or '' end  -- ours, perhaps, if its reply was lost
+    if tick ~= '' and next_run ~= tick then return stale(key) end  -- ours, perhaps, if its reply was lost
     return 'FENCED', ''
   end
   if state == 'active' and due_at then scores[id] = to_ms(due_at) else gone[id] = true end
@@ -204,7 +208,7 @@ local function decide(i)
     gone[id] = true
     return 'OK', ''
   end
-  if next_run ~= tick then return 'STALE', last_job or '' end
+  if next_run ~= tick then return stale(key) end
   if now_rev ~= rev then return 'CHANGED', '' end
   if state ~= 'active' then return 'INACTIVE', state or '' end
   if tonumber(due) > now then return 'EARLY', tostring(due - now) end
@@ -230,7 +234,7 @@ end
 
 if (#ARGV - first + 1) % width ~= 0 then return {now, 'OK', {1, 'BADARG', 'not a whole number of items'}} end
 local a_key, a_lock, a_ledger = schedule_prefix .. 'x', lock_prefix .. 'x', runs_prefix .. 'x'
-local barred_here = forbidden({{'type', a_key}, {'hmget', a_key, 'x'}, {'hset', a_key, 'x', ''}, {'hdel', a_key, 'x'},
+local barred_here = forbidden({{'type', a_key}, {'hmget', a_key, 'x'}, {'hget', a_key, 'x'}, {'hset', a_key, 'x', ''}, {'hdel', a_key, 'x'},
   {'hmget', template_prefix .. 'x', 'x'}, {'mget', a_lock}, {'del', a_lock}, {'zadd', due_index, 0, 'x'}, {'zrem', due_index, 'x'},
   {'lpush', a_ledger, ''}, {'rpop', a_ledger}, {'ltrim', a_ledger, 0, 1}, {'zadd', open, 0, 'x'}, {'hset', records, 'x', ''},
   {'xadd', events, '*', 'x', ''}})

@@ -88,16 +88,18 @@ local function status_of(job)  -- nothing when RQ has no record of it
   return type(status) == 'string' and status
 end
 
-local function wait_of(job, least, most)  -- of a long backlog, each is looked at less often the longer it waits
-  if most <= least then return least end
-  local age = now - (to_ms(redis.call('HGET', job_prefix .. job, 'enqueued_at')) or 0)
-  return math.max(least, math.min(most, age / 5))
+local function waits(job)  -- its status, and since when it waits
+  local h = redis.pcall('HMGET', job_prefix .. job, 'status', 'enqueued_at')
+  return h[1], to_ms(h[2]) or 0
 end
 
 local function look(job, backlog)
   if room < 0 then return 0 end  -- the next page begins here
-  local status, wait, alive = status_of(job), tonumber(interval), ''
-  if going[status] and status ~= 'started' then return wait_of(job, wait, backlog / 5) end
+  local wait, alive, status, since = tonumber(interval), '', nil, nil
+  if backlog / 5 > wait then status, since = waits(job) else status = status_of(job) end
+  if going[status] and status ~= 'started' then  -- of a long backlog, each is looked at less often the longer it waits
+    return since and math.max(wait, math.min(backlog / 5, (now - since) / 5)) or wait
+  end
   if status == 'started' and (math.floor(now / 1000) + (string.byte(job, -1) or 0)) % 5 > 0 then return wait end  -- a turn in five
   if status == 'started' or status == 'canceled' then  -- what is cancelled while it runs goes on, and ends
     alive = is_alive(job) and '1' or '0'

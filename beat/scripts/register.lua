@@ -45,10 +45,15 @@ local format, beat, history_limit, events_limit = ARGV[5], ARGV[6], ARGV[7], ARG
 -- include instants
 -- include now
 -- include sane
+-- include quoted
 -- include ledger
 
 local first, width = 9, 11
-local live = {}
+local live, added, placings, removed = {}, {}, {}, {}
+
+local function add(list, ...)
+  for _, value in ipairs({...}) do list[#list + 1] = value end
+end
 
 local function place_of(rev, revs)
   local place = 0
@@ -89,6 +94,7 @@ local function upsert(at)
   local key = schedule_prefix .. id
   local kind = kind_of(key)
   if kind ~= 'none' and kind ~= 'hash' then return 'BADTYPE', key .. ' is a ' .. kind end
+  local is_there = kind == 'hash'
   kind = kind_of(runs_prefix .. id)
   if kind ~= 'none' and kind ~= 'list' then return 'BADTYPE', runs_prefix .. id .. ' is a ' .. kind .. ', not a list' end
   local h = redis.call('HMGET', key, 'rev', 'next_run', 'state', 'due_at', 'revs', 'run_count', 'skip_count', 'version', 'rule')
@@ -105,21 +111,22 @@ local function upsert(at)
     if state == 'finished' then state = 'active' end  -- the tick that is due comes first, then the end
   end
   local code = not now_rev and 'NEW' or (next ~= 'keep' and next ~= (next_run or '')) and 'MOVED' or 'UPDATED'
-  redis.call('HDEL', key, 'cron', 'every', 'result_ttl', 'failure_ttl')
-  redis.call('HSET', key, 'rev', rev, 'rule', rule, 'revs', newest_first(rev, revs or ''), 'state', state, 'updated_at', now_text,
-    'version', (tonumber(version or '') or 0) + 1, unpack(ARGV, at + width, at + width + fields - 1))
-  if not now_rev then redis.call('HSET', key, 'created_at', now_text, 'run_count', run_count or 0, 'skip_count', skip_count or 0) end
+  if is_there then redis.call('HDEL', key, 'cron', 'every', 'result_ttl', 'failure_ttl') end
+  local written = {'rev', rev, 'rule', rule, 'revs', newest_first(rev, revs or ''), 'state', state, 'updated_at', now_text,
+    'version', (tonumber(version or '') or 0) + 1, unpack(ARGV, at + width, at + width + fields - 1)}
+  if not now_rev then add(written, 'created_at', now_text, 'run_count', run_count or 0, 'skip_count', skip_count or 0) end
   if next == '' then
     redis.call('HDEL', key, 'next_run', 'due_at')
     placed = nil
   elseif next ~= 'keep' then
-    redis.call('HSET', key, 'next_run', next, 'due_at', next)
+    add(written, 'next_run', next, 'due_at', next)
     placed = tonumber(next_due)
   end
+  redis.call('HSET', key, unpack(written))
   redis.call('DEL', template_prefix .. id)
   redis.call('HSET', template_prefix .. id, unpack(ARGV, at + width + fields, at + width + fields + template - 1))
-  redis.call('SADD', schedules, id)
-  if state == 'active' and placed then redis.call('ZADD', due, placed, id) else redis.call('ZREM', due, id) end
+  if state == 'active' and placed then add(placings, placed, id) else add(removed, id) end
+  add(added, id)
   record(id, code, rev, rule, was, next_run or '', next == 'keep' and (next_run or '') or next)
   return code, code == 'MOVED' and next_run or ''
 end
@@ -144,4 +151,7 @@ while at <= #ARGV do
   replies[#replies + 1] = refused or {upsert(at)}
   at = at + width + ARGV[at + 9] + ARGV[at + 10]
 end
+if #added > 0 then redis.call('SADD', schedules, unpack(added)) end
+if #placings > 0 then redis.call('ZADD', due, unpack(placings)) end
+if #removed > 0 then redis.call('ZREM', due, unpack(removed)) end
 return replies

@@ -29,6 +29,7 @@ NAMES = [file.stem for file in sorted(HOUSE.glob("*.lua"))]
 METHODS: dict[str, Callable[..., Any]] = {
     "claim": Store.claim,
     "fire": Store.fire,
+    "look": Store.look,
     "register": Store.register,
     "repair": Store.repair,
     "retire": Store.retire,

@@ -1,16 +1,13 @@
 -- A schedule's ledger (lines of JSON, newest first) and the outbox: both get the same line, in the same step.
-local quotes = {}  -- a page quotes the same few words again and again
-local function quoted(text)
-  if not quotes[text] then
-    quotes[text] = '"' .. (string.find(text, '[%c"\\]')
-      and string.gsub(text, '[%c"\\]', function(c) return string.format('\\u%04x', string.byte(c)) end) or text) .. '"'
-  end
-  return quotes[text]
-end
-
+local trimmed = false
 local function tell(id, type, tick, job, by, line)
-  redis.pcall('XADD', events, 'MAXLEN', '~', events_limit, '*', 'type', type, 'schedule', id, 'tick', tick, 'job', job,
-    'by', by, 'entry', line)
+  if trimmed then
+    redis.pcall('XADD', events, '*', 'type', type, 'schedule', id, 'tick', tick, 'job', job, 'by', by, 'entry', line)
+  else  -- once in a page is enough
+    trimmed = true
+    redis.pcall('XADD', events, 'MAXLEN', '~', events_limit, '*', 'type', type, 'schedule', id, 'tick', tick, 'job', job,
+      'by', by, 'entry', line)
+  end
 end
 
 local function is_verdict(line)

@@ -2,7 +2,11 @@
 -- not rolled back, so every value that a later line could choke on is looked at before the first write.
 local function kind_of(key) return redis.call('TYPE', key)['ok'] end
 
-local function is_count(value) return value == false or (#value <= 15 and string.find(value, '^%d+$') ~= nil) end
+local counts = {[false] = true}  -- a page has the same few numbers again and again
+local function is_count(value)
+  if counts[value] == nil then counts[value] = #value <= 15 and string.find(value, '^%d+$') ~= nil end
+  return counts[value]
+end
 
 local function problem(rev, next_run, due_at, run_count, skip_count)
   if not rev or rev == '' then return 'rev is missing' end

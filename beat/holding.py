@@ -1,0 +1,82 @@
+"""What a beat has claimed and not decided: first the claims, then what was prepared from them, until it is due."""
+
+from __future__ import annotations
+
+import math
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from beat import clock, verdicts
+from beat.health import cause
+from beat.prepare import prepare
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from beat.book import Page
+    from beat.keys import Keys
+    from beat.pace import Pace
+    from beat.protocol import Claim
+    from beat.verdicts import Chain
+
+
+class Holding:
+    """One beat's claims. Whatever is in here is locked by us, and in nobody else's hands until that lock runs out."""
+
+    def __init__(self, pace: Pace, keys: Keys) -> None:
+        self._pace, self._keys = pace, keys
+        self._claims: Sequence[tuple[Claim, Page]] = ()
+        self._chains: list[Chain] = []
+
+    def __len__(self) -> int:
+        return len(self._claims) + len(self._chains)
+
+    @property
+    def ids(self) -> list[str]:
+        """Every schedule that is ours."""
+        return [*(claim.id for claim, _ in self._claims), *(chain.id for chain in self._chains)]
+
+    def add(self, claims: Sequence[tuple[Claim, Page]]) -> None:
+        """Claims with their definitions, to be prepared."""
+        self._claims = [*self._claims, *claims] if self._claims else claims
+
+    def hold(self, chains: Iterable[Chain]) -> None:
+        """What is to be sent, or to be sent again."""
+        self._chains = [*chains, *self._chains]
+
+    def give_back(self, ids: Iterable[str]) -> None:
+        """These, and nothing else: all of them are to be released."""
+        self._claims, self._chains = (), [verdicts.released(each) for each in ids]
+
+    def prepare(self, now_ms: float) -> None:
+        """Decides about every claim."""
+        now, limit = clock.from_ms(int(now_ms)), timedelta(milliseconds=self._pace.misfire_limit)
+        claims, self._claims = self._claims, ()
+        for claim, page in claims:
+            if page.schedule is None:
+                self._chains.append(verdicts.quarantined(claim.id, page.rev, page.problem))
+                continue
+            try:
+                tick = clock.read(claim.tick)
+                decided = prepare(page.schedule, tick, now, misfire_limit=limit, most=self._pace.page_size)
+                self._chains.append(verdicts.chain(claim, page.rev, page.schedule, decided, self._keys))
+            except Exception as e:  # noqa: BLE001 (whatever is wrong with one schedule, the others of its page go on)
+                problem = f"definition cannot be followed: {cause(e)}"
+                self._chains.append(verdicts.quarantined(claim.id, page.rev, problem))
+
+    def take(self, now_ms: float) -> list[Chain]:
+        """Hands out a page of what is due; a chain is never torn."""
+        size = self._pace.page_size
+        due: list[Chain] = []
+        rest: list[Chain] = []
+        for chain in self._chains:
+            fits = chain.due <= now_ms and (not due or size >= len(chain.items))
+            size -= len(chain.items) if fits else 0
+            (due if fits else rest).append(chain)
+        self._chains = rest
+        return due
+
+    @property
+    def next_ms(self) -> float:
+        """When there is something to do: to prepare at once, to fire when it is due."""
+        return -math.inf if self._claims else min((chain.due for chain in self._chains), default=math.inf)
