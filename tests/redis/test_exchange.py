@@ -1,0 +1,153 @@
+"""Several scripts with one message: what comes back, and that nobody ever reads a reply that was meant for another."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from redis import exceptions
+
+from beat import connection, scripts
+from beat.connection import Call
+from tests.facts import wait_until
+from tests.faults import harm
+from tests.faults.proxy import Proxy
+from tests.redis.making import TOKEN, claim, put, put_and_claim, queued, second, verdict
+
+if TYPE_CHECKING:
+    from beat.embedded import PrivateRedis
+    from beat.store import Store
+
+SCRIPTS = {scripts.script("acquire").sha: "acquire"}
+ASKED: dict[str, Any] = {"token": TOKEN, "lock_ttl": 60_000, "lookahead": 0, "limit": 100, "only": ""}
+
+
+def acquire(key: str) -> Call:
+    return Call("acquire", (), {"lock": key, "token": "mine", "ttl": 60_000})
+
+
+def nothing() -> None:
+    pass
+
+
+def test_the_replies_come_in_the_order_of_the_calls(store: Store) -> None:
+    calls = [acquire("beat:lock:a"), acquire("beat:lock:a"), acquire("beat:lock:b")]
+    assert connection.exchange(store.client, calls) == [b"OK", b"HELD", b"OK"]
+
+
+def test_what_redis_refuses_stands_in_the_place_of_its_reply(store: Store) -> None:
+    bad = Call("acquire", (), {"lock": "beat:lock:b", "token": "mine", "ttl": "soon"})
+    first, refused, last = connection.exchange(store.client, [acquire("beat:lock:a"), bad, acquire("beat:lock:c")])
+    assert (first, last) == (b"OK", b"OK")
+    assert isinstance(refused, connection.Refused)
+
+
+def test_a_script_that_redis_does_not_know_is_sent_whole(store: Store) -> None:
+    store.client.script_flush()
+    assert connection.exchange(store.client, [acquire("beat:lock:a"), acquire("beat:lock:b")]) == [b"OK", b"OK"]
+    assert store.client.script_exists(scripts.script("acquire").sha) == [True]
+
+
+def test_redis_works_while_something_else_is_done(store: Store) -> None:
+    done: list[bool] = []
+
+    def meanwhile() -> None:  # through a connection of its own: the lock is taken before anybody reads the reply
+        done.append(bool(wait_until(lambda: store.client.exists("beat:lock:a"))))
+
+    assert connection.exchange(store.client, [acquire("beat:lock:a")], meanwhile) == [b"OK"]
+    assert done == [True]
+
+
+def test_what_raises_meanwhile_leaves_no_reply_for_the_next_to_read(store: Store, server: PrivateRedis) -> None:
+    def meanwhile() -> None:
+        raise KeyError("x")
+
+    with Proxy(server.url, SCRIPTS) as proxy:
+        client, late = connection.connect(proxy.url), threading.Event()
+        client.ping()
+        proxy.plan("evalsha acquire", harm.delay_reply(late))  # so that nobody can see it coming
+        with pytest.raises(KeyError):
+            connection.exchange(client, [acquire("beat:lock:a"), acquire("beat:lock:b")], meanwhile)
+        threading.Timer(0.2, late.set).start()
+        assert client.echo("mine") == b"mine"
+        client.close()
+    assert store.client.exists("beat:lock:a")
+
+
+def test_half_of_the_replies_leaves_nothing_for_the_next_to_read(store: Store, server: PrivateRedis) -> None:
+    with Proxy(server.url, SCRIPTS) as proxy:
+        client = connection.connect(proxy.url)
+        client.ping()
+        proxy.plan(lambda command: command.name == "evalsha acquire" and command.number == 2, harm.drop_reply())
+        with pytest.raises(connection.Errors):
+            connection.exchange(client, [acquire("beat:lock:a"), acquire("beat:lock:b"), acquire("beat:lock:c")])
+        assert client.echo("mine") == b"mine"
+        client.close()
+    assert store.client.exists("beat:lock:a", "beat:lock:b")
+
+
+@pytest.mark.parametrize("word", ["text", b"\x00\xff\r\n$3\r\n", "", "ünïcode\r\n", 0, -7, 10**15])
+def test_every_word_arrives_as_it_was_sent(word: Any, store: Store) -> None:
+    named = {"announced": "beat:announced:d", "announcements": "beat:announcements", "meta": "beat:meta"}
+    call = Call("announce", [("id", word), (word, "rev")], {**named, "digest": "d", "ttl": 60_000, "format": 1})
+    [reply] = connection.exchange(store.client, [call])
+    assert reply == [b"OK", b""]
+    sent = word if isinstance(word, bytes) else str(word).encode()
+    assert store.client.hgetall("beat:announced:d") == {b"id": sent, sent: b"rev"}
+
+
+# --- fire, then claim ------------------------------------------------------------------------------------------------
+
+
+def test_a_page_fires_and_the_next_is_handed_out(store: Store) -> None:
+    at = put_and_claim(store)
+    put(store, "other", second(store) - 5)
+    prepared = threading.Event()
+    decided, claimed = store.exchange([verdict(at)], [], prepared.set, **ASKED)
+    assert not isinstance(decided, Exception)
+    assert not isinstance(claimed, Exception)
+    assert [reply.code for reply in decided.replies] == ["OK"]
+    assert [each.id for each in claimed.claims] == ["other"]
+    assert prepared.is_set()
+    assert queued(store) == [f"beat_report_{at}"]
+
+
+def test_what_changed_while_it_was_prepared_is_handed_out_again_at_once(store: Store) -> None:
+    at = put_and_claim(store)
+    store.client.hset("beat:schedule:report", "rev", "r2")
+    decided, claimed = store.exchange([verdict(at)], [], nothing, **ASKED)
+    assert not isinstance(decided, Exception)
+    assert not isinstance(claimed, Exception)
+    assert [reply.code for reply in decided.replies] == ["CHANGED"]
+    assert [(each.id, each.rev) for each in claimed.claims] == [("report", "r2")]
+
+
+def test_a_fire_that_redis_refuses_does_not_cost_the_claims(store: Store) -> None:
+    at = put_and_claim(store)
+    put(store, "other", second(store) - 5)
+    store.client.acl_setuser("half", enabled=True, nopass=True, keys=["*"], commands=["+@all", "-lpush"])
+    store.client.connection_pool.connection_kwargs["username"] = "half"
+    half = connection.connect(store.client)
+    store.client.connection_pool.connection_kwargs.pop("username")
+    restricted = type(store)(half, store.keys)
+    decided, claimed = restricted.exchange([verdict(at)], [], nothing, **ASKED)
+    half.close()
+    store.client.acl_deluser("half")
+    assert isinstance(decided, exceptions.ResponseError)
+    assert not isinstance(claimed, Exception)
+    assert [each.id for each in claimed.claims] == ["other"]
+    assert queued(store) == []
+
+
+def test_only_what_is_not_ok_is_named_and_each_reply_is_that_of_its_item(store: Store) -> None:
+    ids = [f"s{n}" for n in range(5)]
+    at = second(store) - 5
+    for each in ids:
+        put(store, each, at)
+    claim(store)
+    store.client.hset("beat:schedule:s1", "rev", "r2")
+    store.client.hset("beat:schedule:s3", "state", "paused")
+    decided = store.fire([verdict(at, each) for each in ids], token=TOKEN)
+    assert [reply.code for reply in decided.replies] == ["OK", "CHANGED", "OK", "INACTIVE", "OK"]
+    assert decided.replies[3].words == "paused"
