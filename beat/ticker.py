@@ -216,8 +216,8 @@ class Ticker:
         replies, given = iter(fired.replies), False
         for chain in due:
             settled = [next(replies) for _ in chain.items]
-            again = self._replies.settle(chain, settled, fired.now)
-            self._holding.hold([again] if again else ())
+            if again := self._replies.settle(chain, settled, fired.now):
+                self._holding.hold([again])
             given = given or any(reply.code == "OK" for reply in settled)
             if settled[0].code == "OTHERS":
                 self._unread[chain.id] = time.monotonic()

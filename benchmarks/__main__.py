@@ -1,41 +1,83 @@
 """beat beside its peers and beside what Redis can do: every figure in one run, ratios first.
 
-    python -m benchmarks [--quick] [--only fires,idle] [--json FILE] [--markdown FILE]
+    python -m benchmarks [--quick] [--only fires,idle] [--json FILE] [--docs]
+
+Ends with 1 when a budget that was measured is not met.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import json
 import sys
-import time
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from benchmarks.figures import Figure, Scale
+from benchmarks import plot, report
+from benchmarks.budgets import budgets
+from benchmarks.figures import Figures, Scale
+from benchmarks.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from benchmarks.figures import Suite
-
-SUITES = ("fires", "idle", "lateness", "crowd", "many", "outcomes", "parts", "takeover", "commands")
+SUITES = {
+    "fires": (900, 45), "idle": (300, 12), "lateness": (300, 12), "crowd": (200, 12), "many": (240, 12),
+    "outcomes": (120, 12), "parts": (30, 4), "takeover": (90, 8), "commands": (20, 4),
+}  # fmt: skip
+"""About how many seconds each takes: all of it, and quick."""
+DOCS = Path("docs/explanation")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    options = parse(arguments)
+    progress = Progress({name: SUITES[name][options.quick] for name in options.only})
+    figures, titles = Figures(), dict[str, str]()
+    for name in options.only:
+        titles[name] = measure(name, Scale(quick=options.quick), figures, progress)
+    print(f"{report.circumstances()}\n\n{report.aligned(report.verdicts(figures))}\n")
+    for title, rows in report.tables(figures, titles):
+        print(f"{title}\n\n{report.aligned(rows)}\n")
+    if options.json:
+        options.json.write_text(written(figures), encoding="utf-8")
+    if options.docs:
+        page = DOCS / "performance.md"
+        page.write_text(report.page(page.read_text(encoding="utf-8"), figures, titles), encoding="utf-8")
+        (DOCS / "performance.json").write_text(written(figures), encoding="utf-8")
+        (DOCS / "growth.svg").write_text(plot.growth(figures), encoding="utf-8")
+    return int(any(budget.met is False for budget in budgets(figures)))
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="smaller and fewer: under two minutes")
-    parser.add_argument("--only", default=",".join(SUITES), help="suites, separated by commas")
-    options = parser.parse_args(arguments)
-    scale, figures = Scale(quick=options.quick), list[Figure]()
-    for name in options.only.split(","):
-        suite: Suite = importlib.import_module(f"benchmarks.suites.{name}")  # type: ignore[assignment]
-        began = time.monotonic()
-        print(f"## {suite.TITLE}", file=sys.stderr, flush=True)
-        for figure in suite.run(scale, lambda words: print(f"   … {words}", file=sys.stderr, flush=True)):
-            figures.append(figure)
-            print(f"   {figure}", file=sys.stderr, flush=True)
-        print(f"   ({time.monotonic() - began:.0f} s)", file=sys.stderr, flush=True)
-    return 0
+    parser.add_argument("--only", type=chosen, default=[*SUITES], metavar=",".join(SUITES))
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure as one JSON document")
+    parser.add_argument("--docs", action="store_true", help=f"write page, JSON and plot into {DOCS}")
+    return parser.parse_args(arguments)
+
+
+def chosen(names: str) -> list[str]:
+    if unknown := [name for name in names.split(",") if name not in SUITES]:
+        raise argparse.ArgumentTypeError(f"there is no suite {unknown[0]!r}: choose among {', '.join(SUITES)}")
+    return names.split(",")
+
+
+def measure(name: str, scale: Scale, figures: Figures, progress: Progress) -> str:
+    """Runs a suite, and answers its title."""
+    suite: Any = importlib.import_module(f"benchmarks.suites.{name}")
+    progress.begin(name, suite.TITLE)
+    for figure in suite.run(scale, progress.say):
+        figures.append(figure)
+        at = ", ".join(f"{key} {value}" for key, value in figure.at.items())
+        progress.write(f"   {figure.who}: {figure.what} {report.number(figure.median)} {figure.unit} ({at})")
+    progress.end()
+    return str(suite.TITLE)
+
+
+def written(figures: Figures) -> str:
+    return json.dumps(report.document(figures), indent=1, ensure_ascii=False) + "\n"
 
 
 if __name__ == "__main__":

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,25 @@ class Figure:
         return (max(self.values) - min(self.values)) / 2 / abs(self.median) if self.median else 0.0
 
 
+class Figures(list[Figure]):
+    """All of a run, to be looked up by what they are about."""
+
+    def find(self, what: str, at: Mapping[str, int | str] | None = None, who: str = "beat") -> Figure | None:
+        """The first that fits, whatever its other circumstances; None if it was not measured."""
+        wanted = (at or {}).items()
+        found = (each for each in self if (each.what, each.who) == (what, who))
+        return next((each for each in found if wanted <= each.at.items()), None)
+
+    def median(self, what: str, at: Mapping[str, int | str] | None = None, who: str = "beat") -> float | None:
+        """Its median."""
+        found = self.find(what, at, who)
+        return found.median if found else None
+
+    def of(self, suite: str) -> Iterable[Figure]:
+        """Those of one suite."""
+        return (each for each in self if each.suite == suite)
+
+
 @dataclass(frozen=True)
 class Scale:
     """How much is measured: `quick` is for people who wait, the other for the documentation."""
@@ -46,11 +66,8 @@ class Scale:
         return quick if self.quick else full
 
 
-class Say(Protocol):
-    """Takes note of what is being measured, so that whoever waits sees it."""
-
-    def __call__(self, words: str) -> None:
-        """Shown until the next one."""
+Say = Callable[[str], object]
+"""Takes note of what is being measured, so that whoever waits sees it, until the next one."""
 
 
 class Suite(Protocol):

@@ -18,7 +18,7 @@ from beat import embedded
 from benchmarks.peers.stage import free_port
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 T = TypeVar("T")
 
@@ -92,16 +92,28 @@ def wait_for(fact: Callable[[], T], seconds: float, pause: float = 0.01) -> T:
 
 
 class Beat:
-    """One `beat run` in a process of its own, with default settings."""
+    """One `beat run` in a process of its own, with default settings but for those in `env`.
 
-    def __init__(self, home: Path, url: str, *arguments: str, module: str = "tasks") -> None:
+    `program` is another one that runs a beat, for who needs more of it than its work.
+    """
+
+    def __init__(
+        self,
+        home: Path,
+        url: str,
+        *arguments: str,
+        module: str = "tasks",
+        env: Mapping[str, str] | None = None,
+        program: Sequence[str] = (),
+    ) -> None:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("BEAT_")}
         self._log = home / f"beat-{id(self)}.log"
+        command = program or ("-m", "beat", "run", module, *QUIET, *arguments)
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(  # noqa: S603 (our own command)
-                [sys.executable, "-m", "beat", "run", module, *QUIET, *arguments],
+                [sys.executable, *command],
                 cwd=home,
-                env={**inherited, "BEAT_REDIS_URL": url},
+                env={**inherited, "BEAT_REDIS_URL": url, **(env or {})},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -141,6 +153,17 @@ class Beat:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+
+def until_registered(made: Stage, beat: Beat, schedules: int, seconds: float = 600) -> None:
+    """Returns once so many are in the index; ChildProcessError when the beat has ended instead."""
+
+    def registered() -> bool:
+        if beat.process.poll() is not None:
+            raise ChildProcessError(f"beat has ended: {beat.log[-500:]}")
+        return int(made.redis.zcard("beat:due")) == schedules
+
+    wait_for(registered, seconds, pause=0.05)
 
 
 def tasks(schedules: int, *, start: float, queues: int = 1, every: str = "1h") -> str:

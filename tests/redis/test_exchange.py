@@ -13,7 +13,7 @@ from beat.connection import Call
 from tests.facts import wait_until
 from tests.faults import harm
 from tests.faults.proxy import Proxy
-from tests.redis.making import TOKEN, claim, put, put_and_claim, queued, second, verdict
+from tests.redis.making import TOKEN, claim, put, put_and_claim, queued, restricted, second, verdict
 
 if TYPE_CHECKING:
     from beat.embedded import PrivateRedis
@@ -126,14 +126,8 @@ def test_what_changed_while_it_was_prepared_is_handed_out_again_at_once(store: S
 def test_a_fire_that_redis_refuses_does_not_cost_the_claims(store: Store) -> None:
     at = put_and_claim(store)
     put(store, "other", second(store) - 5)
-    store.client.acl_setuser("half", enabled=True, nopass=True, keys=["*"], commands=["+@all", "-lpush"])
-    store.client.connection_pool.connection_kwargs["username"] = "half"
-    half = connection.connect(store.client)
-    store.client.connection_pool.connection_kwargs.pop("username")
-    restricted = type(store)(half, store.keys)
-    decided, claimed = restricted.exchange([verdict(at)], [], nothing, **ASKED)
-    half.close()
-    store.client.acl_deluser("half")
+    with restricted(store, "-lpush") as half:
+        decided, claimed = half.exchange([verdict(at)], [], nothing, **ASKED)
     assert isinstance(decided, exceptions.ResponseError)
     assert not isinstance(claimed, Exception)
     assert [each.id for each in claimed.claims] == ["other"]

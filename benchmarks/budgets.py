@@ -1,0 +1,106 @@
+"""The budgets of the design, each held against the figures of one run. What was not measured is said to be so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from benchmarks.figures import Figures
+
+MOST, LEAST = "≤", "≥"
+
+
+class Budget(NamedTuple):
+    """What is allowed, and what of it was used."""
+
+    what: str
+    sense: str
+    """MOST or LEAST."""
+    allowed: float
+    unit: str
+    measured: float | None
+    """None when this run did not measure it."""
+
+    @property
+    def met(self) -> bool | None:
+        """None when it is not known."""
+        if self.measured is None:
+            return None
+        return self.measured <= self.allowed if self.sense == MOST else self.measured >= self.allowed
+
+
+def budgets(figures: Figures) -> Iterator[Budget]:
+    """Every budget, in the order of the design."""
+    for rule in (_fires, _passes, _lateness, _crowds, _many, _others):
+        yield from rule(figures)
+
+
+def _fires(figures: Figures) -> Iterator[Budget]:
+    at = {"schedules": 10_000, "queues": 1}
+    ours = figures.median("fires per second", at)
+    for who, times in (("rq cron", 10), ("RedBeat", 25), ("enqueue_many", 1.5)):
+        theirs = figures.median("fires per second", at, who)
+        yield Budget(f"10,000 due at once, fires per second beside {who}", LEAST, times, "×", _ratio(ours, theirs))
+    yield Budget("redis.call of a plain fire", MOST, 25, "", figures.median("redis.call per fire"))
+    python, redis = figures.median("beat CPU per fire", at), figures.median("Redis time per fire", at)
+    yield Budget("10,000 due at once, Python's time beside Redis'", MOST, 1, "×", _ratio(python, redis))
+
+
+def _passes(figures: Figures) -> Iterator[Budget]:
+    few, many = (figures.median("idle pass", {"schedules": number}) for number in (1_000, 100_000))
+    yield Budget("idle pass, 100,000 schedules beside 1,000", MOST, 1.5, "×", _ratio(many, few))
+    yield Budget("idle pass, 100,000 schedules", MOST, 1, "ms", many)
+
+
+def _lateness(figures: Figures) -> Iterator[Budget]:
+    one, many = "one schedule", "500 in one second"
+    for load, part, allowed in ((one, "p50", 3), (one, "p99", 20), (many, "p99", 100)):
+        measured = figures.median(f"lateness {part}", {"load": load})
+        yield Budget(f"lateness, {load}, {part}", MOST, allowed, "ms", measured)
+
+
+def _crowds(figures: Figures) -> Iterator[Budget]:
+    for what, sense, allowed, unit in (
+        ("claim latency p99", MOST, 100, "ms"),
+        ("claims per second", LEAST, 10_000, "/s"),
+        ("5,000 drained after", MOST, 5, "s"),
+        ("longest script, 5,000 due", MOST, 25, "ms"),
+    ):
+        yield Budget(f"50 beats, {what}", sense, allowed, unit, figures.median(what, {"beats": 50}))
+
+
+def _many(figures: Figures) -> Iterator[Budget]:
+    at = {"schedules": 100_000}
+    for what, allowed, unit in (
+        ("first start", 30, "s"),
+        ("unchanged start", 5, "s"),
+        ("repair page", 500, ""),
+        ("listing, first page", 200, "ms"),
+    ):
+        yield Budget(f"100,000 schedules, {what}", MOST, allowed, unit, figures.median(what, at))
+    rate = figures.median("fires per second", {**at, "queues": 1})
+    yield Budget("100,000 schedules, all due drained after", MOST, 12, "s", rate and 100_000 / rate)
+
+
+def _others(figures: Figures) -> Iterator[Budget]:
+    for what, allowed, unit in (("outcome known p99", 2_000, "ms"), ("Redis time for looking", 10, "ms/s")):
+        measured = figures.median(what, {"open runs": 1_000})
+        yield Budget(f"1,000 open runs, {what}", MOST, allowed, unit, measured)
+    shapes = [each for each in figures if (each.what, each.who) == ("Cron.after", "beat")]
+    ratios = [_ratio(figures.median(each.what, each.at, "croniter"), each.median) for each in shapes]
+    known = [ratio for ratio in ratios if ratio is not None]
+    yield Budget("Cron.after beside croniter, common shapes", LEAST, 10, "×", min(known, default=None))
+    for what, allowed in (("not claimed", 1), ("claimed", 10)):
+        found = figures.find(f"takeover, {what}")
+        yield Budget(
+            f"kill -9, {what} by the dead beat: late by", MOST, allowed, "s", max(found.values) if found else None
+        )
+    for command in ("beat --help", "beat next"):
+        measured = figures.median("start-up over bare Python", {"command": command})
+        yield Budget(f"`{command}` over bare Python", MOST, 150, "ms", measured)
+
+
+def _ratio(a: float | None, b: float | None) -> float | None:
+    return a / b if a is not None and b else None

@@ -1,0 +1,94 @@
+"""Many at once who claim: processes that do nothing else, so that what is measured is the claim and not the beat.
+
+As beats do, all of them begin at the same instant, and each claims page after page until there is nothing left. Unlike
+beats, none of them prepares or fires anything in between: the crowd is as dense as it can be.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from beat import connection, settings
+from beat.keys import Keys
+from beat.pace import Pace
+from beat.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+PATIENCE_S = 60
+_AHEAD_S = 0.1
+
+
+class Call(NamedTuple):
+    """One claim: when it was sent and answered (seconds, of a clock that all share), and what it brought."""
+
+    sent: float
+    answered: float
+    got: int
+    """How many schedules were handed out."""
+    in_vain: int
+    """How many were met and not handed out."""
+
+    @property
+    def ms(self) -> float:
+        """How long the caller waited."""
+        return (self.answered - self.sent) * 1000
+
+
+def rate(calls: Iterable[Call]) -> float:
+    """Schedules handed out per second of one round: from the first question to the last answer that brought any."""
+    asked = list(calls)
+    brought = [call for call in asked if call.got]
+    first, last = min(call.sent for call in asked), max(call.answered for call in brought)
+    return sum(call.got for call in brought) / (last - first)
+
+
+def measure(url: str, claimers: int, rounds: int, refill: Callable[[], None]) -> list[list[Call]]:
+    """The calls of each round; before each, `refill` makes the same schedules claimable again."""
+    context = multiprocessing.get_context("forkserver")  # whoever shows progress has threads, which do not fork well
+    context.set_forkserver_preload([__name__])
+    barrier, begin = context.Barrier(claimers + 1), context.Value("d", 0.0)
+    pipes = [context.Pipe(duplex=False) for _ in range(claimers)]
+    crowd = [context.Process(target=_claim, args=(url, rounds, barrier, begin, pipe), daemon=True) for _, pipe in pipes]
+    for each in crowd:
+        each.start()
+    try:
+        for _ in range(rounds):
+            refill()
+            begin.value = time.monotonic() + _AHEAD_S
+            barrier.wait(PATIENCE_S)  # everybody is there
+            barrier.wait(PATIENCE_S)  # everybody is done
+        told: list[Sequence[list[Call]]] = [receiver.recv() for receiver, _ in pipes]
+    finally:
+        for each in crowd:
+            each.join(1)
+            each.kill()
+    return [[call for one in told for call in one[n]] for n in range(rounds)]
+
+
+def _claim(url: str, rounds: int, barrier: Any, begin: Any, pipe: Any) -> None:
+    """What each of the processes does."""
+    store, pace = Store(connection.connect(url), Keys()), Pace.of(settings.load({}).settings)
+    name = multiprocessing.current_process().name
+    store.time()  # connects
+    told = []
+    for _ in range(rounds):
+        barrier.wait(PATIENCE_S)
+        time.sleep(max(0.0, begin.value - time.monotonic()))
+        told.append(_round(store, pace, name))
+        barrier.wait(PATIENCE_S)
+    pipe.send(told)
+
+
+def _round(store: Store, pace: Pace, token: str) -> list[Call]:
+    calls: list[Call] = []
+    while not calls or calls[-1].got:
+        sent = time.monotonic()
+        claimed = store.claim(
+            token=token, lock_ttl=pace.lock_ttl, lookahead=pace.lookahead, limit=pace.page_size, only=""
+        )
+        calls.append(Call(sent, time.monotonic(), len(claimed.claims), len(claimed.troubles)))
+    return calls

@@ -1,0 +1,109 @@
+"""One contender has many schedules, all due at once: how fast its jobs are in the queues."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from benchmarks.arrivals import count, rate, watch
+from benchmarks.peers.stage import Crew
+from benchmarks.processor import cpu_s
+from benchmarks.stage import Beat, tasks, until_registered
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from benchmarks.peers.crowds import Crowd
+    from benchmarks.stage import Stage
+
+STARTS_S = 1.5
+EACH_S, MANY = 1 / 1500, 5_000
+"""How long registering one schedule is thought to take, until that was seen with many."""
+AHEAD_S = 1.6
+"""A beat must be ready so long before the due instant: it claims one second ahead, and start-up is not measured."""
+PATIENCE_S = 180.0
+TRIES = 4
+
+
+class TooLate(Exception):
+    """The due instant came before the beat was ready for it."""
+
+
+class BeatAct:
+    """`beat run` on one stage; learns how long registering takes, so that nobody waits for the due instant in vain."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self._each_s = EACH_S
+
+    def __call__(self, schedules: int, queues: int) -> dict[str, float]:
+        """Figures by their names."""
+        for _ in range(TRIES):
+            try:
+                return self._fire(schedules, queues)
+            except TooLate:
+                self._each_s *= 1.5
+        raise TimeoutError(f"{schedules:,} schedules were not registered in time, {TRIES} times")
+
+    def _fire(self, schedules: int, queues: int) -> dict[str, float]:
+        home, keys = self._stage.clean(), [f"rq:queue:q{n}" for n in range(queues)]
+        began = self._stage.now()
+        start = math.ceil(began + STARTS_S + AHEAD_S + 1.3 * schedules * self._each_s)
+        (home / "tasks.py").write_text(tasks(schedules, start=start, queues=queues), encoding="utf-8")
+        with Beat(home, self._stage.url) as beat:
+            until_registered(self._stage, beat, schedules)
+            if schedules >= MANY:
+                self._each_s = (self._stage.now() - began) / schedules
+            if self._stage.now() > start - AHEAD_S:
+                raise TooLate
+            time.sleep(start - AHEAD_S + 0.1 - self._stage.now())
+            self._stage.redis.config_resetstat()
+            return self._watch(beat, keys, schedules, start)
+
+    def _watch(self, beat: Beat, keys: Sequence[str], schedules: int, start: int) -> dict[str, float]:
+        used = cpu_s(beat.process.pid)
+        samples = watch(
+            self._stage.redis, keys, schedules, cap_s=PATIENCE_S, patience_s=AHEAD_S + 30,
+            alive=lambda: beat.process.poll() is None,
+        )  # fmt: skip
+        if samples[-1].arrived != schedules:
+            raise TimeoutError(f"{samples[-1].arrived:,} of {schedules:,} fired in {PATIENCE_S:.0f} s")
+        return {
+            "fires per second": schedules / (samples[-1].at - start),
+            "Redis time per fire": self._stage.busy_us() / schedules,
+            "beat CPU per fire": (cpu_s(beat.process.pid) - used) * 1e6 / schedules,
+        }
+
+
+def peer(stage: Stage, crowd: Crowd, schedules: int, queues: int, *, cap_s: float) -> dict[str, float]:
+    """A peer's rate from its first job to its last, or to the end of `cap_s`."""
+    contender = crowd(schedules, queues)
+    crew = Crew(contender, stage.url, stage.clean())
+    if crew.prepared:
+        raise ChildProcessError(f"{contender.title} could not be prepared: {crew.last_words('prepare')}")
+    try:
+        crew.start(0)
+        process = crew.process(0)
+        samples = watch(
+            stage.redis, contender.queues, schedules, cap_s=cap_s, patience_s=PATIENCE_S,
+            alive=lambda: process.poll() is None,
+        )  # fmt: skip
+        return {"fires per second": rate(samples)}
+    except OSError as e:  # nothing came, or it ended
+        raise type(e)(f"{e}; it said last: {crew.last_words()[-500:]}") from None
+    finally:
+        crew.close()
+
+
+def floor(stage: Stage, program: str, schedules: int, queues: int) -> dict[str, float]:
+    """What `benchmarks.floors` says, in a process of its own, as the schedulers have."""
+    stage.clean()
+    words = [sys.executable, "-m", "benchmarks.floors", program, stage.url, str(schedules), str(queues)]
+    said = subprocess.run(words, check=True, capture_output=True, text=True, timeout=PATIENCE_S)  # noqa: S603 (ours)
+    there = count(stage.redis, [f"rq:queue:q{n}" for n in range(queues)])
+    if there != schedules:
+        raise AssertionError(f"{there:,} of {schedules:,} jobs are in the queues")
+    return {"fires per second": schedules / float(said.stdout)}

@@ -1,0 +1,115 @@
+"""A run as text: the budgets with their ratios first, then every figure, for the terminal, for the docs and as JSON."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import platform
+from typing import TYPE_CHECKING, Any
+
+from beat import clock, embedded
+from beat._version import __version__
+from benchmarks.budgets import budgets
+from benchmarks.peers.contender import PINS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from benchmarks.budgets import Budget
+    from benchmarks.figures import Figure, Figures
+
+BEGIN, END = "<!-- figures: written by `make bench` -->", "<!-- end of figures -->"
+_SIGNIFICANT = 3
+
+
+def circumstances() -> str:
+    """On what it was measured, in one line."""
+    peers = ", ".join(f"{name} {pin}" for pins in PINS.values() for name, pin in pins.items() if name != "redis")
+    server = embedded.candidates()[0]
+    return (
+        f"{clock.now().date()}; {platform.system()} {platform.machine()}, {os.cpu_count()} cores (shared); "
+        f"Python {platform.python_version()}; {server.name} {server.version}, AOF everysec; beat {__version__}; {peers}"
+    )
+
+
+def number(value: float) -> str:
+    """As short as three digits allow: `0.0123`, `4.56`, `12,300`."""
+    if abs(value) >= 10**_SIGNIFICANT:
+        return f"{value:,.0f}"
+    return f"{float(f'{value:.{_SIGNIFICANT}g}'):g}"
+
+
+def verdicts(figures: Figures) -> list[list[str]]:
+    """The table of the budgets."""
+    rows = [["met", "budget", "allowed", "measured"]]
+    for budget in budgets(figures):
+        word = {True: "yes", False: "**NO**", None: "not measured"}[budget.met]
+        rows.append([word, budget.what, f"{budget.sense} {_with(budget.allowed, budget.unit)}", _measured(budget)])
+    return rows
+
+
+def tables(figures: Figures, titles: Mapping[str, str]) -> Iterable[tuple[str, list[list[str]]]]:
+    """Of each suite its title, and a table with a line for each figure; the ratios to beat come first."""
+    for suite, title in titles.items():
+        found = list(figures.of(suite))
+        if found:
+            rows = [["beside beat", "what", "who", "at", "median", "spread", "runs"]]
+            yield title, rows + [_row(each, figures) for each in found]
+
+
+def markdown(rows: Sequence[Sequence[str]]) -> str:
+    """As the docs have it."""
+    header, *rest = rows
+    lines = [header, ["---"] * len(header), *rest]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> str:
+    """As a terminal shows it."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    )
+
+
+def page(before: str, figures: Figures, titles: Mapping[str, str]) -> str:
+    """The page with its figures replaced by these."""
+    head, _, rest = before.partition(BEGIN)
+    tail = rest.partition(END)[2]
+    parts = [f"Measured: {circumstances()}.", "## The budgets", markdown(verdicts(figures))]
+    parts += itertools.chain.from_iterable((f"## {title}", markdown(rows)) for title, rows in tables(figures, titles))
+    return f"{head}{BEGIN}\n\n" + "\n\n".join(parts) + f"\n\n{END}{tail}"
+
+
+def document(figures: Figures) -> dict[str, Any]:
+    """For other programs."""
+    return {
+        "schema_version": 1,
+        "circumstances": circumstances(),
+        "budgets": [{**budget._asdict(), "met": budget.met} for budget in budgets(figures)],
+        "figures": [
+            {
+                "suite": each.suite, "what": each.what, "who": each.who, "at": dict(each.at), "unit": each.unit,
+                "median": each.median, "spread": round(each.spread, 3), "values": list(each.values),
+            }
+            for each in figures
+        ],
+    }  # fmt: skip
+
+
+def _row(figure: Figure, figures: Figures) -> list[str]:
+    ours = None if figure.who == "beat" else figures.median(figure.what, figure.at)
+    ratio = f"{number(figure.median / ours)} ×" if ours else ""
+    where = ", ".join(
+        f"{name} {value:,}" if isinstance(value, int) else f"{value}" for name, value in figure.at.items()
+    )
+    spread = f"± {figure.spread:.0%}" if len(figure.values) > 1 else ""
+    return [ratio, figure.what, figure.who, where, _with(figure.median, figure.unit), spread, str(len(figure.values))]
+
+
+def _measured(budget: Budget) -> str:
+    return "" if budget.measured is None else _with(budget.measured, budget.unit)
+
+
+def _with(value: float, unit: str) -> str:
+    return f"{number(value)} {unit}".strip()
