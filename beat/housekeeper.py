@@ -58,7 +58,7 @@ class Housekeeper:
     ) -> None:
         self._store, self._sync, self._watcher, self._name = store, sync, watcher, name
         self._about, self._passed_at, self._judged = about, passed_at, judged
-        self._live = ""
+        self._live: str | None = None
         self._emit, self._health = emit, health
         self._once = Once(emit)
         self._repaired_at: float | None = None
@@ -143,8 +143,9 @@ class Housekeeper:
         elif reply.code != "OK":
             self._once.say("", misplaced(reply))
         elif self._live != reply.words:  # another version came or went
-            self._live = reply.words
-            self._sync.register(self._sync.schedules)
+            first, self._live = self._live is None, reply.words
+            if not first:  # then all has just been registered
+                self._sync.register(self._sync.schedules)
 
     def _heartbeat(self) -> Reply:
         sound = self._judged()

@@ -10,7 +10,7 @@ from beat.sighting import Record, Sighting
 from beat.store import pages
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from beat.protocol import Closing
     from beat.store import Store
@@ -33,10 +33,10 @@ class Observed(NamedTuple):
 
 
 class Runs:
-    """The runs of one installation."""
+    """The runs of one installation. While it searches for many, `between` is called now and then."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, between: Callable[[], None] = lambda: None) -> None:
+        self._store, self._between = store, between
 
     def observe(
         self,
@@ -61,9 +61,12 @@ class Runs:
     def search(self, before: str) -> Iterator[list[tuple[str, str, str, str]]]:
         """Open runs since before that time that are in no queue at first sight, and those that were in none before."""
         waiting: dict[str, dict[str, bool]] = {}
-        for job, record in self._open():
-            if record and record.enqueued < before:
-                waiting.setdefault(record.queue, {})[job] = record.missing > 0
+        for page in self._open():
+            for job, record in page:
+                if record and record.enqueued < before:
+                    waiting.setdefault(record.queue, {})[job] = record.missing > 0
+            if len(page) == _PAGE:
+                self._between()
         for key, ids in waiting.items():
             name = jobs.queue_name(key)
             scheduled, absent = jobs.registry_key("scheduled", name), self._absent(key, set(ids))
@@ -81,11 +84,11 @@ class Runs:
                 number += int(client.zadd(keys.open, lost, nx=True) or 0)
         return number
 
-    def _open(self) -> Iterator[tuple[str, Record | None]]:
+    def _open(self) -> Iterator[list[tuple[str, Record | None]]]:
         client, keys = self._store.client, self._store.keys
         for page in pages((job for job, _ in client.zscan_iter(keys.open, count=_PAGE)), _PAGE):
-            for job, text in zip(page, client.hmget(keys.records, page), strict=True):
-                yield _text(job), Record.read(_text(text or b""))
+            texts = client.hmget(keys.records, page)
+            yield [(_text(job), Record.read(_text(text or b""))) for job, text in zip(page, texts, strict=True)]
 
     def _absent(self, key: str, ids: set[str]) -> set[str]:
         """Those that are not in a list, read in pages that overlap: workers take from its head meanwhile."""

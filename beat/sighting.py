@@ -54,18 +54,20 @@ class Record:
     def read(cls, text: str) -> Self | None:
         """What a script or `text` wrote; None for anything else."""
         try:
-            found = json.loads(text)
-            known = {field.name: found[field.name] for field in fields(cls) if field.name in found}
+            known = {name: value for name, value in json.loads(text).items() if name in _KINDS}
             made = cls(**known)
-        except (ValueError, TypeError, RecursionError):
+        except (ValueError, TypeError, AttributeError, RecursionError):
             return None
-        return made if all(_fits(getattr(made, field.name), str(field.type)) for field in fields(cls)) else None
+        return made if all(_fits(value, _KINDS[name]) for name, value in known.items()) else None
 
     def text(self) -> str:
         """As Redis keeps it."""
         empty = type(self)(self.schedule)
         kept = {name: v for name in self.__dataclass_fields__ if (v := getattr(self, name)) != getattr(empty, name)}
         return json.dumps({"schedule": self.schedule, **kept}, separators=(",", ":"))
+
+
+_KINDS = {field.name: str(field.type) for field in fields(Record)}
 
 
 @dataclass(frozen=True)

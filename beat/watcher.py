@@ -48,7 +48,8 @@ class Watcher:
     """One beat's eye on the runs."""
 
     def __init__(self, store: Store, *, name: str, emit: Emit) -> None:
-        self._store, self._runs, self._name, self._emit = store, Runs(store), name, emit
+        self._store, self._name, self._emit = store, name, emit
+        self._runs = Runs(store, between=self.turn)  # a long search keeps nobody waiting for an outcome
         self._once = Once(emit)
         self._searched_at = time.monotonic()
 

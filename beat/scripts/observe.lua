@@ -47,14 +47,15 @@ local function is_listening(job)  -- a worker that runs jobs itself sends no hea
 end
 
 local function has_heartbeat(key)  -- RQ keeps it for as long as it believes in the worker, which may be the job's time-out
-  if kind_of(key) ~= 'hash' then return false end
-  local at = tonumber(redis.call('HGET', key, 'last_heartbeat') or '')
-  return not at or now - at * 1000 < 90000
+  local at = redis.pcall('HGET', key, 'last_heartbeat')
+  if not at then return kind_of(key) == 'hash' end
+  at = type(at) == 'string' and tonumber(at)
+  return at ~= false and (not at or now - at * 1000 < 90000)
 end
 
 local function is_alive(job)
-  local key = executions_prefix .. job
-  for _, execution in ipairs(kind_of(key) == 'zset' and redis.call('ZRANGE', key, 0, -1) or {}) do
+  local found = redis.pcall('ZRANGE', executions_prefix .. job, 0, -1)  -- what is no set has none
+  for _, execution in ipairs(found) do
     if has_heartbeat(execution_prefix .. job .. ':' .. execution) then return true end
   end
   return is_listening(job)
@@ -93,6 +94,10 @@ local function waits(job)  -- its status, and since when it waits
   return h[1], to_ms(h[2]) or 0
 end
 
+local function is_its_turn(job)  -- to be asked for a sign of life: every five seconds. Ticks often end in the same digits
+  return (math.floor(now / 1000) + (string.byte(job, -1) or 0) + (string.byte(job, -12) or 0)) % 5 == 0
+end
+
 local function look(job, backlog)
   if room < 0 then return 0 end  -- the next page begins here
   local wait, alive, status, since = tonumber(interval), '', nil, nil
@@ -100,7 +105,7 @@ local function look(job, backlog)
   if going[status] and status ~= 'started' then  -- of a long backlog, each is looked at less often the longer it waits
     return since and math.max(wait, math.min(backlog / 5, (now - since) / 5)) or wait
   end
-  if status == 'started' and (math.floor(now / 1000) + (string.byte(job, -1) or 0)) % 5 > 0 then return wait end  -- a turn in five
+  if status == 'started' and not is_its_turn(job) then return wait end
   if status == 'started' or status == 'canceled' then  -- what is cancelled while it runs goes on, and ends
     alive = is_alive(job) and '1' or '0'
     if status == 'canceled' and alive == '1' then return wait end

@@ -1,5 +1,7 @@
 """`celery beat`: a schedule file for each process, no lock; its documentation says to run only one."""
 
+from dataclasses import replace
+
 from benchmarks.peers.contender import PINS, Contender
 
 APP = """\
@@ -20,3 +22,28 @@ CELERY_BEAT = Contender(
     files={"app.py": APP},
     command=("{bin}/celery", "-A", "app", "beat", "--schedule", "schedule-{n}", "--pidfile="),
 )
+
+CROWD = """\
+import os
+from datetime import datetime, timedelta, timezone
+
+from celery import Celery
+
+app = Celery("app", broker=os.environ["PEER_REDIS_URL"])
+last = datetime.now(timezone.utc) - timedelta(hours={hours})
+app.conf.beat_schedule = {{
+    f"s{{n}}": {{
+        "task": "app.tick", "schedule": 3600.0, "last_run_at": last, "options": {{"queue": f"q{{n % {queues}}}"}}
+    }}
+    for n in range({schedules})
+}}
+"""
+
+
+def crowd(schedules: int, queues: int, *, due: bool = True) -> Contender:
+    """So many, all due as it starts, since they ran last hours ago; with `due=False` they ran just now."""
+    return replace(
+        CELERY_BEAT,
+        files={"app.py": CROWD.format(schedules=schedules, queues=queues, hours=6 if due else 0)},
+        queues=tuple(f"q{n}" for n in range(queues)),
+    )

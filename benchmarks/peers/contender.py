@@ -27,6 +27,7 @@ class Contender:
     title: str
     group: str | None  # a key of PINS; None for the environment of this interpreter
     queue: str  # the Redis list that the workers read
+    queues: tuple[str, ...] = ()  # all of them, where there are several
     push: str = "EXEC"  # the command that fills it, as the proxy of tests/faults names it
     files: Mapping[str, str]
     prepare: tuple[str, ...] = ()

@@ -1,5 +1,7 @@
 """`rq cron`: the scheduler that comes with RQ. It keeps its times in its own memory and has no lock."""
 
+from dataclasses import replace
+
 from benchmarks.peers.contender import PINS, Contender
 
 CONFIG = """\
@@ -17,3 +19,26 @@ RQ_CRON = Contender(
     command=("{bin}/rq", "cron", "--url", "{url}", "--path", ".", "cron_config.py"),
     files={"jobs.py": "def tick(): pass\n", "cron_config.py": CONFIG},
 )
+ON_THE_SECOND = replace(
+    RQ_CRON, files={**RQ_CRON.files, "cron_config.py": CONFIG.replace("interval=1", 'cron="* * * * * *"')}
+)
+"""Due on whole seconds: the six fields that croniter understands, and not one second after the last time."""
+
+CROWD = """\
+from rq import cron
+from jobs import tick
+
+for n in range({schedules}):
+    cron.register(tick, queue_name=f"q{{n % {queues}}}", {when})
+"""
+
+
+def crowd(schedules: int, queues: int, *, due: bool = True) -> Contender:
+    """So many, all due as it starts: so it is with intervals. With `due=False` they wait for the New Year."""
+    when = "interval=3600" if due else 'cron="0 0 1 1 *"'
+    return replace(
+        RQ_CRON,
+        files={**RQ_CRON.files, "cron_config.py": CROWD.format(schedules=schedules, queues=queues, when=when)},
+        queues=tuple(f"rq:queue:q{n}" for n in range(queues)),
+        command=(*RQ_CRON.command, "--logging-level", "error"),
+    )

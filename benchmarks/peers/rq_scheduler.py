@@ -3,6 +3,8 @@
 It looks every 60 s unless told otherwise; four times a second, it can keep up with a schedule of one second.
 """
 
+from dataclasses import replace
+
 from benchmarks.peers.contender import PINS, Contender
 
 REGISTER = """\
@@ -25,3 +27,31 @@ RQ_SCHEDULER = Contender(
     command=("{bin}/rqscheduler", "--url", "{url}", "--interval", "0.25"),
     files={"jobs.py": "def tick(): pass\n", "register.py": REGISTER},
 )
+
+CROWD = """\
+import sys
+from datetime import datetime, timedelta
+
+from redis import Redis
+from rq_scheduler import Scheduler
+
+redis = Redis.from_url(sys.argv[1])
+due = datetime.utcnow() + timedelta(hours={hours})
+for begin in range(0, {schedules}, 1000):
+    with redis.pipeline(transaction=False) as pipe:  # or it would take minutes
+        scheduler = Scheduler(connection=pipe)
+        for n in range(begin, min(begin + 1000, {schedules})):
+            scheduler.schedule(due, "jobs.tick", interval=3600, queue_name=f"q{{n % {queues}}}")
+        pipe.execute()
+"""
+
+
+def crowd(schedules: int, queues: int, *, due: bool = True) -> Contender:
+    """So many, stored beforehand, all due; with `due=False` none for hours. It looks every second, as beat does."""
+    text = CROWD.format(schedules=schedules, queues=queues, hours=0 if due else 6)
+    return replace(
+        RQ_SCHEDULER,
+        files={**RQ_SCHEDULER.files, "register.py": text},
+        queues=tuple(f"rq:queue:q{n}" for n in range(queues)),
+        command=("{bin}/rqscheduler", "--url", "{url}", "--interval", "1", "--quiet"),
+    )

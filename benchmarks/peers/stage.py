@@ -86,6 +86,8 @@ class Crew:
 
     def __init__(self, contender: Contender, url: str, directory: Path) -> None:
         self.exits = 0
+        self.prepared = 0
+        """The exit status of `prepare`."""
         self._contender, self._directory = contender, directory
         self._places = {"bin": str(programs(contender.group)), "url": url}
         self._env = os.environ | {"PEER_REDIS_URL": url}
@@ -93,11 +95,15 @@ class Crew:
         for name, text in contender.files.items():
             (directory / name).write_text(text, encoding="utf-8")
         if contender.prepare:
-            self._popen(contender.prepare, "prepare").wait()
+            self.prepared = self._popen(contender.prepare, "prepare").wait()
 
     def start(self, n: int) -> None:
         """Process number `n`, for the first time or again."""
         self._running[n] = self._popen(self._contender.command, str(n))
+
+    def process(self, n: int) -> subprocess.Popen[bytes]:
+        """The one that was started last as number `n`."""
+        return self._running[n]
 
     def kill(self, n: int) -> None:
         """Kill -9; it stays away until it is started again."""
@@ -119,9 +125,9 @@ class Crew:
                 self.start(n)
             time.sleep(min(left, 0.05))
 
-    def last_words(self) -> str:
-        """The end of what the first process wrote."""
-        return (self._directory / "0.log").read_text(encoding="utf-8", errors="replace")[-2000:]
+    def last_words(self, n: str = "0") -> str:
+        """The end of what the first process wrote, or that of `n`."""
+        return (self._directory / f"{n}.log").read_text(encoding="utf-8", errors="replace")[-2000:]
 
     def close(self) -> None:
         """Nobody is left."""

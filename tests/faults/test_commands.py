@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tests.faults.harm import Fault
 
 SCRIPTS = {scripts.script(name).sha: name for name in scripts.names()}
-STARTING = ["CLIENT SETINFO", "PING", "INFO", "TIME", "HMGET", "EXISTS"]
+STARTING = ["CLIENT SETINFO", "PING", "INFO", "TIME", "HMGET"]
 SENT = [name for name in scripts.names() if name not in {"retire", "take"}]  # by `beat dev`, by readers of the outbox
 WORKING = [f"evalsha {name}" for name in SENT]
 UNLOADED = ["eval claim", "eval fire", "eval register"]  # when Redis does not know the scripts, as after a restart

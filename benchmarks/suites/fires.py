@@ -1,0 +1,95 @@
+"""Fires per second with all schedules due at once: beat beside its peers, and beside what Redis can take.
+
+One Redis with AOF everysec for all, emptied between two contenders, who take turns: round after round, each round has
+all of them. beat also stands on a second Redis that persists nothing, under a name that says so.
+
+`beat` is `beat run` with default settings, idle when the due instant comes; its rate is counted from that instant until
+the last job is in the queue. At 1,000 schedules that is flattering: it claims so many ahead of time. **Peers** are
+started by their public entry points with everything due already, and their rate is counted from the first arrival that
+is seen until the last, so that neither starting nor reading the schedules counts (RedBeat reads them one by one before
+it enqueues the first, which is a fifth of its time); for a few seconds only, since Celery beat would need many minutes.
+All are told not to log every job. The **floors** are in `benchmarks.floors`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import defaultdict
+from typing import TYPE_CHECKING, NamedTuple
+
+from benchmarks.figures import Figure
+from benchmarks.firing import BeatAct, floor, peer
+from benchmarks.peers.crowds import CROWDS
+from benchmarks.stage import stage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from benchmarks.figures import Say, Scale
+    from benchmarks.stage import Stage
+
+    Act = Callable[[], Mapping[str, float]]
+
+TITLE = "Fires per second, all schedules due at once"
+MOST_VOLATILE = 10_000
+"""Without persistence no more are tried than this: it would take minutes, and says nothing new."""
+UNITS = {"fires per second": "/s", "Redis time per fire": "µs", "beat CPU per fire": "µs"}
+FLOORS = {"enqueue_many": "enqueue_many", "packed commands": "packed"}
+
+
+class Size(NamedTuple):
+    """How much, how often, and for how many seconds the peers are watched; with 0 they take no part."""
+
+    schedules: int
+    queues: int
+    rounds: int = 1
+    peers_s: float = 0
+
+
+FULL = (
+    Size(1_000, 1, peers_s=8),
+    Size(1_000, 10),
+    Size(1_000, 100),
+    Size(10_000, 1, rounds=3, peers_s=8),
+    Size(10_000, 10, peers_s=5),
+    Size(10_000, 100, peers_s=5),
+    Size(100_000, 1, peers_s=5),
+    Size(100_000, 10),
+    Size(100_000, 100),
+)
+QUICK = (Size(1_000, 1, peers_s=3), Size(10_000, 1))
+
+
+def run(scale: Scale, say: Say) -> Iterator[Figure]:
+    with stage() as kept, stage(persistent=False) as unkept:
+        persistent, volatile = BeatAct(kept), BeatAct(unkept)
+        for size in QUICK if scale.quick else FULL:
+            acts: dict[str, Act] = {"beat": functools.partial(persistent, *size[:2])}
+            if size.peers_s and size.schedules <= MOST_VOLATILE:
+                acts["beat, no persistence"] = functools.partial(volatile, *size[:2])
+            if size.peers_s:
+                acts |= peers(kept, size)
+            acts |= {who: functools.partial(floor, kept, program, *size[:2]) for who, program in FLOORS.items()}
+            yield from in_turns(size, acts, say)
+
+
+def peers(made: Stage, size: Size) -> dict[str, Act]:
+    return {who: functools.partial(peer, made, crowd, *size[:2], cap_s=size.peers_s) for who, crowd in CROWDS.items()}
+
+
+def in_turns(size: Size, acts: Mapping[str, Act], say: Say) -> Iterator[Figure]:
+    """Each round has all of them; who fails is named, and the others go on."""
+    taken: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for turn in range(size.rounds):
+        for who, act in acts.items():
+            say(f"{who}: {size.schedules:,} schedules, {size.queues} queues, round {turn + 1} of {size.rounds}")
+            try:
+                measured = act()
+            except Exception as e:  # noqa: BLE001 (whatever it is, the figures of the others are not lost for it)
+                say(f"{who} failed: {type(e).__name__}: {e}")
+                continue
+            for what, value in measured.items():
+                taken[who, what].append(value)
+    at = {"schedules": size.schedules, "queues": size.queues}
+    for (who, what), values in taken.items():
+        yield Figure("fires", what, tuple(values), UNITS[what], who, at)

@@ -1,0 +1,138 @@
+"""What it costs to wait: many schedules, and none is due for hours.
+
+**idle pass** is one `Ticker.turn`, built as the service builds it, timed in this process; the median of many. **Redis
+time per idle pass** is what Redis counts for its scripts meanwhile.
+
+**CPU when idle** is processor time of the scheduler's process per second. All contenders sit side by side on one Redis
+for the same stretch, once all have loaded their schedules and come to rest: at the full scale for a little more than
+the minute that has one repair of beat's in it, which looks at every schedule; the quick one has none. beat looks every
+second, and so does rq-scheduler (as it comes: every minute); the others sleep as long as they think they can: rq cron a
+minute, Celery beat and RedBeat five, APScheduler until the next tick. So they cost next to nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import statistics
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from beat import connection, settings
+from beat.book import Book
+from beat.health import Health
+from beat.keys import Keys
+from beat.pace import Pace
+from beat.store import Store
+from beat.ticker import Ticker
+from benchmarks.figures import Figure
+from benchmarks.peers.crowds import CROWDS
+from benchmarks.peers.stage import Crew
+from benchmarks.processor import cpu_s
+from benchmarks.stage import Beat, stage, tasks, until_registered, wait_for
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from beat.event import Event
+    from benchmarks.figures import Say, Scale
+    from benchmarks.stage import Stage
+
+    Present = Mapping[str, subprocess.Popen[bytes]]
+
+TITLE = "Idle: many schedules, none due"
+HOURS_S = 6 * 3600
+TURNS = 300
+WARM = 20
+AT_REST = 0.1
+"""Who uses less than this part of a processor has loaded its schedules."""
+MOST_FOR_PEERS = 10_000
+
+
+def run(scale: Scale, say: Say) -> Iterator[Figure]:
+    calm_s, seconds = scale.pick((5, 72), (0, 3))
+    with stage() as made:
+        for schedules in scale.pick((1_000, 10_000, 100_000), (1_000, 10_000)):
+            at = {"schedules": schedules}
+            peers = [who for who in CROWDS if who == "rq cron" or not scale.quick]
+            with at_rest(made, schedules, peers if schedules <= MOST_FOR_PEERS else [], say) as present:
+                time.sleep(calm_s)
+                say(f"CPU when idle, {schedules:,} schedules, {seconds} s")
+                used = spent(present, seconds)
+            for who in present.keys() - used.keys():
+                say(f"{who} failed: it has ended")
+            for who, ms in used.items():
+                yield Figure("idle", "CPU when idle", (ms,), "ms/s", who, at)
+            say(f"idle pass, {schedules:,} schedules")
+            turns, redis_us = passes(made)
+            yield Figure("idle", "idle pass", (statistics.median(turns) * 1000,), "ms", at=at)
+            yield Figure("idle", "Redis time per idle pass", (redis_us,), "µs", at=at)
+
+
+@contextlib.contextmanager
+def at_rest(made: Stage, schedules: int, peers: Sequence[str], say: Say) -> Iterator[Present]:
+    """The processes of beat and these peers side by side, once they have nothing left to do but wait."""
+    home = made.clean()
+    (home / "tasks.py").write_text(tasks(schedules, start=made.now() + HOURS_S, every="12h"), encoding="utf-8")
+    with contextlib.ExitStack() as ends:
+        present: dict[str, subprocess.Popen[bytes]] = {}
+        for who in peers:
+            say(f"{who}: {schedules:,} schedules to wait with")
+            try:
+                crew = seated(made, who, schedules)
+            except Exception as e:  # noqa: BLE001 (whatever it is, the figures of the others are not lost for it)
+                say(f"{who} failed: {type(e).__name__}: {e}")
+                continue
+            ends.callback(crew.close)
+            present[who] = crew.process(0)
+        say(f"beat: {schedules:,} schedules to wait with")
+        beat = ends.enter_context(Beat(home, made.url))
+        present["beat"] = beat.process
+        until_registered(made, beat, schedules)
+        with contextlib.suppress(TimeoutError):  # who never rests is measured as it is
+            wait_for(lambda: all(used < AT_REST * 1000 for used in spent(present, 0.7).values()), 120)
+        yield present
+
+
+def seated(made: Stage, who: str, schedules: int) -> Crew:
+    """A peer with so many schedules of which none is due, started."""
+    crew = Crew(CROWDS[who](schedules, 1, due=False), made.url, Path(tempfile.mkdtemp(dir=made.directory)))
+    if crew.prepared:
+        raise ChildProcessError(f"it could not be prepared: {crew.last_words('prepare')}")
+    crew.start(0)
+    return crew
+
+
+def spent(present: Present, seconds: float) -> dict[str, float]:
+    """Milliseconds of processor time in each second, of those who are still there at the end."""
+    before = {who: cpu_s(process.pid) for who, process in present.items() if process.poll() is None}
+    began = time.monotonic()
+    time.sleep(seconds)
+    lasted = time.monotonic() - began
+    there = [who for who in before if present[who].poll() is None]
+    return {who: (cpu_s(present[who].pid) - before[who]) * 1000 / lasted for who in there}
+
+
+def passes(made: Stage) -> tuple[list[float], float]:
+    """How long each took, in seconds, and the microseconds that one has cost Redis."""
+    mine, stopping = settings.load(environ={}).settings, threading.Event()
+    client = connection.connect(made.url)
+    store = Store(client, Keys(mine.prefix), history_limit=mine.history_limit, events_limit=mine.events_limit)
+    ticker = Ticker(store, Book(store), Pace.of(mine), token="benchmark", emit=_nobody, health=Health(_nobody))  # noqa: S106
+    for _ in range(WARM):
+        ticker.turn(stopping)
+    turns, busy = [], made.busy_us()
+    for _ in range(TURNS):
+        began = time.perf_counter()
+        ticker.turn(stopping)
+        turns.append(time.perf_counter() - began)
+    busy = made.busy_us() - busy
+    client.close()
+    return turns, busy / TURNS
+
+
+def _nobody(_: Event) -> None:
+    """Listens."""

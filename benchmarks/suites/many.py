@@ -1,0 +1,178 @@
+"""One beat with many schedules: starting, repairing, reading, and the memory that it all takes.
+
+- *first start*: from the start of the process of `beat run` until all schedules are in the index of an empty Redis.
+- *import*: of the module alone, by a bare Python: what of every start is the user's own code and the declaring, before
+  Redis is asked for anything.
+- *unchanged start*: the same code again on the same Redis, until its heartbeat is there, which it sends when all is
+  registered.
+- *repair*: somebody has deleted the index. From when a beat that starts begins to repair until all schedules are in the
+  index again, and the lock of the repair is gone. *Longest repair script* and *repair page* (how many schedules one
+  script makes whole) are of the same, by the server's slow log.
+- *listing, first page*: there is no `beat list` yet. The ids of a page by `Store.ids`, and where each stands by
+  `Client.get_schedule`, one after the other: an upper bound of what a list will take.
+- *memory of a beat*: what it holds, beyond a beat with one schedule. *Memory of Redis per schedule*: `used_memory`
+  beyond that with one schedule, without the events, which are bounded. A *ledger entry* is a verdict, in a ledger of a
+  thousand; an *event* that of a verdict.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from beat import Client, connection, scripts
+from beat.store import Store
+from benchmarks.due import KEYS, fall_due
+from benchmarks.figures import Figure
+from benchmarks.readings import SlowLog, longest_ms
+from benchmarks.stage import Beat, stage, tasks, wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from benchmarks.figures import Say, Scale
+    from benchmarks.readings import Ran
+    from benchmarks.stage import Stage
+
+TITLE = "Many schedules"
+SUITE = "many"
+FAR_S = 7 * 86_400
+PATIENCE_S = 600
+ENTRIES = 1_000
+PERIOD_S = 600
+PAGE = 100
+
+
+class Memory(NamedTuple):
+    """In bytes."""
+
+    beat: int
+    redis: int
+    """Without the events."""
+
+
+def run(scale: Scale, say: Say) -> Iterator[Figure]:
+    """First one schedule, then many; every figure is of the many."""
+    (schedules,), (times,) = scale.pick((100_000,), (5_000,)), scale.pick((2,), (1,))
+    at: Mapping[str, int | str] = {"schedules": schedules}
+    with stage() as made:
+        say("a beat with one schedule")
+        one, per_entry, per_event = alone(made)
+        yield Figure(SUITE, "memory of Redis per ledger entry", (per_entry,), "bytes")
+        yield Figure(SUITE, "memory of Redis per event", (per_event,), "bytes")
+        home = made.clean()
+        (home / "tasks.py").write_text(tasks(schedules, start=time.time() + FAR_S), encoding="utf-8")
+        say(f"first start with {schedules:,} schedules")
+        first_s, many = first_start(made, home, schedules)
+        yield Figure(SUITE, "first start", (first_s,), "s", at=at)
+        yield Figure(SUITE, "memory of a beat per schedule", ((many.beat - one.beat) / schedules,), "bytes", at=at)
+        yield Figure(SUITE, "memory of Redis per schedule", ((many.redis - one.redis) / schedules,), "bytes", at=at)
+        say(f"unchanged start with {schedules:,} schedules")
+        yield Figure(SUITE, "import", (import_s(home),), "s", at=at)
+        yield Figure(SUITE, "unchanged start", tuple(unchanged_start(made, home) for _ in range(times)), "s", at=at)
+        say(f"repair of {schedules:,} schedules")
+        for what, value, unit in repair(made, home, schedules):
+            yield Figure(SUITE, what, (value,), unit, at=at)
+        say("reading")
+        yield Figure(SUITE, "listing, first page", tuple(listing_ms(made) for _ in range(5)), "ms", at=at)
+
+
+def alone(made: Stage) -> tuple[Memory, float, float]:
+    """The memory of a beat with one schedule and of its Redis; then what a ledger entry and an event take in Redis."""
+    home, first = made.clean(), int(made.now()) - 10 - (ENTRIES - 1) * PERIOD_S
+    (home / "tasks.py").write_text(tasks(1, start=first, every=f"{PERIOD_S}s"), encoding="utf-8")
+    with Beat(home, made.url, env={"BEAT_MISFIRE_AFTER": "7d"}) as beat:
+        until_it_rests(made, 1)
+        memory = held(made, beat)
+        made.redis.delete(KEYS.events)
+        fall_due(made.redis, ["s000000"], first)
+        wait_for(lambda: made.redis.llen(KEYS.runs("s000000")) >= ENTRIES, 60)
+    per_entry = usage(made, KEYS.runs("s000000")) / made.redis.llen(KEYS.runs("s000000"))
+    return memory, per_entry, usage(made, KEYS.events) / made.redis.xlen(KEYS.events)
+
+
+def usage(made: Stage, key: str) -> int:
+    """What a key takes, all of its elements counted."""
+    return int(made.redis.memory_usage(key, samples=0) or 0)
+
+
+def held(made: Stage, beat: Beat) -> Memory:
+    """By a beat, and by Redis without the events."""
+    return Memory(beat.rss_bytes(), int(made.redis.info("memory")["used_memory"]) - usage(made, KEYS.events))
+
+
+def until_it_rests(made: Stage, schedules: int) -> None:
+    """Returns once all are in the index, and the repair with which a beat begins is over."""
+    wait_for(lambda: made.redis.zcard(KEYS.due) == schedules and made.redis.exists(KEYS.repaired), PATIENCE_S)
+    wait_for(lambda: not made.redis.exists(KEYS.repairing), PATIENCE_S)
+
+
+def import_s(home: Path) -> float:
+    """Seconds."""
+    began = time.monotonic()
+    subprocess.run([sys.executable, "-c", "import tasks"], cwd=home, check=True)
+    return time.monotonic() - began
+
+
+def first_start(made: Stage, home: Path, schedules: int) -> tuple[float, Memory]:
+    """Seconds; and the memory once the beat rests."""
+    began = time.monotonic()
+    with Beat(home, made.url) as beat:
+        wait_for(lambda: made.redis.zcard(KEYS.due) == schedules, PATIENCE_S)
+        took = time.monotonic() - began
+        until_it_rests(made, schedules)
+        return took, held(made, beat)
+
+
+def unchanged_start(made: Stage, home: Path) -> float:
+    """Seconds."""
+    made.redis.delete(KEYS.instances)
+    began = time.monotonic()
+    with Beat(home, made.url) as beat:
+        wait_for(lambda: made.redis.zcard(KEYS.instances), PATIENCE_S)
+        took = time.monotonic() - began
+        beat.kill()  # it would finish what else it does at the beginning
+    return took
+
+
+def repair(made: Stage, home: Path, schedules: int) -> Iterator[tuple[str, float, str]]:
+    """Of an index that is gone: what, how much, in which unit."""
+    made.redis.delete(KEYS.due, KEYS.repaired, KEYS.repairing)
+    with contextlib.closing(SlowLog(made)) as log, Beat(home, made.url):
+        wait_for(lambda: made.redis.exists(KEYS.repaired), PATIENCE_S)
+        began = time.monotonic()
+        until_it_rests(made, schedules)
+        yield "repair", time.monotonic() - began, "s"
+        ran = repairs(log.scripts())
+    yield "longest repair script", longest_ms(ran), "ms"
+    yield "repair page", max(each.arguments for each in ran) - len(_words()), ""
+
+
+def repairs(ran: Iterable[Ran]) -> list[Ran]:
+    """Those that are the script of the repair."""
+    sha = scripts.script("repair").sha
+    return [each for each in ran if each.sha == sha]
+
+
+def _words() -> list[str]:
+    """What a call of that script says before the first id."""
+    script = scripts.script("repair")
+    return ["EVALSHA", script.sha, str(len(script.keys)), *script.keys, *script.args]
+
+
+def listing_ms(made: Stage) -> float:
+    """The first page of schedules, with where each of them stands."""
+    redis: Any = connection.connect(made.url)
+    with contextlib.closing(redis):
+        client, store = Client(redis), Store(redis, KEYS)
+        redis.ping()
+        began = time.perf_counter()
+        found = [client.get_schedule(each) for each in next(store.ids())[:PAGE]]
+        took = (time.perf_counter() - began) * 1000
+    if len(found) != PAGE:
+        raise RuntimeError(f"a page of {len(found)}")
+    return took

@@ -1,0 +1,109 @@
+"""The parts that everything is made of: a lock, the state of one schedule, and the next tick of an expression.
+
+Each is called as beat calls it, one call after the other on one connection, so that a round trip to Redis is in the
+figure. `Cron.after` is measured by `benchmarks.ticks`, beside croniter and in turns with it; its best turn counts.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from beat import connection
+from beat.keys import Keys
+from beat.lock import Lock
+from beat.registry import Registry
+from beat.store import Store
+from beat.sync import Sync
+from benchmarks import ticks
+from benchmarks.figures import Figure
+from benchmarks.stage import stage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from beat.event import Event
+    from beat.schedule import Schedule
+    from benchmarks.figures import Say, Scale
+
+TITLE = "Lock, state, next tick"
+SUITE = "parts"
+ID = "work"
+
+
+def work() -> None:
+    """What the schedule would run."""
+
+
+def run(scale: Scale, say: Say) -> Iterator[Figure]:
+    """First what needs a Redis, then the ticks."""
+    calls, times = scale.pick((500,), (100,))[0], scale.pick((7,), (3,))[0]
+    with stage() as found:
+        found.clean()
+        store = Store(connection.connect(found.url), Keys())
+        parts = {
+            "lock acquire and release": lock(store),
+            "state write": write(store),  # before it is read, so that there is something to read
+            "state read": lambda: store.look([ID]),
+        }
+        for what, part in parts.items():
+            say(what)
+            yield Figure(SUITE, what, tuple(each_us(part, calls) for _ in range(times)), "µs")
+        store.client.close()
+    yield from next_ticks(scale.pick((3,), (1,))[0], say)
+
+
+def each_us(part: Callable[[], object], calls: int) -> float:
+    """Microseconds per call."""
+    part()
+    began = time.perf_counter()
+    for _ in range(calls):
+        part()
+    return (time.perf_counter() - began) / calls * 1e6
+
+
+def lock(store: Store) -> Callable[[], None]:
+    """One that nobody else wants."""
+    mine = Lock(store.client, store.keys.lock(ID), 10_000)
+
+    def turn() -> None:
+        if not (mine.acquire() and mine.release()):
+            raise RuntimeError("the lock was not ours")
+
+    return turn
+
+
+def write(store: Store) -> Callable[[], None]:
+    """Brings a definition into Redis that is not the one that is there: looked at, prepared and written."""
+    told: list[str] = []
+
+    def emit(event: Event) -> None:
+        told.append(event.name)
+
+    versions = [Sync(store, [_declared(words)], beat="benchmark", emit=emit) for words in ("one", "another")]
+
+    def turn() -> None:
+        versions.reverse()
+        versions[0].register([ID])
+        if told[-1:] not in ([], ["updated"]):
+            raise RuntimeError(f"the definition was not replaced: {told[-1]}")
+
+    return turn
+
+
+def _declared(words: str) -> Schedule:
+    made = Registry()
+    made.register(work, "0 9 * * mon-fri", tz="Europe/Paris", id=ID, description=words)
+    [schedule] = made
+    return schedule
+
+
+def next_ticks(times: int, say: Say) -> Iterator[Figure]:
+    """For what people ask for most, beat and croniter."""
+    instants = ticks.varied_instants()
+    for shape in (shape for shape in ticks.SHAPES if shape.common):
+        say(f"Cron.after: {shape.name}")
+        rows = [ticks.measure_after(shape, instants) for _ in range(times)]
+        for who in ("beat", "croniter"):
+            best = tuple(row.times[who].best for row in rows)
+            yield Figure(SUITE, "Cron.after", best, "µs", who=who, at={"shape": shape.name})
