@@ -40,7 +40,7 @@ wheel: $(READY) ## build the wheel, install it in a clean environment, use it
 	sh .ci/wheel $(BIN)/python
 
 .PHONY: check
-check: lint types test wheel ## all that CI runs
+check: lint types test guard wheel ## all that CI runs
 
 .PHONY: sweep
 sweep: $(READY) ## every zone around its clock changes of four years, against the oracle (minutes)
@@ -71,8 +71,20 @@ peers: $(READY) ## rq cron, rq-scheduler, RedBeat, Celery beat and beat under th
 	$(BIN)/python -m benchmarks.peers.run
 
 .PHONY: bench
-bench: $(READY) ## Cron.after beside croniter: ratios in one run
-	$(BIN)/python benchmarks/ticks.py
+bench: $(READY) ## beat beside its peers and what Redis can do, every budget (installs the peers; about 40 minutes)
+	$(BIN)/python -m benchmarks --docs
+
+.PHONY: bench-quick
+bench-quick: $(READY) ## the same with less of everything: under two minutes
+	$(BIN)/python -m benchmarks --quick
+
+.PHONY: bench-ticks
+bench-ticks: $(READY) ## Cron.after beside croniter and cronsim, shape by shape
+	$(BIN)/python -m benchmarks.ticks
+
+.PHONY: guard
+guard: $(READY) ## has beat become slow? beside enqueue_many, in one run
+	$(BIN)/python -m benchmarks.guard
 
 .PHONY: format
 format: $(READY) ## let ruff rewrite the code

@@ -30,7 +30,8 @@ prepared, and moves it on in the same step. So whatever happens in between, a ti
     the definition changed meanwhile    CHANGED: the schedule is claimed again at once
     Redis refuses to write              the script is refused as a whole; the tick stays due
 
-What is claimed ahead is held until it is due, so that preparing costs no lateness.
+What is claimed ahead is held until it is due, so that preparing costs no lateness. A fire and the next claim go out in
+one message, and while Redis works on them, what was claimed before is prepared.
 """
 
 from __future__ import annotations

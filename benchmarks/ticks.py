@@ -1,6 +1,6 @@
 """`Cron.after` beside croniter and cronsim: how long one next tick takes, all measured in one run.
 
-    python benchmarks/ticks.py [--json]
+    python -m benchmarks.ticks [--json]
 
 Machines are noisy, so ratios count: the contenders take turns, each over the same 200 instants, and the best of the
 turns is compared (the median is shown too). `Cron` is constructed once, as beat does it; the peers are constructed for

@@ -25,9 +25,8 @@ STOREYS = {
     ],
     "doors": ["scripts", "connection", "jobs", "server", "protocol", "store", "lock", "runs", "outbox"],
     "engine": [
-        "timekeeper",
-        "health", "pace", "book", "verdicts", "holding", "replies", "rehearsal", "ticker", "sync", "watcher", "housekeeper",
-        "current",
+        "timekeeper", "health", "pace", "book", "verdicts", "holding", "replies", "rehearsal", "ticker", "sync",
+        "watcher", "housekeeper", "current",
     ],
     "control": ["client", "events"],
     "observers": ["observers", "logs"],
