@@ -7,6 +7,7 @@ the engine to say.
 from __future__ import annotations
 
 import inspect
+from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from redis import ConnectionPool, Redis, exceptions
@@ -16,11 +17,11 @@ from redis.retry import Retry
 from beat import scripts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from beat.scripts import Value
+    from beat.scripts import Script, Value
 
-__all__ = ["Call", "Errors", "Redis", "Refused", "connect", "exchange", "forbids", "run"]
+__all__ = ["Call", "Errors", "Line", "Redis", "Refused", "connect", "forbids", "run"]
 
 Errors = (exceptions.RedisError, OSError)
 """What a Redis that is away, full, loading or cut off makes us see."""
@@ -48,7 +49,9 @@ def connect(source: str | Redis) -> Redis:
 def run(client: Redis, name: str, items: Iterable[Sequence[Value]] = (), /, **named: Any) -> Any:
     """Runs a script by the names of its header; EVALSHA alone, and the whole text if the server does not know it."""
     if type(client) is Redis:
-        [reply] = exchange(client, [Call(name, items, named)])
+        line = Line(client)
+        line.ask([Call(name, items, named)])
+        [reply] = line.answer()
         if isinstance(reply, Exception):
             raise reply
         return reply
@@ -68,32 +71,55 @@ class Call(NamedTuple):
     named: Mapping[str, Any]
 
 
-def exchange(client: Redis, calls: Sequence[Call], meanwhile: Callable[[], None] = lambda: None) -> list[Any]:
-    """Runs scripts one after the other with one message; while Redis works on them, does something else.
+class Line:
+    """A conversation: the next question may go out before the answer to the last has come. Answers come in order.
 
-    Answers their replies in order; in the place of one that Redis refused, the error.
+    When anything goes wrong the line is dead, with all that was asked, and the next question opens another: so nobody
+    ever reads an answer that was meant for somebody else.
     """
-    arranged = [
-        (scripts.script(call.name), *scripts.script(call.name).arrange(call.named, call.items)) for call in calls
-    ]
-    message = b"".join(_packed("EVALSHA", script.sha, numkeys, *values) for script, numkeys, values in arranged)
-    connection: Any = client.connection_pool.get_connection(*_NAMED)
-    left = len(calls)
-    try:
-        connection.send_packed_command([message], check_health=False)
-        meanwhile()
-        replies: list[Any] = []
-        while left:
-            replies.append(_reply(connection))
-            left -= 1
-    finally:
-        if left:  # whoever comes next must not read what was meant for us
-            connection.disconnect()
-        client.connection_pool.release(connection)
-    for n, (script, numkeys, values) in enumerate(arranged):
-        if isinstance(replies[n], exceptions.NoScriptError):
-            replies[n] = client.eval(script.text, numkeys, *values)
-    return replies
+
+    def __init__(self, client: Redis) -> None:
+        self._client = client
+        self._connection: Any = None
+        self._asked: deque[list[tuple[Script, int, list[Value]]]] = deque()
+
+    def ask(self, calls: Sequence[Call]) -> None:
+        """Sends scripts, to be run one after the other."""
+        found = ((scripts.script(call.name), call) for call in calls)
+        arranged = [(script, *script.arrange(call.named, call.items)) for script, call in found]
+        message = b"".join(_packed("EVALSHA", script.sha, numkeys, *values) for script, numkeys, values in arranged)
+        if self._connection is None:
+            self._connection = self._client.connection_pool.get_connection(*_NAMED)
+        try:
+            self._connection.send_packed_command([message], check_health=False)
+        except BaseException:
+            self.hang_up()
+            raise
+        self._asked.append(arranged)
+
+    def answer(self) -> list[Any]:
+        """The replies to the oldest question; in the place of one that Redis refused, the error."""
+        try:
+            replies = [_reply(self._connection) for _ in self._asked[0]]
+        except BaseException:
+            self.hang_up()
+            raise
+        arranged = self._asked.popleft()
+        if not self._asked:
+            self._client.connection_pool.release(self._connection)
+            self._connection = None
+        for n, (script, numkeys, values) in enumerate(arranged):
+            if isinstance(replies[n], exceptions.NoScriptError):
+                replies[n] = self._client.eval(script.text, numkeys, *values)
+        return replies
+
+    def hang_up(self) -> None:
+        """Waits for no answer any more."""
+        if self._connection is not None:
+            self._connection.disconnect()
+            self._client.connection_pool.release(self._connection)
+        self._connection = None
+        self._asked.clear()
 
 
 def forbids(error: BaseException) -> bool:

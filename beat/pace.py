@@ -36,6 +36,11 @@ class Pace:
             page_size=settings.page_size,
         )
 
+    def asks(self, room: int) -> dict[str, int]:
+        """What to claim: when there is room for no more, only what is due already."""
+        limit, lookahead = (min(self.page_size, room), self.lookahead) if room > 0 else (self.page_size, 0)
+        return {"lock_ttl": self.lock_ttl, "lookahead": lookahead, "limit": limit}
+
 
 class RedisClock:
     """Redis' clock, estimated from its replies."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -95,6 +95,19 @@ class Claimed:
     troubles: tuple[tuple[str, Reply], ...] = ()
     """Schedules that were met but not handed out, each with the reason."""
 
+    @classmethod
+    def read(cls, reply: Any) -> Self:
+        """What the script `claim` said; of the claims those of high priority come first."""
+        code, now, claims, troubles = reply
+        if code != b"OK":
+            words = _text(claims) if isinstance(claims, bytes) else ""
+            return cls(_text(code), now, troubles=(("", Reply(_text(code), words)),))
+        lines = (line.split(" ") for line in _text(claims).split("\n") if line)
+        found = [Claim(each, rev, tick, int(due), priority) for each, rev, tick, due, priority in lines]
+        found.sort(key=lambda claim: (_PRIORITIES.get(claim.priority, 1), claim.due))
+        met = tuple((_text(schedule_id), Reply(*map(_text, words))) for schedule_id, *words in troubles)
+        return cls("OK", now, tuple(found), met)
+
 
 @dataclass(frozen=True)
 class Decided:
@@ -102,3 +115,20 @@ class Decided:
 
     now: int
     replies: tuple[Reply, ...]
+
+    @classmethod
+    def read(cls, reply: Any, number: int) -> Self:
+        """What the script `fire` said about so many items: it names those that are not OK."""
+        now, _, *others = reply
+        replies = [_OK] * number
+        for which, *words in others:
+            replies[which - 1] = Reply(*map(_text, words))
+        return cls(now, tuple(replies))
+
+
+_OK = Reply("OK")
+_PRIORITIES = {"high": 0, "normal": 1, "low": 2}
+
+
+def _text(value: Any) -> str:
+    return str(value.decode(errors="replace"))

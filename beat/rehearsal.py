@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import heapq
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from beat import clock, definitions
+from beat.desk import InTurn
 from beat.errors import DeclarationError
 from beat.placement import KEEP, place
 from beat.protocol import Claim, Claimed, Decided, Reply
@@ -24,21 +25,6 @@ if TYPE_CHECKING:
 
 Part = tuple["Schedule", str, "datetime | None"]
 """A schedule, its rev and its next tick."""
-
-
-class InTurn:
-    """A desk with no server behind it that could work on something meanwhile: it does one thing after the other."""
-
-    claim: Callable[..., Claimed]
-    fire: Callable[..., Decided]
-
-    def exchange(
-        self, items: Sequence[Item], unread: Iterable[str], meanwhile: Callable[[], None], /, **asked: Any
-    ) -> tuple[Decided | Exception, Claimed | Exception]:
-        """`fire`, `meanwhile`, `claim`."""
-        decided = self.fire(items, token=asked["token"]) if items else Decided(0, ())
-        meanwhile()
-        return decided, self.claim(unread, **asked)
 
 
 class Rehearsal(InTurn):

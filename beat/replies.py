@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from beat.verdicts import Chain
 
 FRESH_S = 60
+UNREAD_S = 60
+"""How long a schedule is passed over that this beat cannot read and another can."""
 _CANNOT = {"BADTYPE", "BADSTATE", "BADARG"}
 LONGEST_WAIT_MS = 3_000
 """Who is told to wait for longer gives the schedule back."""
@@ -37,6 +39,13 @@ class Replies:
         self._emit = emit
         self._errors: dict[str, tuple[str, float]] = {}
         self._troubles = Once(emit)
+        self._unread: dict[str, float] = {}
+
+    def unread(self) -> list[str]:
+        """What this beat could not read a while ago, and another can."""
+        now = time.monotonic()
+        self._unread = {each: since for each, since in self._unread.items() if now - since < UNREAD_S}
+        return list(self._unread)
 
     def stamped(self, item: Item) -> Item:
         """The item, with what went wrong with earlier attempts."""
@@ -59,6 +68,8 @@ class Replies:
         if reply.code in _CANNOT:
             self._troubles.say(schedule_id, Event("broken", schedule_id, {"code": reply.code, "error": reply.words}))
             return
+        if reply.code == "OTHERS":
+            self._unread[schedule_id] = time.monotonic()
         names = {"LOCKED": "locked", "FENCED": "fenced", "GONE": "gone", "OTHERS": "unread"}
         name = names.get(reply.code, "passed_on")
         self._emit(Event(name, schedule_id, {"code": reply.code, "words": reply.words}))

@@ -15,11 +15,12 @@ import signal
 import socket
 import threading
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from beat import clock, connection, globs, logs, registry, rehearsal, server, settings, zones
 from beat._version import __version__
 from beat.book import Book
+from beat.dialogue import Dialogue
 from beat.errors import ConfigError, NoRedis
 from beat.event import Event
 from beat.guard import Guard, Mark
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from beat.registry import Registry
     from beat.settings import Settings
 
+S = TypeVar("S", bound=Store)
 NOTHING_TO_DO = """\
 there is nothing to do: the code declares no schedule, and Redis knows none. Write a tasks.py:
 
@@ -117,9 +119,8 @@ class Scheduler:
         self._until_it_works(lambda: self._greet(store))
         self._until_it_works(lambda: self._register(store, sync))
         pace, book = Pace.of(self.settings), Book(store, ((each, each.rev) for each in self._schedules))
-        ticker = Ticker(
-            self._store(), book, pace, token=self.name, emit=emit, health=self._health, only=globs.lua(self._only)
-        )
+        desk = _made(Dialogue, self._source, self.settings)
+        ticker = Ticker(desk, book, pace, token=self.name, emit=emit, health=self._health, only=globs.lua(self._only))
         ticker.timekeeper.guard = Guard(self._mark)
         keeper = Housekeeper(
             store,
@@ -153,7 +154,7 @@ class Scheduler:
         Ticker(desk, book, Pace.of(self.settings), token=self.name, emit=emit, health=self._health).run(self._stopping)
 
     def _store(self) -> Store:
-        return _store(connection.connect(self._source), self.settings)
+        return _made(Store, self._source, self.settings)
 
     def _until_it_works(self, step: Callable[[], None]) -> None:
         """Redis may be away when a beat starts: it waits."""
@@ -208,8 +209,9 @@ class Scheduler:
         self._fired += event.name == "fired"
 
 
-def _store(client: Redis, mine: Settings) -> Store:
-    return Store(client, Keys(mine.prefix), history_limit=mine.history_limit, events_limit=mine.events_limit)
+def _made(kind: type[S], source: Redis | str, mine: Settings) -> S:
+    limits = {"history_limit": mine.history_limit, "events_limit": mine.events_limit}
+    return kind(connection.connect(source), Keys(mine.prefix), **limits)
 
 
 @contextlib.contextmanager

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from beat import clock, connection, jobs, scripts
 from beat.connection import Call
-from beat.protocol import Claim, Claimed, Decided, Reply
+from beat.protocol import Claimed, Decided, Reply
 from beat.state import State
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from beat.connection import Redis
@@ -29,8 +29,6 @@ T = TypeVar("T")
 FORMAT = 1
 """The format of the keys: a beat leaves alone what a newer one wrote."""
 _PAGE = 250  # so that no script of a page keeps Redis for 25 ms
-_OK = Reply("OK")
-_PRIORITIES = {"high": 0, "normal": 1, "low": 2}
 
 
 class Store:
@@ -51,23 +49,11 @@ class Store:
     ) -> Claimed:
         """Takes at most `limit` schedules that are due within `lookahead` ms; high priority first in the page."""
         asked = {"token": token, "lock_ttl": lock_ttl, "lookahead": lookahead, "limit": limit, "only": only}
-        return _claimed(self.run("claim", [[each] for each in unread], **asked))
+        return Claimed.read(self.run("claim", [[each] for each in unread], **asked))
 
     def fire(self, items: Sequence[Item], *, token: str) -> Decided:
         """Gives the verdicts, all of them in one step; safe to send again."""
-        return _decided(self.run("fire", items, token=token), len(items))
-
-    def exchange(
-        self, items: Sequence[Item], unread: Iterable[str], meanwhile: Callable[[], None], /, **asked: Any
-    ) -> tuple[Decided | Exception, Claimed | Exception]:
-        """`fire`, then `claim`, with one message, and something else while Redis works on them."""
-        calls = [self._call("fire", items, token=asked["token"])] if items else []
-        calls.append(self._call("claim", [[each] for each in unread], **asked))
-        *fired, claimed = connection.exchange(self.client, calls, meanwhile)
-        handed = claimed if isinstance(claimed, Exception) else _claimed(claimed)
-        if fired and isinstance(fired[0], Exception):
-            return fired[0], handed
-        return _decided(fired[0], len(items)) if fired else Decided(0, ()), handed
+        return Decided.read(self.run("fire", items, token=token), len(items))
 
     def register(self, items: Sequence[Registration], *, beat: str) -> list[Reply]:
         """Brings definitions into Redis, unless a live beat has announced newer ones."""
@@ -167,10 +153,11 @@ class Store:
 
     def run(self, name: str, items: Iterable[Sequence[Value]] = (), /, **named: Any) -> Any:
         """Runs a script; what its header calls by a name that never changes is filled in."""
-        call = self._call(name, items, **named)
+        call = self.call(name, items, **named)
         return connection.run(self.client, name, call.items, **call.named)
 
-    def _call(self, name: str, items: Iterable[Sequence[Value]], /, **named: Any) -> Call:
+    def call(self, name: str, items: Iterable[Sequence[Value]], /, **named: Any) -> Call:
+        """A script with all that its header asks for: what never changes is filled in."""
         wanted = scripts.script(name)
         fixed = {word: self._fixed[word] for word in (*wanted.keys, *wanted.args) if word in self._fixed}
         return Call(name, items, {**fixed, **named})
@@ -181,26 +168,6 @@ def pages(values: Iterable[T], size: int = _PAGE) -> Iterator[list[T]]:
     rest = iter(values)
     while page := list(itertools.islice(rest, size)):
         yield page
-
-
-def _claimed(reply: Any) -> Claimed:
-    code, now, claims, troubles = reply
-    if code != b"OK":
-        words = _text(claims) if isinstance(claims, bytes) else ""
-        return Claimed(_text(code), now, troubles=(("", Reply(_text(code), words)),))
-    lines = (line.split(" ") for line in _text(claims).split("\n") if line)
-    found = [Claim(each, rev, tick, int(due), priority) for each, rev, tick, due, priority in lines]
-    found.sort(key=lambda claim: (_PRIORITIES.get(claim.priority, 1), claim.due))
-    met = tuple((_text(schedule_id), Reply(*map(_text, words))) for schedule_id, *words in troubles)
-    return Claimed("OK", now, tuple(found), met)
-
-
-def _decided(reply: Any, number: int) -> Decided:
-    now, _, *others = reply
-    replies = [_OK] * number
-    for which, *words in others:
-        replies[which - 1] = Reply(*map(_text, words))
-    return Decided(now, tuple(replies))
 
 
 def _fixed(keys: Keys) -> dict[str, Value]:

@@ -39,7 +39,8 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from typing import TYPE_CHECKING, Any, Protocol
+from collections import deque
+from typing import TYPE_CHECKING, NamedTuple
 
 from beat import connection
 from beat.event import Event
@@ -53,46 +54,33 @@ from beat.timekeeper import Timekeeper
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Sequence
 
     from beat.book import Book
+    from beat.desk import Desk
     from beat.event import Emit
     from beat.guard import Mark
     from beat.health import Health
-    from beat.keys import Keys
     from beat.pace import Pace
-    from beat.protocol import Item
     from beat.verdicts import Chain
 
 MOST_CLAIMS = 1000
 """How many schedules a beat holds at once."""
+QUESTIONS = 2
+"""So many may be on their way: Redis finds the next one when it has answered the last."""
 IN_VAIN = 3
 """So many pages in a row without a verdict end a pass."""
-UNREAD_S = 60
-"""How long a schedule is passed over that this beat cannot read and another can."""
 
 
-class Desk(Protocol):
-    """What the ticker needs of Redis."""
+class Asked(NamedTuple):
+    """A question to which the answer has not come."""
 
-    keys: Keys
-
-    def fire(self, items: Sequence[Item], *, token: str) -> Decided:
-        """Verdicts, carried out."""
-
-    def exchange(
-        self, items: Sequence[Item], unread: Iterable[str], meanwhile: Callable[[], None], /, **asked: Any
-    ) -> tuple[Decided | Exception, Claimed | Exception]:
-        """`fire`, then `claim`, and `meanwhile` while Redis works on them; what it refuses comes back as an error."""
-
-    def due(self, limit: int) -> list[str]:
-        """The ids of what is due, without taking it."""
-
-    def high_water(self) -> tuple[str, str]:
-        """The highest time that a beat has found sound, and the mark that went with it."""
-
-    def hold(self, since: int, until: int) -> None:
-        """Nothing is handed out meanwhile."""
+    due: list[Chain]
+    claims: int
+    """How many schedules the answer may bring."""
+    uptime_ms: int
+    alone: bool
+    """Whether no other was on its way: then the answer says what time it is."""
 
 
 class Ticker:
@@ -112,8 +100,11 @@ class Ticker:
         self._emit, self._health = emit, health
         self._replies = Replies(emit)
         self._holding = Holding(pace, desk.keys)
+        self._asked: deque[Asked] = deque()
+        self._wanted = 0
+        """How many claims are worth asking for: there may be more to hand out."""
+        self._in_vain = 0
         self._freed_at = math.inf
-        self._unread: dict[str, float] = {}
 
     def run(self, stopping: threading.Event) -> None:
         """Passes on whole seconds of Redis' clock, until it is time to stop; no error ends it."""
@@ -134,65 +125,74 @@ class Ticker:
         self.release()
 
     def turn(self, stopping: threading.Event) -> None:
-        """One pass: page after page of what is due; while Redis works on one, the next is prepared."""
-        self._freed_at = math.inf
-        in_vain, left = 0, True
-        while left and in_vain < IN_VAIN and not stopping.is_set():
-            due = self._holding.take(self.clock.now_ms())
-            in_vain = 0 if self._exchange(due) or not due else in_vain + 1  # what leads nowhere waits for the next pass
-            left = self._holding.next_ms <= self.clock.now_ms()
+        """One pass: page after page of what is due. While Redis works on one, the next is prepared and sent."""
+        self._freed_at, self._wanted, self._in_vain = math.inf, 1, 0
+        while True:
+            over = stopping.is_set() or self._in_vain >= IN_VAIN  # what leads nowhere waits for the next pass
+            left = self._wanted > 0 or self._holding.next_ms <= self.clock.now_ms()
+            if left and not over and len(self._asked) < QUESTIONS:
+                self._ask()
+            elif self._asked:
+                self._hear()
+            else:
+                break
             self.passed_at = time.monotonic()
-        self.passed_at, self.passed_ms = time.monotonic(), self.clock.now_ms()
+        self.passed_ms = self.clock.now_ms()
 
     def release(self) -> None:
         """Gives back what is claimed and not decided."""
-        self._holding.give_back(self._holding.ids)
         with contextlib.suppress(*connection.Errors):  # the locks run out by themselves
+            while self._asked:
+                self._hear()
+            self._holding.give_back(self._holding.ids)
             while chains := self._holding.take(self.clock.now_ms()):
                 self._desk.fire([item for chain in chains for item in chain.items], token=self._token)
 
-    def _exchange(self, due: list[Chain]) -> bool:
-        """Has Redis carry out what is due and hand out what comes next; whether any verdict was given."""
-        items, asked_ms = [self._replies.stamped(item) for chain in due for item in chain.items], uptime_ms()
-        fired: Decided | Exception
-        claimed: Claimed | Exception
-        self.clock.ask()
+    def _ask(self) -> None:
+        """What is due goes out, and a claim of what comes next."""
+        due = self._holding.take(self.clock.now_ms())
+        items = [self._replies.stamped(item) for chain in due for item in chain.items]
+        if alone := not self._asked:
+            self.clock.ask()
+        asks = self._pace.asks(
+            MOST_CLAIMS - len(self._holding) - len(due) - sum(len(a.due) + a.claims for a in self._asked)
+        )
+        self._asked.append(Asked(due, asks["limit"], uptime_ms(), alone))
+        self._wanted = max(0, self._wanted - 1)
         try:
-            asked = self._asks(MOST_CLAIMS - len(self._holding) - len(due))
-            fired, claimed = self._desk.exchange(items, self._passed_over(), self._prepare, **asked)
-        except connection.Errors as e:  # perhaps it happened, and the replies were lost
-            fired, claimed = e if due else Decided(0, ()), e
+            self._desk.ask(items, self._replies.unread(), token=self._token, only=self._only, **asks)
+        except Exception as e:
+            self._lost(e)
+            raise
+
+    def _hear(self) -> None:
+        """Takes note of the oldest answer; no verdict in it, though something was due, was in vain."""
+        try:
+            fired, claimed = self._desk.answer()
+        except Exception as e:
+            self._lost(e)
+            raise
+        asked = self._asked.popleft()
+        if isinstance(claimed, Claimed) and asked.alone:
+            self.clock.learn(fired.now if asked.due and isinstance(fired, Decided) else claimed.now, claimed.now)
+        given = self._settle(asked.due, fired)
+        self._in_vain = 0 if given or not asked.due else self._in_vain + 1
         if isinstance(claimed, Claimed):
-            self.clock.learn(fired.now if due and isinstance(fired, Decided) else claimed.now, claimed.now)
-        given = self._settle(due, fired)
-        if isinstance(claimed, Claimed):
-            self._take(claimed, mark(asked_ms, claimed.now))
+            self._take(claimed, mark(asked.uptime_ms, claimed.now))
+            self._holding.prepare(self.clock.now_ms())
         if isinstance(fired, Exception):
             raise fired
         if isinstance(claimed, connection.Refused):  # out of memory, read-only …: reads still work
             self._replies.refused(self._book.functions(self._desk.due(self._pace.page_size)), claimed)
         if isinstance(claimed, Exception):
             raise claimed
-        return given
 
-    def _prepare(self) -> None:
-        self._holding.prepare(self.clock.now_ms())
-
-    def _asks(self, room: int) -> dict[str, Any]:
-        """What to claim: when there is room for no more, only what is due already."""
-        size = self._pace.page_size
-        return {
-            "token": self._token,
-            "lock_ttl": self._pace.lock_ttl,
-            "lookahead": self._pace.lookahead if room > 0 else 0,
-            "limit": min(size, room) if room > 0 else size,
-            "only": self._only,
-        }
-
-    def _passed_over(self) -> list[str]:
-        """What this beat cannot read, and has not tried for a while."""
-        self._unread = {each: since for each, since in self._unread.items() if time.monotonic() - since < UNREAD_S}
-        return list(self._unread)
+    def _lost(self, error: Exception) -> None:
+        """Perhaps it happened, and the replies were lost: sent again, it does nothing if it had."""
+        self._desk.hang_up()
+        asked, self._asked = self._asked, deque()
+        for each in reversed(asked):
+            self._settle(each.due, error)
 
     def _take(self, claimed: Claimed, now: Mark) -> None:
         """What we were handed goes to what we hold; all of it goes back if Redis' clock has jumped."""
@@ -207,10 +207,12 @@ class Ticker:
             self.timekeeper.hold(now)
         else:
             self._holding.add(list(zip(claimed.claims, self._book.find(claimed.claims), strict=True)))
+            full = len(claimed.claims) >= self._pace.page_size
+            self._wanted = max(self._wanted, QUESTIONS if full else int(bool(claimed.claims)))
 
     def _settle(self, due: Sequence[Chain], fired: Decided | Exception) -> bool:
         """Takes note of what became of what was due; whether any verdict was given."""
-        if isinstance(fired, Exception):  # sent again, it does nothing if it had happened
+        if isinstance(fired, Exception):
             self._holding.hold(due)
             self._replies.refused(((chain.id, chain.func) for chain in due if chain.func), fired)
             return False
@@ -220,8 +222,6 @@ class Ticker:
             if again := self._replies.settle(chain, settled, fired.now):
                 self._holding.hold([again])
             given = given or any(reply.code == "OK" for reply in settled)
-            if settled[0].code == "OTHERS":
-                self._unread[chain.id] = time.monotonic()
         return given
 
     def _wakes_at(self) -> float:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from benchmarks.stage import Stage
 
 STARTS_S = 1.5
-EACH_S, MANY = 1 / 1500, 5_000
+EACH_S, MANY = 1 / 2000, 5_000
 """How long registering one schedule is thought to take, until that was seen with many."""
 AHEAD_S = 1.6
 """A beat must be ready so long before the due instant: it claims one second ahead, and start-up is not measured."""
@@ -102,7 +102,9 @@ def floor(stage: Stage, program: str, schedules: int, queues: int) -> dict[str, 
     """What `benchmarks.floors` says, in a process of its own, as the schedulers have."""
     stage.clean()
     words = [sys.executable, "-m", "benchmarks.floors", program, stage.url, str(schedules), str(queues)]
-    said = subprocess.run(words, check=True, capture_output=True, text=True, timeout=PATIENCE_S)  # noqa: S603 (ours)
+    said = subprocess.run(words, check=False, capture_output=True, text=True, timeout=PATIENCE_S)  # noqa: S603 (ours)
+    if said.returncode:
+        raise ChildProcessError(f"it said last: {said.stderr[-500:]}")
     there = count(stage.redis, [f"rq:queue:q{n}" for n in range(queues)])
     if there != schedules:
         raise AssertionError(f"{there:,} of {schedules:,} jobs are in the queues")

@@ -73,7 +73,8 @@ def pack(redis: Any, names: dict[str, int]) -> tuple[bytes, int]:
     pipe = redis.pipeline(transaction=False)
     fill(pipe, redis, names)
     commands = [words for words, _ in pipe.command_stack]
-    return b"".join(redis.connection_pool.make_connection().pack_commands(commands)), len(commands)
+    packer = redis.connection_pool.connection_class()  # never connected
+    return b"".join(packer.pack_commands(commands)), len(commands)
 
 
 def read_lines(wire: socket.socket, number: int) -> None:

@@ -23,9 +23,9 @@ STOREYS = {
         "run", "state", "definitions", "placement", "prepare", "event", "guard", "globs",
         "ledger", "history", "verification", "statistics", "report", "sighting", "outcomes",
     ],
-    "doors": ["scripts", "connection", "jobs", "server", "protocol", "store", "lock", "runs", "outbox"],
+    "doors": ["scripts", "connection", "jobs", "server", "protocol", "store", "dialogue", "lock", "runs", "outbox"],
     "engine": [
-        "timekeeper", "health", "pace", "book", "verdicts", "holding", "replies", "rehearsal", "ticker", "sync",
+        "timekeeper", "health", "pace", "desk", "book", "verdicts", "holding", "replies", "rehearsal", "ticker", "sync",
         "watcher", "housekeeper", "current",
     ],
     "control": ["client", "events"],

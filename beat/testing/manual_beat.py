@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 from beat import clock, durations, jobs, settings
 from beat import registry as registries
 from beat.book import Book
+from beat.desk import InTurn
 from beat.errors import BeatError, ConfigError
 from beat.guard import Guard, Jump, Mark
 from beat.health import Health
 from beat.keys import Keys
 from beat.pace import Pace, RedisClock
 from beat.protocol import Claimed
-from beat.rehearsal import InTurn
 from beat.store import Store
 from beat.sync import Sync
 from beat.testing.assertions import NO_SCHEDULE, When, compare, find, instants, shown

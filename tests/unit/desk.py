@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from beat import clock, definitions, pace, ticker
 from beat.book import Book
+from beat.desk import InTurn
 from beat.every import Every
 from beat.guard import Mark
 from beat.health import Health
 from beat.keys import Keys
 from beat.pace import Pace
 from beat.protocol import Claim, Claimed, Decided, Item, Reply
-from beat.rehearsal import InTurn
 from beat.schedule import Schedule
 from beat.ticker import Ticker
 

@@ -1,4 +1,4 @@
-"""Several scripts with one message: what comes back, and that nobody ever reads a reply that was meant for another."""
+"""Several scripts with one message, and several messages on their way: nobody ever reads what was meant for another."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ import pytest
 from redis import exceptions
 
 from beat import connection, scripts
-from beat.connection import Call
+from beat.connection import Call, Line
+from beat.dialogue import Dialogue
 from tests.facts import wait_until
 from tests.faults import harm
 from tests.faults.proxy import Proxy
-from tests.redis.making import TOKEN, claim, put, put_and_claim, queued, restricted, second, verdict
+from tests.redis.making import TOKEN, Calls, claim, put, put_and_claim, queued, restricted, second, verdict
 
 if TYPE_CHECKING:
     from beat.embedded import PrivateRedis
+    from beat.protocol import Item
     from beat.store import Store
 
 SCRIPTS = {scripts.script("acquire").sha: "acquire"}
@@ -27,50 +29,69 @@ def acquire(key: str) -> Call:
     return Call("acquire", (), {"lock": key, "token": "mine", "ttl": 60_000})
 
 
-def nothing() -> None:
-    pass
+def say(store: Store, *calls: Call) -> list[Any]:
+    line = Line(store.client)
+    line.ask(calls)
+    return line.answer()
 
 
 def test_the_replies_come_in_the_order_of_the_calls(store: Store) -> None:
-    calls = [acquire("beat:lock:a"), acquire("beat:lock:a"), acquire("beat:lock:b")]
-    assert connection.exchange(store.client, calls) == [b"OK", b"HELD", b"OK"]
+    assert say(store, acquire("beat:lock:a"), acquire("beat:lock:a"), acquire("beat:lock:b")) == [b"OK", b"HELD", b"OK"]
 
 
 def test_what_redis_refuses_stands_in_the_place_of_its_reply(store: Store) -> None:
     bad = Call("acquire", (), {"lock": "beat:lock:b", "token": "mine", "ttl": "soon"})
-    first, refused, last = connection.exchange(store.client, [acquire("beat:lock:a"), bad, acquire("beat:lock:c")])
+    first, refused, last = say(store, acquire("beat:lock:a"), bad, acquire("beat:lock:c"))
     assert (first, last) == (b"OK", b"OK")
     assert isinstance(refused, connection.Refused)
 
 
 def test_a_script_that_redis_does_not_know_is_sent_whole(store: Store) -> None:
     store.client.script_flush()
-    assert connection.exchange(store.client, [acquire("beat:lock:a"), acquire("beat:lock:b")]) == [b"OK", b"OK"]
+    assert say(store, acquire("beat:lock:a"), acquire("beat:lock:b")) == [b"OK", b"OK"]
     assert store.client.script_exists(scripts.script("acquire").sha) == [True]
 
 
-def test_redis_works_while_something_else_is_done(store: Store) -> None:
-    done: list[bool] = []
-
-    def meanwhile() -> None:  # through a connection of its own: the lock is taken before anybody reads the reply
-        done.append(bool(wait_until(lambda: store.client.exists("beat:lock:a"))))
-
-    assert connection.exchange(store.client, [acquire("beat:lock:a")], meanwhile) == [b"OK"]
-    assert done == [True]
+def test_redis_works_while_nobody_waits_for_the_answer(store: Store) -> None:
+    line = Line(store.client)
+    line.ask([acquire("beat:lock:a")])
+    assert wait_until(lambda: store.client.exists("beat:lock:a"))
+    assert line.answer() == [b"OK"]
 
 
-def test_what_raises_meanwhile_leaves_no_reply_for_the_next_to_read(store: Store, server: PrivateRedis) -> None:
-    def meanwhile() -> None:
-        raise KeyError("x")
+def test_two_questions_on_their_way_are_answered_in_order(store: Store) -> None:
+    line = Line(store.client)
+    line.ask([acquire("beat:lock:a")])
+    line.ask([acquire("beat:lock:a"), acquire("beat:lock:b")])
+    assert line.answer() == [b"OK"]
+    line.ask([acquire("beat:lock:b")])
+    assert line.answer() == [b"HELD", b"OK"]
+    assert line.answer() == [b"HELD"]
 
+
+def test_between_two_talks_the_connection_is_there_for_others(server: PrivateRedis) -> None:
+    client = connection.connect(server.url)
+    for _ in range(3):
+        line = Line(client)
+        line.ask([acquire("beat:lock:a")])
+        line.answer()
+        client.ping()
+    assert len(client.connection_pool._available_connections) == 1  # noqa: SLF001
+    client.close()
+
+
+def test_who_hangs_up_leaves_no_reply_for_the_next_to_read(store: Store, server: PrivateRedis) -> None:
     with Proxy(server.url, SCRIPTS) as proxy:
         client, late = connection.connect(proxy.url), threading.Event()
         client.ping()
         proxy.plan("evalsha acquire", harm.delay_reply(late))  # so that nobody can see it coming
-        with pytest.raises(KeyError):
-            connection.exchange(client, [acquire("beat:lock:a"), acquire("beat:lock:b")], meanwhile)
+        line = Line(client)
+        line.ask([acquire("beat:lock:a"), acquire("beat:lock:b")])
+        line.hang_up()
         threading.Timer(0.2, late.set).start()
         assert client.echo("mine") == b"mine"
+        line.ask([acquire("beat:lock:c")])
+        assert line.answer() == [b"OK"], "it is as good as new"
         client.close()
     assert store.client.exists("beat:lock:a")
 
@@ -80,9 +101,14 @@ def test_half_of_the_replies_leaves_nothing_for_the_next_to_read(store: Store, s
         client = connection.connect(proxy.url)
         client.ping()
         proxy.plan(lambda command: command.name == "evalsha acquire" and command.number == 2, harm.drop_reply())
+        line = Line(client)
+        line.ask([acquire("beat:lock:a"), acquire("beat:lock:b"), acquire("beat:lock:c")])
+        line.ask([acquire("beat:lock:d")])
         with pytest.raises(connection.Errors):
-            connection.exchange(client, [acquire("beat:lock:a"), acquire("beat:lock:b"), acquire("beat:lock:c")])
+            line.answer()
         assert client.echo("mine") == b"mine"
+        line.ask([acquire("beat:lock:a")])
+        assert line.answer() == [b"HELD"], "what was asked before is forgotten"
         client.close()
     assert store.client.exists("beat:lock:a", "beat:lock:b")
 
@@ -91,7 +117,7 @@ def test_half_of_the_replies_leaves_nothing_for_the_next_to_read(store: Store, s
 def test_every_word_arrives_as_it_was_sent(word: Any, store: Store) -> None:
     named = {"announced": "beat:announced:d", "announcements": "beat:announcements", "meta": "beat:meta"}
     call = Call("announce", [("id", word), (word, "rev")], {**named, "digest": "d", "ttl": 60_000, "format": 1})
-    [reply] = connection.exchange(store.client, [call])
+    [reply] = say(store, call)
     assert reply == [b"OK", b""]
     sent = word if isinstance(word, bytes) else str(word).encode()
     assert store.client.hgetall("beat:announced:d") == {b"id": sent, sent: b"rev"}
@@ -100,25 +126,34 @@ def test_every_word_arrives_as_it_was_sent(word: Any, store: Store) -> None:
 # --- fire, then claim ------------------------------------------------------------------------------------------------
 
 
+def asked(store: Store, *items: Item) -> tuple[Any, Any]:
+    """What came of the items, and what was handed out."""
+    dialogue = Dialogue(store.client, store.keys)
+    dialogue.ask(items, [], **ASKED)
+    return dialogue.answer()
+
+
 def test_a_page_fires_and_the_next_is_handed_out(store: Store) -> None:
     at = put_and_claim(store)
     put(store, "other", second(store) - 5)
-    prepared = threading.Event()
-    decided, claimed = store.exchange([verdict(at)], [], prepared.set, **ASKED)
-    assert not isinstance(decided, Exception)
-    assert not isinstance(claimed, Exception)
+    decided, claimed = asked(store, verdict(at))
     assert [reply.code for reply in decided.replies] == ["OK"]
     assert [each.id for each in claimed.claims] == ["other"]
-    assert prepared.is_set()
     assert queued(store) == [f"beat_report_{at}"]
+
+
+def test_with_nothing_to_fire_only_a_claim_goes_out(store: Store) -> None:
+    put(store, "other", second(store) - 5)
+    calls = Calls(store)
+    decided, claimed = asked(store)
+    assert (decided.replies, [each.id for each in claimed.claims]) == ((), ["other"])
+    assert "mget" not in calls.count()
 
 
 def test_what_changed_while_it_was_prepared_is_handed_out_again_at_once(store: Store) -> None:
     at = put_and_claim(store)
     store.client.hset("beat:schedule:report", "rev", "r2")
-    decided, claimed = store.exchange([verdict(at)], [], nothing, **ASKED)
-    assert not isinstance(decided, Exception)
-    assert not isinstance(claimed, Exception)
+    decided, claimed = asked(store, verdict(at))
     assert [reply.code for reply in decided.replies] == ["CHANGED"]
     assert [(each.id, each.rev) for each in claimed.claims] == [("report", "r2")]
 
@@ -127,11 +162,23 @@ def test_a_fire_that_redis_refuses_does_not_cost_the_claims(store: Store) -> Non
     at = put_and_claim(store)
     put(store, "other", second(store) - 5)
     with restricted(store, "-lpush") as half:
-        decided, claimed = half.exchange([verdict(at)], [], nothing, **ASKED)
+        decided, claimed = asked(half, verdict(at))
     assert isinstance(decided, exceptions.ResponseError)
-    assert not isinstance(claimed, Exception)
     assert [each.id for each in claimed.claims] == ["other"]
     assert queued(store) == []
+
+
+def test_each_answer_is_about_the_items_of_its_question(store: Store) -> None:
+    at = second(store) - 5
+    for each in ("a", "b", "c"):
+        put(store, each, at)
+    claim(store)
+    store.client.hset("beat:schedule:b", "state", "paused")
+    dialogue = Dialogue(store.client, store.keys)
+    dialogue.ask([verdict(at, "a"), verdict(at, "b")], [], **ASKED)
+    dialogue.ask([verdict(at, "c")], [], **ASKED)
+    answers: list[Any] = [dialogue.answer()[0], dialogue.answer()[0]]
+    assert [[reply.code for reply in decided.replies] for decided in answers] == [["OK", "INACTIVE"], ["OK"]]
 
 
 def test_only_what_is_not_ok_is_named_and_each_reply_is_that_of_its_item(store: Store) -> None:
