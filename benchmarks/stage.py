@@ -169,7 +169,9 @@ def until_registered(made: Stage, beat: Beat, schedules: int, seconds: float = 6
 def tasks(schedules: int, *, start: float, queues: int = 1, every: str = "1h") -> str:
     """A module with so many schedules over so many queues, all of them due at `start` (seconds since the epoch)."""
     return f"""
+import time
 from datetime import datetime, timezone
+from pathlib import Path
 from beat import register
 
 def work(): ...
@@ -177,4 +179,5 @@ def work(): ...
 start = datetime.fromtimestamp({int(start)}, timezone.utc)
 for n in range({schedules}):
     register(work, every={every!r}, start=start, id=f"s{{n:06d}}", queue=f"q{{n % {queues}}}")
+Path(__file__).with_name("declared").write_text(str(time.time()))
 """

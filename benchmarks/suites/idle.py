@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING
 
 from beat import connection, settings
 from beat.book import Book
+from beat.dialogue import Dialogue
 from beat.health import Health
 from beat.keys import Keys
 from beat.pace import Pace
-from beat.store import Store
 from beat.ticker import Ticker
 from benchmarks.figures import Figure
 from benchmarks.peers.crowds import CROWDS
@@ -120,7 +120,7 @@ def passes(made: Stage) -> tuple[list[float], float]:
     """How long each took, in seconds, and the microseconds that one has cost Redis."""
     mine, stopping = settings.load(environ={}).settings, threading.Event()
     client = connection.connect(made.url)
-    store = Store(client, Keys(mine.prefix), history_limit=mine.history_limit, events_limit=mine.events_limit)
+    store = Dialogue(client, Keys(mine.prefix), history_limit=mine.history_limit, events_limit=mine.events_limit)
     ticker = Ticker(store, Book(store), Pace.of(mine), token="benchmark", emit=_nobody, health=Health(_nobody))  # noqa: S106
     for _ in range(WARM):
         ticker.turn(stopping)

@@ -9,13 +9,15 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from beat import connection
+from beat import clock, connection, verdicts
 from beat.keys import Keys
 from beat.lock import Lock
+from beat.prepare import Fire
 from beat.registry import Registry
 from beat.store import Store
 from beat.sync import Sync
 from benchmarks import ticks
+from benchmarks.due import fall_due
 from benchmarks.figures import Figure
 from benchmarks.stage import stage
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from beat.event import Event
     from beat.schedule import Schedule
     from benchmarks.figures import Say, Scale
+    from benchmarks.stage import Stage
 
 TITLE = "Lock, state, next tick"
 SUITE = "parts"
@@ -49,6 +52,8 @@ def run(scale: Scale, say: Say) -> Iterator[Figure]:
         for what, part in parts.items():
             say(what)
             yield Figure(SUITE, what, tuple(each_us(part, calls) for _ in range(times)), "µs")
+        say("redis.call per fire")
+        yield Figure(SUITE, "redis.call per fire", (float(calls_of_a_fire(store, found)),), "")
         store.client.close()
     yield from next_ticks(scale.pick((3,), (1,))[0], say)
 
@@ -89,6 +94,21 @@ def write(store: Store) -> Callable[[], None]:
             raise RuntimeError(f"the definition was not replaced: {told[-1]}")
 
     return turn
+
+
+def calls_of_a_fire(store: Store, made: Stage) -> int:
+    """What the script asks of Redis for one tick alone, where nothing is shared with a page."""
+    fall_due(made.redis, [ID], int(made.now()) - 5)
+    (claim,) = store.claim(token=ID, lock_ttl=10_000, lookahead=0, limit=1).claims
+    schedule, tick = _declared("any"), clock.read(claim.tick)
+    chain = verdicts.chain(claim, claim.rev, schedule, [Fire(tick, schedule.after(tick))], store.keys)
+    made.redis.config_resetstat()
+    (reply,) = store.fire(chain.items, token=ID).replies
+    if reply.code != "OK":
+        raise RuntimeError(f"the tick was not fired: {reply}")
+    stats = made.redis.info("commandstats")
+    mine = {"cmdstat_evalsha", "cmdstat_eval", "cmdstat_config|resetstat", "cmdstat_info"}
+    return sum(int(each["calls"]) for name, each in stats.items() if name not in mine)
 
 
 def _declared(words: str) -> Schedule:
