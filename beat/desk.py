@@ -54,7 +54,8 @@ class InTurn:
     def ask(self, items: Sequence[Item], unread: Iterable[str], /, **asked: Any) -> None:
         """`fire`, then `claim`."""
         fired = _tried(self.fire, items, token=asked["token"]) if items else Decided(0, ())
-        self._answers.append((fired, _tried(self.claim, unread, **asked)))
+        nothing = fired if isinstance(fired, Exception) else Claimed("OK", fired.now)
+        self._answers.append((fired, _tried(self.claim, unread, **asked) if asked["limit"] else nothing))
 
     def answer(self) -> Answer:
         """What came of the oldest question."""

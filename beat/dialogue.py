@@ -23,22 +23,25 @@ class Dialogue(Store):
     def __init__(self, client: Redis, keys: Keys, **limits: int) -> None:
         super().__init__(client, keys, **limits)
         self._line = connection.Line(client)
-        self._asked: deque[int] = deque()
+        self._asked: deque[tuple[int, bool]] = deque()
 
     def ask(self, items: Sequence[Item], unread: Iterable[str], /, **asked: Any) -> None:
-        """Sends `fire`, if there is anything, then `claim`, in one message; the answer may be waited for later."""
+        """Sends `fire`, then `claim`, in one message; neither where there is nothing to fire, or no room for claims."""
         calls = [self.call("fire", items, token=asked["token"])] if items else []
-        self._line.ask([*calls, self.call("claim", ([each] for each in unread), **asked)])
-        self._asked.append(len(items))
+        if asked["limit"]:
+            calls.append(self.call("claim", ([each] for each in unread), **asked))
+        self._line.ask(calls)
+        self._asked.append((len(items), bool(asked["limit"])))
 
     def answer(self) -> tuple[Decided | Exception, Claimed | Exception]:
         """The answer to the oldest question; in the place of what Redis refused, the error."""
-        *fired, claimed = self._line.answer()
-        number = self._asked.popleft()
-        handed = claimed if isinstance(claimed, Exception) else Claimed.read(claimed)
-        if fired and isinstance(fired[0], Exception):
-            return fired[0], handed
-        return Decided.read(fired[0], number) if fired else Decided(0, ()), handed
+        replies = self._line.answer()
+        number, claims = self._asked.popleft()
+        fired = replies[0] if number else [0, b"OK"]
+        decided = fired if isinstance(fired, Exception) else Decided.read(fired, number)
+        if not claims:
+            return decided, decided if isinstance(decided, Exception) else Claimed("OK", decided.now)
+        return decided, replies[-1] if isinstance(replies[-1], Exception) else Claimed.read(replies[-1])
 
     def hang_up(self) -> None:
         """No answer is waited for any more."""

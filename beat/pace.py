@@ -41,6 +41,10 @@ class Pace:
         limit, lookahead = (min(self.page_size, room), self.lookahead) if room > 0 else (self.page_size, 0)
         return {"lock_ttl": self.lock_ttl, "lookahead": lookahead, "limit": limit}
 
+    def asks_nothing(self) -> dict[str, int]:
+        """No claim at all."""
+        return {"lock_ttl": self.lock_ttl, "lookahead": 0, "limit": 0}
+
 
 class RedisClock:
     """Redis' clock, estimated from its replies."""

@@ -103,6 +103,8 @@ class Ticker:
         self._asked: deque[Asked] = deque()
         self._wanted = 0
         """How many claims are worth asking for: there may be more to hand out."""
+        self._busy = False
+        """Whether page follows page."""
         self._in_vain = 0
         self._freed_at = math.inf
 
@@ -126,11 +128,11 @@ class Ticker:
 
     def turn(self, stopping: threading.Event) -> None:
         """One pass: page after page of what is due. While Redis works on one, the next is prepared and sent."""
-        self._freed_at, self._wanted, self._in_vain = math.inf, 1, 0
+        self._freed_at, self._wanted, self._busy, self._in_vain = math.inf, 1, False, 0
         while True:
             over = stopping.is_set() or self._in_vain >= IN_VAIN  # what leads nowhere waits for the next pass
             left = self._wanted > 0 or self._holding.next_ms <= self.clock.now_ms()
-            if left and not over and len(self._asked) < QUESTIONS:
+            if left and not over and len(self._asked) < (QUESTIONS if self._busy else 1):
                 self._ask()
             elif self._asked:
                 self._hear()
@@ -149,16 +151,18 @@ class Ticker:
                 self._desk.fire([item for chain in chains for item in chain.items], token=self._token)
 
     def _ask(self) -> None:
-        """What is due goes out, and a claim of what comes next."""
+        """What is due goes out, and a claim of what comes next: the two together only where page follows page.
+
+        Else a beat would claim what it has just fired before any other could, and none would share its work.
+        """
         due = self._holding.take(self.clock.now_ms())
         items = [self._replies.stamped(item) for chain in due for item in chain.items]
         if alone := not self._asked:
             self.clock.ask()
-        asks = self._pace.asks(
-            MOST_CLAIMS - len(self._holding) - len(due) - sum(len(a.due) + a.claims for a in self._asked)
-        )
+        room = MOST_CLAIMS - len(self._holding) - len(due) - sum(len(each.due) + each.claims for each in self._asked)
+        asks = self._pace.asks(room) if self._busy or not due else self._pace.asks_nothing()
         self._asked.append(Asked(due, asks["limit"], uptime_ms(), alone))
-        self._wanted = max(0, self._wanted - 1)
+        self._wanted = max(0, self._wanted - 1) if asks["limit"] else 1
         try:
             self._desk.ask(items, self._replies.unread(), token=self._token, only=self._only, **asks)
         except Exception as e:
@@ -176,8 +180,9 @@ class Ticker:
         if isinstance(claimed, Claimed) and asked.alone:
             self.clock.learn(fired.now if asked.due and isinstance(fired, Decided) else claimed.now, claimed.now)
         given = self._settle(asked.due, fired)
-        self._in_vain = 0 if given or not asked.due else self._in_vain + 1
-        if isinstance(claimed, Claimed):
+        if asked.due:
+            self._in_vain = 0 if given else self._in_vain + 1
+        if isinstance(claimed, Claimed) and asked.claims:
             self._take(claimed, mark(asked.uptime_ms, claimed.now))
             self._holding.prepare(self.clock.now_ms())
         if isinstance(fired, Exception):
@@ -207,8 +212,8 @@ class Ticker:
             self.timekeeper.hold(now)
         else:
             self._holding.add(list(zip(claimed.claims, self._book.find(claimed.claims), strict=True)))
-            full = len(claimed.claims) >= self._pace.page_size
-            self._wanted = max(self._wanted, QUESTIONS if full else int(bool(claimed.claims)))
+            self._busy = len(claimed.claims) >= self._pace.page_size
+            self._wanted = max(self._wanted, QUESTIONS if self._busy else int(bool(claimed.claims)))
 
     def _settle(self, due: Sequence[Chain], fired: Decided | Exception) -> bool:
         """Takes note of what became of what was due; whether any verdict was given."""
