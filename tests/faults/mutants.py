@@ -20,16 +20,16 @@ COPIED = ("beat", "tests", "pyproject.toml")
 
 
 RPUSH = """\
-now, *replies = self.run("fire", items, token=token)
-        for item, reply in zip(items, replies):
-            if item.kind == "fire" and reply[0] == b"OK":
+        for item, reply in zip(self.sent.pop(0), getattr(decided, "replies", ())):
+            if item.kind == "fire" and reply.code == "OK":
                 self.client.rpush(item.queue, item.job)
+        if not claims:
 """
 LOCAL_CLOCK = """\
-    import dataclasses, time
-    script = scripts.script(name)
-    local = script.text.replace("redis.call('TIME')", "{'%d', '0'}" % time.time())
-    script = dataclasses.replace(script, text=local)
+        import dataclasses, time
+        told = "{'%d', '0'}" % time.time()
+        local = lambda script: dataclasses.replace(script, text=script.text.replace("redis.call('TIME')", told))
+        found = ((local(scripts.script(call.name)), call) for call in calls)
 """
 
 
@@ -48,20 +48,14 @@ STRUCK = ("tests/faults/test_commands.py", "-k", "fire or claim")
 MUTANTS = [
     Mutant(
         "no compare-and-set",
-        (("beat/scripts/fire.lua", "if next_run ~= tick then return 'STALE', last_job or '' end", ""),),
+        (("beat/scripts/fire.lua", "if next_run ~= tick then return stale(key) end", ""),),
         FIRE,
     ),
     Mutant("no rev check", (("beat/scripts/fire.lua", "if now_rev ~= rev then return 'CHANGED', '' end", ""),), FIRE),
     Mutant("no TYPE guard", (("beat/scripts/fire.lua", "wrong = queue_problem(id, job, queue)", ""),), FIRE),
     Mutant(
         "no counter guard",
-        (
-            (
-                "beat/scripts/parts/sane.lua",
-                "return value == false or (#value <= 15 and string.find(value, '^%d+$') ~= nil)",
-                "return true",
-            ),
-        ),
+        (("beat/scripts/parts/sane.lua", "  return counts[value]\n", "  return true\n"),),
         FIRE,
     ),
     Mutant(
@@ -81,10 +75,17 @@ MUTANTS = [
         (
             ("beat/scripts/fire.lua", "redis.call('RPUSH', queue, unpack(ends.back))", "local _ = queue"),
             (
-                "beat/store.py",
-                'now, *replies = self.run("fire", items, token=token)\n',
-                RPUSH,
+                "beat/dialogue.py",
+                "        self._line.ask(calls)\n",
+                "        self._line.ask(calls)\n        self.sent += [items]\n",
             ),
+            (
+                "beat/dialogue.py",
+                "        self._line.hang_up()\n",
+                "        self._line.hang_up()\n        self.sent = []\n",
+            ),
+            ("beat/dialogue.py", "    def ask(self", "    sent: list = []\n\n    def ask(self"),
+            ("beat/dialogue.py", "        if not claims:\n", RPUSH),
         ),
         STRUCK,
     ),
@@ -98,7 +99,7 @@ MUTANTS = [
         (
             (
                 "beat/connection.py",
-                "    script = scripts.script(name)\n",
+                "        found = ((scripts.script(call.name), call) for call in calls)\n",
                 LOCAL_CLOCK,
             ),
         ),
@@ -106,7 +107,7 @@ MUTANTS = [
     ),
     Mutant(
         "next tick from now",
-        (("beat/prepare.py", "following = schedule.after(tick)", "following = schedule.after(max(now, tick))"),),
+        (("beat/prepare.py", "following = _after(schedule, tick)", "following = schedule.after(max(now, tick))"),),
         ("tests/unit/test_prepare.py",),
     ),
     Mutant(
@@ -158,8 +159,13 @@ MUTANTS = [
     ),
     Mutant(
         "a verdict without a line",
-        (("beat/scripts/parts/ledger.lua", "local length = redis.call('LPUSH', key, line)", "local length = 1"),),
+        (("beat/scripts/parts/ledger.lua", "local length = redis.pcall('LPUSH', key, line)", "local length = 1"),),
         ("tests/redis/test_ledger.py",),
+    ),
+    Mutant(
+        "a line that goes on after a lost reply",
+        (("beat/connection.py", "            self._connection.disconnect()\n", "            pass\n"),),
+        ("tests/redis/test_line.py",),
     ),
     Mutant(
         "a ledger that grows for ever",
