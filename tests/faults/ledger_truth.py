@@ -80,8 +80,11 @@ def allowed(job: str, attempts: list[Attempt], harm: Harm) -> set[str]:
             found |= _of(kind, each, harm)
         elif each.word == "end" and not each.ended_with(each.pid, harm):
             found.add("succeeded")  # RQ had it in its queue twice
+    # The next attempt may have been taken to the grave, before it said a word; of one that was stopped, RQ says failed.
     if "retry" in KINDS[kind][2] or "requeued" in deeds:
-        found |= {"lost"} if found == {"failed"} else set()  # the next attempt may have been taken to the grave
+        found |= {"lost"} if found == {"failed"} else set()
+    if {"requeued", "stopped"} <= deeds and found == {"stopped"}:
+        found |= {"failed", "lost"}
     return found
 
 
