@@ -30,8 +30,9 @@ prepared, and moves it on in the same step. So whatever happens in between, a ti
     the definition changed meanwhile    CHANGED: the schedule is claimed again at once
     Redis refuses to write              the script is refused as a whole; the tick stays due
 
-What is claimed ahead is held until it is due, so that preparing costs no lateness. A fire and the next claim go out in
-one message, and while Redis works on them, what was claimed before is prepared.
+What is claimed ahead is held until it is due, so that preparing costs no lateness. While page follows page, a fire and a
+claim go out in one message, and the next message before the answer to the last has come: Redis always has something to
+do, and the next page is prepared meanwhile.
 """
 
 from __future__ import annotations

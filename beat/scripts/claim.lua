@@ -77,7 +77,7 @@ local function take(id)
     return hide(id, now + left, 'LOCKED', tostring(left))
   end
   hide(id, now + lock_ttl)
-  claims[#claims + 1] = id .. ' ' .. rev .. ' ' .. next_run .. ' ' .. to_ms(due_at) .. ' ' .. string.match(priority or '', '^%a*')
+  claims[#claims + 1] = id .. ' ' .. rev .. ' ' .. next_run .. ' ' .. digits_of(to_ms(due_at)) .. ' ' .. string.match(priority or '', '^%a*')
 end
 
 -- Whatever is looked at leaves the window, except what is passed over: that is what `passed` counts.

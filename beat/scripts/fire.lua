@@ -88,8 +88,6 @@ local function look_at_page()  -- what many items share, or can be asked at once
   end
 end
 
-local function counted(number) return string.format('%.0f', number) end
-
 local function is_announced(id, rev)
   if kind_once(announcements) ~= 'zset' then return false end
   for _, digest in ipairs(redis.call('ZRANGEBYSCORE', announcements, now, '+inf')) do
@@ -177,7 +175,9 @@ local function decide(i)
   if found == 'none' then gone[id] = true return 'GONE', '' end
   if found and found ~= 'hash' then scores[id] = now + 30000 return 'BADTYPE', key .. ' is a ' .. found end
   local state, now_rev, next_run, due_at, run_count, skip_count, kept, result_ttl, failure_ttl, created_at = unpack(h)
-  local wrong = problem(now_rev, next_run, due_at, run_count, skip_count)
+  local as_prepared = rev ~= '' and now_rev == rev and next_run == tick and due_at == tick and number_of(due) == to_ms(tick)
+  local wrong = not (as_prepared and is_count(run_count) and is_count(skip_count))
+    and problem(now_rev, next_run, due_at, run_count, skip_count)
   if wrong then scores[id] = now + 30000 return 'BADSTATE', wrong end
   local meta, ttl, retries_left
   if outbox_wrong and (kind == 'fire' or kind == 'skip') then return later(id, key, 'BADTYPE', outbox_wrong) end
@@ -211,22 +211,22 @@ local function decide(i)
   if next_run ~= tick then return stale(key) end
   if now_rev ~= rev then return 'CHANGED', '' end
   if state ~= 'active' then return 'INACTIVE', state or '' end
-  if tonumber(due) > now then return 'EARLY', tostring(due - now) end
-  local total = counted((kind == 'skip' and skip_count or kind == 'fire' and run_count or 0) + (kind == 'skip' and number or 1))
+  if number_of(due) > now then return 'EARLY', tostring(due - now) end
+  local total = digits_of(number_of(kind == 'skip' and skip_count or kind == 'fire' and run_count or '0') + (kind == 'skip' and number or 1))
   local line = kind == 'skip' and '{"type":"skipped","tick":"' .. tick .. '","last":"' .. last .. '","count":' .. number .. ',"reason":'
       .. quoted(reason) .. ',"n":' .. total .. signed
     or '{"type":"enqueued","tick":"' .. tick .. '","job":' .. quoted(job) .. ',"by":' .. quoted(by) .. ',"late_ms":'
-      .. counted(now - due) .. ',"n":' .. total .. signed
+      .. digits_of(now - number_of(due)) .. ',"n":' .. total .. signed
   kept = append_verdict(id, line, kept)  -- the first write: if the ledger is no list, it is refused and nothing has happened
   if not kept then return later(id, key, 'BADTYPE', runs_prefix .. id .. ' is a ' .. kind_of(runs_prefix .. id) .. ', not a list') end
   if kind == 'skip' then
     tell(id, 'skipped', tick, '', token, line)
-    move(id, key, next, tonumber(next_due), error, 'skip_count', total, 'kept', kept)
+    move(id, key, next, number_of(next_due), error, 'skip_count', total, 'kept', kept)
   else
     enqueue(id, job, queue, at, (meta or '') .. run, ttl)
     note(id, job, queue, tick, by, total, created_at, retries_left, result_ttl, failure_ttl)
     tell(id, 'enqueued', tick, job, token, line)
-    move(id, key, next, tonumber(next_due), error, 'last_run', tick, 'last_enqueued', now_text, 'last_job', job, 'run_count', total,
+    move(id, key, next, number_of(next_due), error, 'last_run', tick, 'last_enqueued', now_text, 'last_job', job, 'run_count', total,
       'kept', kept)
   end
   return 'OK', ''

@@ -8,6 +8,17 @@ local function is_count(value)
   return counts[value]
 end
 
+local numbers, digits = {}, {}  -- to read a number, or to write one, takes as long as a small command
+local function number_of(text)
+  if not numbers[text] then numbers[text] = tonumber(text) end
+  return numbers[text]
+end
+
+local function digits_of(number)
+  if not digits[number] then digits[number] = string.format('%.0f', number) end
+  return digits[number]
+end
+
 local function problem(rev, next_run, due_at, run_count, skip_count)
   if not rev or rev == '' then return 'rev is missing' end
   if string.find(rev, '[^%w]') then return 'rev is not a digest' end
