@@ -34,6 +34,7 @@ TITLE = "Fires per second, all schedules due at once"
 MOST_VOLATILE = 10_000
 """Without persistence no more are tried than this: it would take minutes, and says nothing new."""
 UNITS = {"fires per second": "/s", "Redis time per fire": "µs", "beat CPU per fire": "µs"}
+MOST_KEPT = 10_000
 FLOORS = {"enqueue_many": "enqueue_many", "packed commands": "packed"}
 
 
@@ -74,7 +75,9 @@ def run(scale: Scale, say: Say) -> Iterator[Figure]:
 
 
 def peers(made: Stage, size: Size) -> dict[str, Act]:
-    return {who: functools.partial(peer, made, crowd, *size[:2], cap_s=size.peers_s) for who, crowd in CROWDS.items()}
+    """All of them; with the largest number only who keeps it in its memory: the others take minutes to be given it."""
+    crowds = {who: crowd for who, crowd in CROWDS.items() if size.schedules <= MOST_KEPT or who == "rq cron"}
+    return {who: functools.partial(peer, made, crowd, *size[:2], cap_s=size.peers_s) for who, crowd in crowds.items()}
 
 
 def in_turns(size: Size, acts: Mapping[str, Act], say: Say) -> Iterator[Figure]:
