@@ -58,11 +58,15 @@ def at(second: int) -> datetime:
         raise BadInstant("there are no ticks after the year 9999 or before the year 1") from e
 
 
-@_remembered
 def text(instant: datetime) -> str:
     """RFC 3339 in UTC, as kept in Redis and printed with `--json`: `2026-11-16T09:00:00Z`."""
+    return _text(instant.astimezone(UTC))  # first: of an hour that comes twice, both are equal in their own zone
+
+
+@_remembered
+def _text(instant: datetime) -> str:
     short = "auto" if instant.microsecond % 1000 else "milliseconds" if instant.microsecond else "seconds"
-    return instant.astimezone(UTC).isoformat(timespec=short).replace("+00:00", "Z")
+    return instant.isoformat(timespec=short).replace("+00:00", "Z")
 
 
 def read(written: str) -> datetime:

@@ -110,7 +110,10 @@ class Line:
             self._connection = None
         for n, (script, numkeys, values) in enumerate(arranged):
             if isinstance(replies[n], exceptions.NoScriptError):
-                replies[n] = self._client.eval(script.text, numkeys, *values)
+                try:
+                    replies[n] = self._client.eval(script.text, numkeys, *values)
+                except exceptions.ResponseError as e:
+                    replies[n] = e
         return replies
 
     def hang_up(self) -> None:
@@ -152,6 +155,8 @@ class _Words(dict["Value", bytes]):
     """Each word as it goes over the wire. The items of a page have most of theirs in common."""
 
     def __missing__(self, word: Value) -> bytes:
+        if isinstance(word, bool) or not isinstance(word, str | bytes | int):
+            raise TypeError(f"{word!r:.60} is no word for Redis")
         written = word if isinstance(word, bytes) else str(word).encode()
         self[word] = packed = b"$%d\r\n%b\r\n" % (len(written), written)
         return packed

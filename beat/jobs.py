@@ -77,11 +77,12 @@ def template(schedule: Schedule) -> dict[str, bytes]:
     if schedule.args or schedule.kwargs or schedule.meta:
         return _template(schedule)
     alike = tuple(getattr(schedule, name) for name in _ALIKE)
-    if alike not in _templates:
+    found = _templates.get(alike)
+    if found is None:
         if len(_templates) >= _MOST_TEMPLATES:
             _templates.clear()
-        _templates[alike] = _template(schedule)
-    return _templates[alike]
+        found = _templates[alike] = _template(schedule)
+    return found
 
 
 def _template(schedule: Schedule) -> dict[str, bytes]:

@@ -78,8 +78,11 @@ _known: dict[tuple[str, datetime], datetime | None] = {}
 def _after(schedule: Schedule, tick: datetime) -> datetime | None:
     """The tick after a tick, remembered for all schedules that tick alike: most of those due at once do."""
     asked = schedule.timing_rev, tick
-    if asked not in _known:
-        if len(_known) >= _MOST_KNOWN:
-            _known.clear()
-        _known[asked] = schedule.after(tick)
-    return _known[asked]
+    try:
+        return _known[asked]
+    except KeyError:
+        pass
+    if len(_known) >= _MOST_KNOWN:
+        _known.clear()
+    found = _known[asked] = schedule.after(tick)
+    return found

@@ -122,7 +122,11 @@ class Decided:
         now, _, *others = reply
         replies = [_OK] * number
         for which, *words in others:
-            replies[which - 1] = Reply(*map(_text, words))
+            said = Reply(*map(_text, words))
+            if which:
+                replies[which - 1] = said
+            else:
+                replies = [said] * number
         return cls(now, tuple(replies))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from beat.event import Emit
-    from beat.protocol import Item, Reply
+    from beat.protocol import Claimed, Item, Reply
     from beat.verdicts import Chain
 
 FRESH_S = 60
@@ -77,6 +78,17 @@ class Replies:
     def well(self) -> None:
         """What all schedules share is as it should be."""
         self._troubles.forget("")
+
+    def met(self, claimed: Claimed) -> float:
+        """Takes note of what was met and not handed out; answers when the first of those locks runs out, in ms."""
+        if claimed.code == "OK":
+            self.well()
+        freed = math.inf
+        for schedule_id, reply in claimed.troubles:
+            self.trouble(schedule_id, reply)
+            if reply.code == "LOCKED":
+                freed = min(freed, claimed.now + int(reply.words) + 1)
+        return freed
 
     def settle(self, chain: Chain, replies: Sequence[Reply], now: int) -> Chain | None:
         """Takes note of what became of a chain; what is to be sent again comes back."""

@@ -25,14 +25,15 @@ prepared, and moves it on in the same step. So whatever happens in between, a ti
     it is killed after fire             all of it was written; next_run has moved on
     the reply of claim is lost          as if killed before fire: the locks run out
     the reply of fire is lost           the same is sent again: STALE with our job in last_job says that it had happened
+    half of the replies are lost        as if all were: the connection is closed, and nobody reads the rest
     it is stopped longer than a lock    another beat has fired: STALE or FENCED
     its clock is wrong                  nobody asks it: Redis' own TIME decides, EARLY says how long to wait
     the definition changed meanwhile    CHANGED: the schedule is claimed again at once
     Redis refuses to write              the script is refused as a whole; the tick stays due
 
-What is claimed ahead is held until it is due, so that preparing costs no lateness. While page follows page, a fire and a
-claim go out in one message, and the next message before the answer to the last has come: Redis always has something to
-do, and the next page is prepared meanwhile.
+What is claimed ahead is held until it is due, so that preparing costs no lateness. While page follows page, a fire and
+a claim go out in one message, and the next message before the answer to the last has come: Redis always has something
+to do, and the next page is prepared meanwhile.
 """
 
 from __future__ import annotations
@@ -82,6 +83,8 @@ class Asked(NamedTuple):
     uptime_ms: int
     alone: bool
     """Whether no other was on its way: then the answer says what time it is."""
+    void: bool = False
+    """Whether Redis' clock jumped meanwhile: what it brings goes back."""
 
 
 class Ticker:
@@ -157,7 +160,6 @@ class Ticker:
         Else a beat would claim what it has just fired before any other could, and none would share its work.
         """
         due = self._holding.take(self.clock.now_ms())
-        items = [self._replies.stamped(item) for chain in due for item in chain.items]
         if alone := not self._asked:
             self.clock.ask()
         room = MOST_CLAIMS - len(self._holding) - len(due) - sum(len(each.due) + each.claims for each in self._asked)
@@ -165,6 +167,7 @@ class Ticker:
         self._asked.append(Asked(due, asks["limit"], uptime_ms(), alone))
         self._wanted = max(0, self._wanted - 1) if asks["limit"] else 1
         try:
+            items = [self._replies.stamped(item) for chain in due for item in chain.items]
             self._desk.ask(items, self._replies.unread(), token=self._token, only=self._only, **asks)
         except Exception as e:
             self._lost(e)
@@ -184,7 +187,7 @@ class Ticker:
         if asked.due:
             self._in_vain = 0 if given else self._in_vain + 1
         if isinstance(claimed, Claimed) and asked.claims:
-            self._take(claimed, mark(asked.uptime_ms, claimed.now))
+            self._take(claimed, None if asked.void else mark(asked.uptime_ms, claimed.now))
             self._holding.prepare(self.clock.now_ms())
         if isinstance(fired, Exception):
             raise fired
@@ -197,20 +200,20 @@ class Ticker:
         """Perhaps it happened, and the replies were lost: sent again, it does nothing if it had."""
         self._desk.hang_up()
         asked, self._asked = self._asked, deque()
-        for each in reversed(asked):
+        for each in reversed(asked) if isinstance(error, connection.Errors) else ():  # after a bug the locks run out
             self._settle(each.due, error)
 
-    def _take(self, claimed: Claimed, now: Mark) -> None:
-        """What we were handed goes to what we hold; all of it goes back if Redis' clock has jumped."""
-        if claimed.code == "OK":
-            self._replies.well()
-        for schedule_id, reply in claimed.troubles:
-            self._replies.trouble(schedule_id, reply)
-            if reply.code == "LOCKED":
-                self._freed_at = min(self._freed_at, claimed.now + int(reply.words) + 1)
-        if self.timekeeper.is_ahead(now):
+    def _take(self, claimed: Claimed, now: Mark | None) -> None:
+        """What we were handed goes to what we hold; all of it goes back if Redis' clock has jumped.
+
+        So does what was asked for before that was noticed: then there is no reading of the clock to judge by.
+        """
+        self._freed_at = min(self._freed_at, self._replies.met(claimed))
+        if now is None or self.timekeeper.is_ahead(now):
             self._holding.give_back([*self._holding.ids, *(claim.id for claim in claimed.claims)])
-            self.timekeeper.hold(now)
+            self._asked = deque(each._replace(void=True) for each in self._asked)
+            if now:
+                self.timekeeper.hold(now)
         else:
             self._holding.add(list(zip(claimed.claims, self._book.find(claimed.claims), strict=True)))
             self._busy = len(claimed.claims) >= self._pace.page_size

@@ -7,6 +7,7 @@ the run is still as it was seen. So a run is closed once, whoever dies meanwhile
 from __future__ import annotations
 
 import json
+import math
 import time
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -65,8 +66,11 @@ class Watcher:
             seen = self._runs.observe(limit=_PAGE, interval=INTERVAL_MS)
             self.settle(seen)
         if time.monotonic() - self._searched_at >= SEARCH_S:
-            self._searched_at = time.monotonic()
-            self.search()
+            self._searched_at = math.inf  # a search looks at runs now and then, and begins no other
+            try:
+                self.search()
+            finally:
+                self._searched_at = time.monotonic()
 
     def search(self) -> None:
         """Looks for runs that wait and are in no queue, if no other beat has just done so."""

@@ -56,6 +56,7 @@ local function take(id)
   local key, lock = schedule_prefix .. id, lock_prefix .. id
   local h = redis.pcall('HMGET', key, 'state', 'rev', 'next_run', 'due_at', 'run_count', 'skip_count', 'priority')
   local kind = not h[1] and kind_of(key)  -- what has a state is a hash
+  if kind == 'hash' and h['err'] then return hide(id, now + 30000, 'BADSTATE', h['err']) end
   if kind == 'none' then
     redis.call('ZREM', due, id)
     troubles[#troubles + 1] = {id, 'GONE', 'there is no ' .. key}

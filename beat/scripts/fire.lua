@@ -35,8 +35,8 @@
 -- ITEM[15] reason     text   for skip: why
 -- ITEM[16] by         word   for fire: scheduler, catchup or manual
 --
--- Replies {now in ms, OK, {which item, code, words}, …}, with those items that are not OK; the first one is 1. The lock
--- goes with the schedule's last item, on every reply but FENCED and EARLY.
+-- Replies {now in ms, OK, {which item, code, words}, …}, with those items that are not OK; the first one is 1, and 0 means
+-- all of them. The lock goes with the schedule's last item, on every reply but FENCED and EARLY.
 --   OK        done
 --   BADARG    the item makes no sense; the schedule stays hidden for as long as the lock would have lasted
 --   GONE      there is no such schedule
@@ -149,9 +149,9 @@ end
 local function note(id, job, queue, tick, by, number, created_at, retries, result_ttl, failure_ttl)
   local record = '{"schedule":' .. quoted(id) .. ',"tick":"' .. tick .. '","by":' .. quoted(by) .. ',"queue":' .. quoted(queue)
     .. enqueued .. number .. ',"life":' .. quoted(created_at or '')
-    .. (retries and is_count(retries) and ',"retries":' .. tonumber(retries) or '')
-    .. (result_ttl and is_count(result_ttl) and ',"result_ttl":' .. tonumber(result_ttl) or '')
-    .. (failure_ttl and is_count(failure_ttl) and ',"failure_ttl":' .. tonumber(failure_ttl) or '') .. '}'
+    .. (retries and is_count(retries) and ',"retries":' .. digits_of(number_of(retries)) or '')
+    .. (result_ttl and is_count(result_ttl) and ',"result_ttl":' .. digits_of(number_of(result_ttl)) or '')
+    .. (failure_ttl and is_count(failure_ttl) and ',"failure_ttl":' .. digits_of(number_of(failure_ttl)) or '') .. '}'
   local n = #opened
   opened[n + 1], opened[n + 2] = now, job
   noted[n + 1], noted[n + 2] = job, record
@@ -232,7 +232,7 @@ local function decide(i)
   return 'OK', ''
 end
 
-if (#ARGV - first + 1) % width ~= 0 then return {now, 'OK', {1, 'BADARG', 'not a whole number of items'}} end
+if (#ARGV - first + 1) % width ~= 0 then return {now, 'OK', {0, 'BADARG', 'not a whole number of items'}} end
 local a_key, a_lock, a_ledger = schedule_prefix .. 'x', lock_prefix .. 'x', runs_prefix .. 'x'
 local barred_here = forbidden({{'type', a_key}, {'hmget', a_key, 'x'}, {'hget', a_key, 'x'}, {'hset', a_key, 'x', ''}, {'hdel', a_key, 'x'},
   {'hmget', template_prefix .. 'x', 'x'}, {'mget', a_lock}, {'del', a_lock}, {'zadd', due_index, 0, 'x'}, {'zrem', due_index, 'x'},

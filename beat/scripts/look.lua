@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=no-writes
 -- Tells of schedules what decides about their definitions.
 --
 -- ARGV[1] schedule_prefix  text  followed by an id: the hash of that schedule

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import re
 from typing import TYPE_CHECKING, Any
 
 from beat import clock
@@ -22,7 +23,7 @@ except ImportError as e:
 if TYPE_CHECKING:
     from beat.testing.manual_clock import ManualClock
 
-_HEAD = "#!lua\n"
+_HEAD = re.compile(r"\A#!lua.*\n")
 _ASKS = "redis.call('TIME')"
 _TOLD = "({told_seconds, told_micros})"
 # The time comes as two more arguments. They are taken off before the script counts its own, in place of the first
@@ -46,7 +47,7 @@ class ClockedRedis(FakeRedis):
 
     def eval(self, script: str, numkeys: int, *keys_and_args: Any) -> Any:
         """Runs a script; if it asks for the time, the manual clock tells it."""
-        told = _TAKES + script.removeprefix(_HEAD).replace(_ASKS, _TOLD)
+        told = _TAKES + _HEAD.sub("", script).replace(_ASKS, _TOLD)
         self._told[_digest(script)] = _digest(told)
         return super().eval(told, numkeys, *keys_and_args, *self.time())
 

@@ -50,3 +50,8 @@ def test_an_instant_is_written_as_rfc_3339_in_utc() -> None:
 
 def test_now_is_aware_and_in_utc() -> None:
     assert clock.now().tzinfo is UTC
+
+
+def test_an_hour_that_comes_twice_is_two_hours_in_utc() -> None:
+    first = datetime(2026, 10, 25, 2, 30, tzinfo=ZoneInfo("Europe/Berlin"))
+    assert [clock.text(first), clock.text(first.replace(fold=1))] == ["2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z"]

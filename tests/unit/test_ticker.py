@@ -294,6 +294,24 @@ def test_after_a_jump_forward_nothing_fires_and_everything_is_given_back(world: 
     assert [event.fields for event in bench.told("clock_forward")] == [{"seconds": 3600, "hold_seconds": 60}]
 
 
+def test_what_was_asked_for_before_the_jump_was_noticed_goes_back_too(world: World) -> None:
+    some = many(6)
+    bench = Bench(world, some, page_size=2)
+    bench.ticker.turn(GOES_ON)  # the clock is known
+
+    def jump(items: Any) -> list[Reply]:
+        world.redis_ms += HOUR
+        return [Reply("OK") for _ in items]
+
+    bench.desk.pages += [[claim(each) for each in some[:2]], [claim(each) for each in some[2:4]],
+                         [claim(each, NINE + HOUR) for each in some[4:]]]  # fmt: skip
+    bench.desk.answers.append(jump)
+    bench.ticker.turn(GOES_ON)
+    assert [item.id for item in bench.desk.all_sent()] == ["s0", "s1"], "what was due before"
+    assert sorted(item.id for item in bench.desk.all_sent("release")) == ["s2", "s3", "s4", "s5"]
+    assert len(bench.desk.holds) == 1
+
+
 def test_what_was_given_back_goes_out_at_once(world: World) -> None:
     bench = ahead(world)
     bench.ticker.turn(GOES_ON)

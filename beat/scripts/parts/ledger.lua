@@ -42,9 +42,9 @@ end
 local function append_verdict(id, line, kept)  -- returns how many verdicts the ledger holds now; nothing if it is no list
   local limit, length, lost = tonumber(history_limit), append(id, line)
   if not length then return nil end
-  kept = kept and is_count(kept) and kept + 1 or verdicts_in(id, length)
+  kept = kept and is_count(kept) and kept + 1 - lost or verdicts_in(id, length)
   local least = math.max(limit, length - 100)  -- after the limit was lowered, a hundred lines go at a time
-  kept = math.min(kept - lost, length)
+  kept = math.min(kept, length)
   while kept > limit and length > least do
     if is_verdict(redis.call('RPOP', runs_prefix .. id)) then kept = kept - 1 end
     length = length - 1
