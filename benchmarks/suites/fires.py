@@ -58,7 +58,7 @@ FULL = (
     Size(100_000, 10),
     Size(100_000, 100),
 )
-QUICK = (Size(1_000, 1, peers_s=3), Size(10_000, 1))
+QUICK = (Size(1_000, 1, peers_s=2), Size(10_000, 1))
 
 
 def run(scale: Scale, say: Say) -> Iterator[Figure]:

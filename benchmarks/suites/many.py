@@ -55,7 +55,7 @@ class Memory(NamedTuple):
 
 def run(scale: Scale, say: Say) -> Iterator[Figure]:
     """First one schedule, then many; every figure is of the many."""
-    (schedules,), (times,) = scale.pick((100_000,), (5_000,)), scale.pick((2,), (1,))
+    (schedules,), (times,) = scale.pick((100_000,), (2_000,)), scale.pick((2,), (1,))
     at: Mapping[str, int | str] = {"schedules": schedules}
     with stage() as made:
         say("a beat with one schedule")
