@@ -26,7 +26,7 @@ class Dialogue(Store):
         self._asked: deque[tuple[int, bool]] = deque()
 
     def ask(self, items: Sequence[Item], unread: Iterable[str], /, **asked: Any) -> None:
-        """Sends `fire`, then `claim`, in one message; neither where there is nothing to fire, or no room for claims."""
+        """Sends `fire`, then `claim`, in one message; the one if there are items, the other if `limit` is not 0."""
         calls = [self.call("fire", items, token=asked["token"])] if items else []
         if asked["limit"]:
             calls.append(self.call("claim", ([each] for each in unread), **asked))

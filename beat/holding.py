@@ -1,4 +1,4 @@
-"""What a beat has claimed and not decided: first the claims, then what was prepared from them, until it is due."""
+"""What a beat has claimed and not decided: what was prepared from its claims, until it is due."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from beat.health import cause
 from beat.prepare import prepare
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from beat.book import Page
     from beat.keys import Keys
@@ -25,20 +25,15 @@ class Holding:
 
     def __init__(self, pace: Pace, keys: Keys) -> None:
         self._pace, self._keys = pace, keys
-        self._claims: Sequence[tuple[Claim, Page]] = ()
         self._chains: list[Chain] = []
 
     def __len__(self) -> int:
-        return len(self._claims) + len(self._chains)
+        return len(self._chains)
 
     @property
     def ids(self) -> list[str]:
         """Every schedule that is ours."""
-        return [*(claim.id for claim, _ in self._claims), *(chain.id for chain in self._chains)]
-
-    def add(self, claims: Sequence[tuple[Claim, Page]]) -> None:
-        """Claims with their definitions, to be prepared."""
-        self._claims = [*self._claims, *claims] if self._claims else claims
+        return [chain.id for chain in self._chains]
 
     def hold(self, chains: Iterable[Chain]) -> None:
         """What is to be sent, or to be sent again."""
@@ -46,12 +41,11 @@ class Holding:
 
     def give_back(self, ids: Iterable[str]) -> None:
         """These, and nothing else: all of them are to be released."""
-        self._claims, self._chains = (), [verdicts.released(each) for each in ids]
+        self._chains = [verdicts.released(each) for each in ids]
 
-    def prepare(self, now_ms: float) -> None:
-        """Decides about every claim."""
+    def prepare(self, claims: Iterable[tuple[Claim, Page]], now_ms: float) -> None:
+        """Decides about claims by their definitions, and holds what was decided."""
         now, limit = clock.from_ms(int(now_ms)), timedelta(milliseconds=self._pace.misfire_limit)
-        claims, self._claims = self._claims, ()
         for claim, page in claims:
             if page.schedule is None:
                 self._chains.append(verdicts.quarantined(claim.id, page.rev, page.problem))
@@ -78,5 +72,5 @@ class Holding:
 
     @property
     def next_ms(self) -> float:
-        """When there is something to do: to prepare at once, to fire when it is due."""
-        return -math.inf if self._claims else min((chain.due for chain in self._chains), default=math.inf)
+        """When the first of it is due."""
+        return min((chain.due for chain in self._chains), default=math.inf)

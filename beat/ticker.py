@@ -188,7 +188,6 @@ class Ticker:
             self._in_vain = 0 if given else self._in_vain + 1
         if isinstance(claimed, Claimed) and asked.claims:
             self._take(claimed, None if asked.void else mark(asked.uptime_ms, claimed.now))
-            self._holding.prepare(self.clock.now_ms())
         if isinstance(fired, Exception):
             raise fired
         if isinstance(claimed, connection.Refused):  # out of memory, read-only …: reads still work
@@ -215,7 +214,8 @@ class Ticker:
             if now:
                 self.timekeeper.hold(now)
         else:
-            self._holding.add(list(zip(claimed.claims, self._book.find(claimed.claims), strict=True)))
+            found = zip(claimed.claims, self._book.find(claimed.claims), strict=True)
+            self._holding.prepare(found, self.clock.now_ms())
             self._busy = len(claimed.claims) >= self._pace.page_size
             self._wanted = max(self._wanted, QUESTIONS if self._busy else int(bool(claimed.claims)))
 
