@@ -1,19 +1,27 @@
-"""What becomes of the ticks of a schedule that is due: a pure function of the schedule, its tick and the time."""
+"""What becomes of the ticks of a schedule that is due: a pure function of the schedule, its tick and the time.
+
+    ── too old ──┬──────── missed ────────┬───── in time ─────┬── to come
+                 now − catchup_window     now − misfire_after  now
+
+Ticks in time all fire, oldest first. Of those that were missed, the misfire policy says which fire after all; what is
+too old never does. A tick on a day of rest is skipped, whenever it is decided.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from datetime import datetime
+from beat import policies
 
+if TYPE_CHECKING:
     from beat.schedule import Schedule
 
-_SECOND = timedelta(seconds=1)
+_SECOND, _INSTANT = timedelta(seconds=1), timedelta(microseconds=1)
 _MOST_KNOWN = 10_000
+TOO_OLD, MISFIRE, EXCLUDED = "too_old", "misfire", "excluded"
 
 
 @dataclass(frozen=True)
@@ -25,6 +33,8 @@ class Fire:
     """The tick that follows; None when the schedule ends."""
     by: str = "scheduler"
     """Who asked for it: `catchup` when it is a misfire that fires after all."""
+    not_before: datetime | None = None
+    """Until then the following tick waits, late as it is: enough was caught up with for now."""
 
 
 @dataclass(frozen=True)
@@ -36,40 +46,121 @@ class Skip:
     last: datetime
     count: int
     next: datetime | None
-    reason: str = "misfire"
+    reason: str = MISFIRE
 
 
 Verdict = Fire | Skip
 
 
-def prepare(schedule: Schedule, tick: datetime, now: datetime, *, misfire_limit: timedelta, most: int) -> list[Verdict]:
+@dataclass(frozen=True)
+class Lateness:
+    """What counts as late, where the schedule does not say so itself."""
+
+    misfire_after: timedelta
+    catchup_window: timedelta = timedelta(days=365)
+    catchup_limit: int = 10
+    pause: timedelta = _SECOND
+    """Between two helpings of what is caught up with."""
+
+
+def prepare(
+    schedule: Schedule,
+    tick: datetime,
+    now: datetime,
+    *,
+    misfire_limit: timedelta | None = None,
+    lateness: Lateness | None = None,
+    most: int,
+) -> list[Verdict]:
     """Verdicts on `tick` and on every later tick up to `now`, oldest first, at most `most` of them.
 
-    Ticks that are late by no more than `misfire_limit` all fire. Of those that are later, the latest fires and the
-    others are skipped. A tick that is not due yet fires when it is.
+    A tick that is not due yet fires when it is.
     """
+    given = lateness or Lateness(misfire_limit or timedelta(seconds=20))
     verdicts: list[Verdict] = []
-    for verdict in _verdicts(schedule, tick, now, now - misfire_limit):
+    for verdict in _verdicts(schedule, tick, now, given):
         verdicts.append(verdict)
         if len(verdicts) == most:
             break
     return verdicts
 
 
-def _verdicts(schedule: Schedule, tick: datetime, now: datetime, limit: datetime) -> Iterator[Verdict]:
-    latest = schedule.before(limit) if tick < limit else None
-    if latest is not None and latest > tick:
-        # After a change of timing the tick that was due may be none of the new ones: it is skipped like them.
-        stranger = schedule.count(tick, tick + _SECOND) == 0
-        last = max(tick, schedule.before(latest) or tick)
-        yield Skip(tick, last, schedule.count(tick, latest) + stranger, latest)
-        tick = latest
-    while True:
-        following = _after(schedule, tick)
-        yield Fire(tick, following, "scheduler" if tick >= limit else "catchup")
-        if following is None or following > now:
-            return
-        tick = following
+def _verdicts(schedule: Schedule, tick: datetime, now: datetime, lateness: Lateness) -> Verdicts:
+    spread = now - schedule.jitter if schedule.jitter else now  # late is what its whole jitter does not excuse
+    oldest = spread - (schedule.catchup_window or lateness.catchup_window)
+    limit = spread - (schedule.misfire_after or lateness.misfire_after)
+    following: datetime | None = tick
+    if tick < oldest:
+        following = yield from _skip(schedule, tick, oldest, TOO_OLD)
+    if following is not None and following < limit:
+        following = yield from _MISSED[schedule.misfire](schedule, following, limit, lateness, now)
+    while following is not None and (following <= now or following == tick):
+        if policies.is_excluded(schedule, following):
+            following = yield from _skip(schedule, following, _awake(schedule, following, now + _INSTANT), EXCLUDED)
+        else:
+            fired, following = following, _after(schedule, following)
+            yield Fire(fired, following)
+    return None
+
+
+def _latest(schedule: Schedule, tick: datetime, limit: datetime, *_: object) -> Verdicts:
+    """misfire="once": the latest fires, on a day on which the schedule does not rest; the others are skipped."""
+    found = max(tick, schedule.before(limit) or tick)
+    while found > tick and policies.is_excluded(schedule, found):
+        found = max(tick, schedule.before(policies.morning(schedule, found)) or tick)
+    if policies.is_excluded(schedule, found):
+        return (yield from _skip(schedule, tick, limit, EXCLUDED))
+    if found > tick:
+        yield from _skip(schedule, tick, found, MISFIRE)
+    following = _after(schedule, found)
+    yield Fire(found, following, "catchup")
+    if following is not None and following < limit:
+        following = yield from _skip(schedule, following, limit, EXCLUDED)
+    return following
+
+
+def _none(schedule: Schedule, tick: datetime, limit: datetime, *_: object) -> Verdicts:
+    """misfire="skip": none fires."""
+    return (yield from _skip(schedule, tick, limit, MISFIRE))
+
+
+def _all(schedule: Schedule, tick: datetime, limit: datetime, lateness: Lateness, now: datetime) -> Verdicts:
+    """misfire="all": each fires, oldest first, and no more at once than nobody minds."""
+    following: datetime | None = tick
+    left = schedule.catchup_limit or lateness.catchup_limit
+    while following is not None and following < limit:
+        if policies.is_excluded(schedule, following):
+            following = yield from _skip(schedule, following, _awake(schedule, following, limit), EXCLUDED)
+            continue
+        fired, following, left = following, _after(schedule, following), left - 1
+        yield Fire(fired, following, "catchup", None if left else now + lateness.pause)
+        if not left:
+            return None
+    return following
+
+
+Verdicts = Generator[Verdict, None, datetime | None]
+"""Verdicts, and then the tick that follows them: None when there is none, or none for now."""
+
+_MISSED: Mapping[str, Callable[..., Verdicts]] = {"once": _latest, "skip": _none, "all": _all}
+
+
+def _skip(schedule: Schedule, first: datetime, end: datetime, reason: str) -> Verdicts:
+    """The ticks from `first` on and before `end` pass."""
+    following = schedule.after(end - _INSTANT)
+    # After a change of timing the tick that was due may be none of the new ones: it is skipped like them.
+    stranger = schedule.count(first, first + _SECOND) == 0
+    last = max(first, schedule.before(end) or first)
+    yield Skip(first, last, schedule.count(first, end) + stranger, following, reason)
+    return following
+
+
+def _awake(schedule: Schedule, tick: datetime, end: datetime) -> datetime:
+    """The first tick after that one on a day on which the schedule does not rest, or `end`."""
+    following: datetime | None = tick
+    while following is not None and following < end and policies.is_excluded(schedule, following):
+        following = schedule.after(max(following, policies.night(schedule, following) - _INSTANT))
+    return end if following is None else min(following, end)
 
 
 _known: dict[tuple[str, datetime], datetime | None] = {}

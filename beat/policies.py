@@ -1,0 +1,106 @@
+"""Policies of time, each a pure function with a name: what a tick is worth that is late, early by chance, or unwanted.
+
+    due          when a tick may fire: its own time, and its part of the jitter
+    is_excluded  whether the schedule rests on the day of a tick
+    MISSED       what becomes of the ticks that nobody decided in time
+
+Whether a run still goes on when the next tick is due, only Redis knows: `slot` says what `fire` is to do then.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import timedelta
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+
+from beat import clock, exclusions
+from beat.errors import BadOption
+from beat.zones import zone
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import date, datetime
+
+    from beat.schedule import Schedule
+
+Misfire = Literal["once", "skip", "all"]
+Overlap = Literal["allow", "skip", "wait", "replace"]
+MISFIRES, OVERLAPS = get_args(Misfire), get_args(Overlap)
+_MS, _DAY = timedelta(milliseconds=1), timedelta(days=1)
+
+
+class Slot(NamedTuple):
+    """Room for runs: how many may go on at once, how many ticks may wait for one of them to end."""
+
+    overlap: Overlap
+    running: int
+    waiting: int
+
+    def __str__(self) -> str:
+        return f"{self.overlap} {self.running} {self.waiting}"
+
+
+def slot(schedule: Schedule) -> Slot | None:
+    """What a tick needs besides its time; None when runs may overlap."""
+    if schedule.overlap == "allow":
+        return None
+    waiting = {"skip": 0, "wait": schedule.max_waiting or 1, "replace": 1}[schedule.overlap]
+    return Slot(schedule.overlap, schedule.max_running or 1, waiting)
+
+
+def due(schedule: Schedule, tick: datetime) -> datetime:
+    """When a tick may fire: the same for every beat, and for every tick another part of the jitter."""
+    if not schedule.jitter:
+        return tick
+    written = f"{schedule.id} {clock.floor(tick)}".encode()
+    drawn = int.from_bytes(hashlib.blake2b(written, digest_size=8).digest())
+    return tick + drawn % (schedule.jitter // _MS + 1) * _MS
+
+
+def is_excluded(schedule: Schedule, tick: datetime) -> bool:
+    """Whether the schedule rests on the day of that tick, in its own zone."""
+    return bool(schedule.exclude) and exclusions.rests(schedule.exclude, day_of(schedule, tick))
+
+
+def day_of(schedule: Schedule, tick: datetime) -> date:
+    """The day of a tick, in the schedule's own zone."""
+    return (tick + _ahead(schedule, tick)).date()
+
+
+def morning(schedule: Schedule, tick: datetime) -> datetime:
+    """When the day of that tick began; at the latest, where the clocks changed that night."""
+    return min(tick, _midnight(schedule, tick) - min(_ahead(schedule, tick), _ahead(schedule, tick - _DAY)))
+
+
+def night(schedule: Schedule, tick: datetime) -> datetime:
+    """When the day of that tick ends; at the earliest, where the clocks change that night."""
+    ends = _midnight(schedule, tick) + _DAY
+    return max(tick, ends - max(_ahead(schedule, tick), _ahead(schedule, tick + _DAY)))
+
+
+def _midnight(schedule: Schedule, tick: datetime) -> datetime:
+    wall = tick + _ahead(schedule, tick)
+    return wall.replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def _ahead(schedule: Schedule, instant: datetime) -> timedelta:
+    return timedelta(seconds=zone(str(schedule.tz)).offset(clock.floor(instant)))
+
+
+def refuse_contradictions(schedule: Schedule) -> None:
+    """Options that say nothing together, or the opposite of each other."""
+    for name, needed, fits in _TOGETHER:
+        if getattr(schedule, name) is not None and not fits(schedule):
+            raise BadOption(f"{name}={getattr(schedule, name)!r} says nothing here: {needed}")
+
+
+_TOGETHER: tuple[tuple[str, str, Callable[[Schedule], bool]], ...] = (
+    (
+        "max_running",
+        "write overlap='skip' or overlap='wait' for what becomes of a tick when so many are running",
+        lambda s: s.overlap in {"skip", "wait"},
+    ),
+    ("max_waiting", "ticks wait only with overlap='wait'", lambda s: s.overlap == "wait"),
+    ("catchup_limit", "only misfire='all' has more than one tick to catch up with", lambda s: s.misfire == "all"),
+    ("catchup_window", "with misfire='skip' no late tick fires, however old", lambda s: s.misfire != "skip"),
+)
