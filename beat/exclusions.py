@@ -1,8 +1,8 @@
 """Days on which a schedule rests: dates, stretches of dates, and functions that know the holidays.
 
-They are kept as text, the same in every process: `2026-12-25`, `2026-12-24..2027-01-01`, `app.calendar.is_holiday`. Days
-are those of the schedule's zone. A function takes a date and says whether it is a day of rest; it is imported when it is
-asked for the first time, by whoever decides about a tick, and by nobody else.
+They are kept as text, the same in every process: `2026-12-25`, `2026-12-24..2027-01-01`, `app.calendar.is_holiday`.
+Days are those of the schedule's zone. A function takes a date and says whether it is a day of rest; it is imported when
+it is asked for the first time, by whoever decides about a tick, and by nobody else.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ from __future__ import annotations
 import functools
 import importlib
 import itertools
-from collections.abc import Callable, Iterable
 from datetime import date, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from beat.errors import BadFunction, BadOption
 from beat.functions import path_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
 
 MOST = 1000
 _TO = ".."
@@ -64,8 +66,8 @@ def _entry(value: object, name: str) -> str:
         first, last = (_day(one, name) for one in value)
         return _stretch(first, last, name)
     if isinstance(value, str) and _TO in value:
-        first, _, last = value.partition(_TO)
-        return _stretch(_day(first.strip(), name), _day(last.strip(), name), name)
+        begin, _, end = value.partition(_TO)
+        return _stretch(_day(begin.strip(), name), _day(end.strip(), name), name)
     if isinstance(value, str) and not value[:1].isdigit():
         return _path(value, name)
     return _path(value, name) if callable(value) else _day(value, name).isoformat()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from beat import clock, verdicts
@@ -45,14 +44,14 @@ class Holding:
 
     def prepare(self, claims: Iterable[tuple[Claim, Page]], now_ms: float) -> None:
         """Decides about claims by their definitions, and holds what was decided."""
-        now, limit = clock.from_ms(int(now_ms)), timedelta(milliseconds=self._pace.misfire_limit)
+        now, lateness = clock.from_ms(int(now_ms)), self._pace.lateness
         for claim, page in claims:
             if page.schedule is None:
                 self._chains.append(verdicts.quarantined(claim.id, page.rev, page.problem))
                 continue
             try:
                 tick = clock.read(claim.tick)
-                decided = prepare(page.schedule, tick, now, misfire_limit=limit, most=self._pace.page_size)
+                decided = prepare(page.schedule, tick, now, lateness=lateness, most=self._pace.page_size)
                 self._chains.append(verdicts.chain(claim, page.rev, page.schedule, decided, self._keys))
             except Exception as e:  # noqa: BLE001 (whatever is wrong with one schedule, the others of its page go on)
                 problem = f"definition cannot be followed: {cause(e)}"

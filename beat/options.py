@@ -18,6 +18,8 @@ from beat.sources import LONGEST_QUEUE
 
 Priority = Literal["high", "normal", "low"]
 Serializer = Literal["pickle", "json"]
+Misfire = Literal["once", "skip", "all"]
+Overlap = Literal["allow", "skip", "wait", "replace"]
 Duration = timedelta | float | str
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,100}", re.ASCII)
@@ -58,6 +60,16 @@ class Options(TypedDict, total=False):
     on_failure: Any
     on_stopped: Any
     serializer: Serializer
+    misfire: Misfire
+    misfire_after: Duration
+    catchup_window: Duration
+    catchup_limit: int
+    overlap: Overlap
+    max_running: int
+    max_waiting: int
+    max_runs: int
+    exclude: Any
+    jitter: Duration
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,13 +145,13 @@ def flag(value: object, name: str) -> bool:
 
 def priority(value: object) -> Priority:
     """Which beat takes first, and the queue when none is named."""
-    return cast("Priority", _one_of(value, "priority", get_args(Priority)))
+    return cast("Priority", one_of(value, "priority", get_args(Priority)))
 
 
 def serializer(value: object) -> Serializer:
     """How RQ writes the arguments; RQ's own classes are understood too."""
     path = value if isinstance(value, str) else f"{getattr(value, '__module__', '')}.{getattr(value, '__name__', '')}"
-    return cast("Serializer", _one_of(_SERIALIZERS.get(path, value), "serializer", get_args(Serializer)))
+    return cast("Serializer", one_of(_SERIALIZERS.get(path, value), "serializer", get_args(Serializer)))
 
 
 def timeout(value: object, name: str) -> int | None:
@@ -165,7 +177,7 @@ def retry(value: object) -> Retry | None:
     most: Any = found.get("max")
     intervals, at_front = found.get("interval", 0), found.get("enqueue_at_front", False)
     each = list(intervals) if isinstance(intervals, list | tuple) else [intervals]
-    if not _is_number(most, 1) or not each or not all(_is_number(i, 0) for i in each) or set(found) - _RETRY_NAMES:
+    if not is_number(most, 1) or not each or not all(is_number(i, 0) for i in each) or set(found) - _RETRY_NAMES:
         raise BadOption(
             f"retry {value!r:.100} must be a number of tries, {{'max': 3, 'interval': [10, 60]}} or rq.Retry(…)"
         )
@@ -219,11 +231,13 @@ def _text(value: str) -> str:
     return str.__str__(value)  # a member of an Enum is text, but prints as its name
 
 
-def _is_number(value: object, least: int) -> bool:
+def is_number(value: object, least: int) -> bool:
+    """Whether it is a whole number, and no less."""
     return isinstance(value, int) and not isinstance(value, bool) and least <= value <= _MOST_SECONDS
 
 
-def _one_of(value: object, name: str, allowed: tuple[Any, ...]) -> Any:
+def one_of(value: object, name: str, allowed: tuple[Any, ...]) -> Any:
+    """One of these words."""
     if isinstance(value, str) and value in allowed:
         return _text(value)
     written = ", ".join(map(repr, allowed))

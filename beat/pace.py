@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
+
+from beat.prepare import Lateness
 
 if TYPE_CHECKING:
     import threading
@@ -24,6 +27,8 @@ class Pace:
     lock_ttl: int
     misfire_limit: int
     page_size: int
+    catchup_window: int = 366 * 86_400_000
+    catchup_limit: int = 10
 
     @classmethod
     def of(cls, settings: Settings) -> Pace:
@@ -34,6 +39,15 @@ class Pace:
             lock_ttl=settings.lock_ttl // _MS,
             misfire_limit=settings.misfire_limit // _MS,
             page_size=settings.page_size,
+            catchup_window=settings.catchup_window // _MS,
+            catchup_limit=settings.catchup_limit,
+        )
+
+    @functools.cached_property
+    def lateness(self) -> Lateness:
+        """What counts as late, where a schedule does not say so itself."""
+        return Lateness(
+            self.misfire_limit * _MS, self.catchup_window * _MS, self.catchup_limit, pause=self.interval * _MS
         )
 
     def asks(self, room: int) -> dict[str, int]:

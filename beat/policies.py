@@ -11,21 +11,17 @@ from __future__ import annotations
 
 import hashlib
 from datetime import timedelta
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, NamedTuple
 
 from beat import clock, exclusions
-from beat.errors import BadOption
 from beat.zones import zone
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from datetime import date, datetime
 
+    from beat.options import Overlap
     from beat.schedule import Schedule
 
-Misfire = Literal["once", "skip", "all"]
-Overlap = Literal["allow", "skip", "wait", "replace"]
-MISFIRES, OVERLAPS = get_args(Misfire), get_args(Overlap)
 _MS, _DAY = timedelta(milliseconds=1), timedelta(days=1)
 
 
@@ -85,22 +81,3 @@ def _midnight(schedule: Schedule, tick: datetime) -> datetime:
 
 def _ahead(schedule: Schedule, instant: datetime) -> timedelta:
     return timedelta(seconds=zone(str(schedule.tz)).offset(clock.floor(instant)))
-
-
-def refuse_contradictions(schedule: Schedule) -> None:
-    """Options that say nothing together, or the opposite of each other."""
-    for name, needed, fits in _TOGETHER:
-        if getattr(schedule, name) is not None and not fits(schedule):
-            raise BadOption(f"{name}={getattr(schedule, name)!r} says nothing here: {needed}")
-
-
-_TOGETHER: tuple[tuple[str, str, Callable[[Schedule], bool]], ...] = (
-    (
-        "max_running",
-        "write overlap='skip' or overlap='wait' for what becomes of a tick when so many are running",
-        lambda s: s.overlap in {"skip", "wait"},
-    ),
-    ("max_waiting", "ticks wait only with overlap='wait'", lambda s: s.overlap == "wait"),
-    ("catchup_limit", "only misfire='all' has more than one tick to catch up with", lambda s: s.misfire == "all"),
-    ("catchup_window", "with misfire='skip' no late tick fires, however old", lambda s: s.misfire != "skip"),
-)

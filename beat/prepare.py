@@ -1,7 +1,7 @@
 """What becomes of the ticks of a schedule that is due: a pure function of the schedule, its tick and the time.
 
     ── too old ──┬──────── missed ────────┬───── in time ─────┬── to come
-                 now − catchup_window     now − misfire_after  now
+         catchup_window ago       misfire_after ago   now
 
 Ticks in time all fire, oldest first. Of those that were missed, the misfire policy says which fire after all; what is
 too old never does. A tick on a day of rest is skipped, whenever it is decided.
@@ -57,28 +57,19 @@ class Lateness:
     """What counts as late, where the schedule does not say so itself."""
 
     misfire_after: timedelta
-    catchup_window: timedelta = timedelta(days=365)
+    catchup_window: timedelta = timedelta(days=366)
     catchup_limit: int = 10
     pause: timedelta = _SECOND
     """Between two helpings of what is caught up with."""
 
 
-def prepare(
-    schedule: Schedule,
-    tick: datetime,
-    now: datetime,
-    *,
-    misfire_limit: timedelta | None = None,
-    lateness: Lateness | None = None,
-    most: int,
-) -> list[Verdict]:
+def prepare(schedule: Schedule, tick: datetime, now: datetime, *, lateness: Lateness, most: int) -> list[Verdict]:
     """Verdicts on `tick` and on every later tick up to `now`, oldest first, at most `most` of them.
 
     A tick that is not due yet fires when it is.
     """
-    given = lateness or Lateness(misfire_limit or timedelta(seconds=20))
     verdicts: list[Verdict] = []
-    for verdict in _verdicts(schedule, tick, now, given):
+    for verdict in _verdicts(schedule, tick, now, lateness):
         verdicts.append(verdict)
         if len(verdicts) == most:
             break
@@ -96,9 +87,10 @@ def _verdicts(schedule: Schedule, tick: datetime, now: datetime, lateness: Laten
         following = yield from _MISSED[schedule.misfire](schedule, following, limit, lateness, now)
     while following is not None and (following <= now or following == tick):
         if policies.is_excluded(schedule, following):
-            following = yield from _skip(schedule, following, _awake(schedule, following, now + _INSTANT), EXCLUDED)
+            awake = _awake(schedule, following, max(now, following) + _INSTANT)
+            following = yield from _skip(schedule, following, awake, EXCLUDED)
         else:
-            fired, following = following, _after(schedule, following)
+            fired, following = following, after(schedule, following)
             yield Fire(fired, following)
     return None
 
@@ -112,7 +104,7 @@ def _latest(schedule: Schedule, tick: datetime, limit: datetime, *_: object) -> 
         return (yield from _skip(schedule, tick, limit, EXCLUDED))
     if found > tick:
         yield from _skip(schedule, tick, found, MISFIRE)
-    following = _after(schedule, found)
+    following = after(schedule, found)
     yield Fire(found, following, "catchup")
     if following is not None and following < limit:
         following = yield from _skip(schedule, following, limit, EXCLUDED)
@@ -132,7 +124,7 @@ def _all(schedule: Schedule, tick: datetime, limit: datetime, lateness: Lateness
         if policies.is_excluded(schedule, following):
             following = yield from _skip(schedule, following, _awake(schedule, following, limit), EXCLUDED)
             continue
-        fired, following, left = following, _after(schedule, following), left - 1
+        fired, following, left = following, after(schedule, following), left - 1
         yield Fire(fired, following, "catchup", None if left else now + lateness.pause)
         if not left:
             return None
@@ -166,7 +158,7 @@ def _awake(schedule: Schedule, tick: datetime, end: datetime) -> datetime:
 _known: dict[tuple[str, datetime], datetime | None] = {}
 
 
-def _after(schedule: Schedule, tick: datetime) -> datetime | None:
+def after(schedule: Schedule, tick: datetime) -> datetime | None:
     """The tick after a tick, remembered for all schedules that tick alike: most of those due at once do."""
     asked = schedule.timing_rev, tick
     try:

@@ -129,6 +129,12 @@ class Settings(BaseSettings):
         le=_S * 604_800,
         description="How late a tick may fire; if not set, 2 lock_ttl and at least 10s.",
     )
+    catchup_window: Duration = Field(
+        default=_S * 86_400 * 366, ge=_S, le=_S * 86_400 * 366, description="How old a tick may be that fires at all."
+    )
+    catchup_limit: Count = Field(
+        default=10, ge=1, le=100, description="How many missed ticks of a schedule fire at once, with misfire='all'."
+    )
     page_size: Count = Field(default=100, ge=1, le=1000, description="How many schedules a beat claims at once.")
     history_limit: Count = Field(
         default=1000, ge=1, le=100_000, description="How many ticks of each schedule are kept."

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from beat.cron import Cron
 from beat.every import Every
-from beat.prepare import Fire, Skip, Verdict, prepare
+from beat.prepare import Fire, Lateness, Skip, Verdict, prepare
 from beat.schedule import Schedule
 
 NINE = datetime(2026, 11, 16, 9, tzinfo=UTC)
@@ -39,7 +39,7 @@ def decide(
     whole: bool = True,
 ) -> list[Verdict]:
     """The verdicts, after a look at what holds for all of them."""
-    verdicts = prepare(made, tick, now, misfire_limit=limit, most=most)
+    verdicts = prepare(made, tick, now, lateness=Lateness(limit), most=most)
     assert verdicts[0].tick == tick
     assert len(verdicts) <= most
     for one, other in pairwise(verdicts):

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from beat import clock, definitions, ledger
 from beat.ledger import Changed, Enqueued, Entry, Outcome, Reopened, Skipped
-from beat.prepare import Fire, prepare
+from beat.prepare import Fire, Lateness, prepare
 from beat.verification import Stretch, Verification, verify
 from tests import oracle
 from tests.unit.test_ledger import entries as any_entries
@@ -80,7 +80,7 @@ class Life:
 
     def _decide(self, now: datetime) -> None:
         assert self.next
-        for verdict in prepare(self.schedule, self.next, now, misfire_limit=MISFIRE, most=100_000):
+        for verdict in prepare(self.schedule, self.next, now, lateness=Lateness(MISFIRE), most=100_000):
             if isinstance(verdict, Fire):
                 by = "scheduler" if now - verdict.tick <= MISFIRE else "catchup"
                 self.enqueue(verdict.tick, by, at=now)
