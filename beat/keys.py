@@ -43,6 +43,11 @@ class Keys:
         return f"{self.prefix}closed"
 
     @property
+    def waiting_slots(self) -> str:
+        """Sorted set: each slot for which ticks wait → when to look at it next, in ms."""
+        return f"{self.prefix}waiting"
+
+    @property
     def records(self) -> str:
         """Hash: job id → what a run is, as JSON, for the open and the closed."""
         return f"{self.prefix}records"
@@ -88,6 +93,14 @@ class Keys:
     def runs(self, schedule_id: str) -> str:
         """List: the ledger of a schedule, newest first."""
         return f"{self.prefix}runs:{schedule_id}"
+
+    def running(self, slot: str) -> str:
+        """Sorted set: the jobs that take up the room of a slot → since when, in ms."""
+        return f"{self.prefix}running:{slot}"
+
+    def waiting(self, slot: str) -> str:
+        """Sorted set: the ticks that wait for room in a slot, as `id tick by` → when they were due, in ms."""
+        return f"{self.prefix}waiting:{slot}"
 
     def lock(self, schedule_id: str) -> str:
         """String: the token of the beat that has claimed a schedule."""

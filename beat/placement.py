@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from beat import clock, prepare
+from beat import clock, policies, prepare
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -32,6 +32,8 @@ def place(schedule: Schedule, seen: State | None, now: datetime) -> Placement | 
     if seen is None:
         return _from(schedule, _after(schedule, now))
     base = now if seen.last is None else max(now, seen.last)
+    if schedule.enabled and schedule.max_runs and seen.ticked >= schedule.max_runs and seen.state != "paused":
+        return _unless_same(schedule, seen, Placement("finished", ""))
     if seen.state == "paused":
         placed = _rest(schedule, seen, base) or Placement("paused", KEEP)
         return _unless_same(schedule, seen, placed._replace(state="paused"))
@@ -59,9 +61,8 @@ def _rest(schedule: Schedule, seen: State, base: datetime) -> Placement | None:
     if seen.next is None:
         if seen.state in {"finished", "disabled", "paused"} and not seen.next_run:
             return None
-        return _from(
-            schedule, _after(schedule, seen.last or base)
-        )  # lost or garbled: nothing after the last one is lost
+        lost = _after(schedule, seen.last or base)  # or garbled: nothing after the last one is lost
+        return _from(schedule, lost)
     if seen.next > base and seen.next != _after(schedule, base):  # the zone's data have changed
         return _from(schedule, _after(schedule, base))
     return None
@@ -70,7 +71,7 @@ def _rest(schedule: Schedule, seen: State, base: datetime) -> Placement | None:
 def _from(schedule: Schedule, tick: datetime | None) -> Placement:
     if tick is None:
         return Placement("finished" if schedule.enabled else "disabled", "")
-    return Placement("active" if schedule.enabled else "disabled", clock.text(tick), clock.to_ms(tick))
+    return Placement("active" if schedule.enabled else "disabled", clock.text(tick), clock.to_ms(policies.due(schedule, tick)))
 
 
 def _state(seen: State) -> str:

@@ -50,6 +50,8 @@ class Item(NamedTuple):
     last: str = ""
     reason: str = ""
     by: str = ""
+    slot: str = ""
+    max_runs: int | str = ""
 
 
 class Registration(NamedTuple):

@@ -172,7 +172,7 @@ def _shift(bound: datetime, by: timedelta) -> datetime:
 
 @kinds.remembered
 def _timing_rev(schedule: Schedule) -> str:
-    deciding = (schedule.timing, schedule.start, schedule.end, schedule.jitter)
+    deciding = (schedule.timing, schedule.start, schedule.end, schedule.jitter, schedule.max_runs)
     return kinds.digest([kinds.plain(value) for value in deciding])
 
 

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-FIELDS = ("rev", "timing_rev", "state", "next_run", "due_at", "last_run")
+FIELDS = ("rev", "timing_rev", "state", "next_run", "due_at", "last_run", "run_count", "manual_count")
+_LONG = 16  # more digits than Redis' scripts count with
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,8 @@ class State:
     last_run: str
     template: bool = True
     """Whether the fields of its jobs are there."""
+    run_count: str = ""
+    manual_count: str = ""
 
     @classmethod
     def read(cls, values: Sequence[str | bytes | None], *, template: bool = True) -> State | None:
@@ -42,9 +45,18 @@ class State:
         return _instant(self.next_run) if _instant(self.due_at) else None
 
     @property
+    def ticked(self) -> int:
+        """How many of its ticks became jobs: those that somebody asked for are none."""
+        return max(0, _count(self.run_count) - _count(self.manual_count))
+
+    @property
     def last(self) -> datetime | None:
         """The newest tick that was enqueued."""
         return _instant(self.last_run)
+
+
+def _count(written: str) -> int:
+    return int(written) if written.isascii() and written.isdigit() and len(written) < _LONG else 0
 
 
 def _instant(written: str) -> datetime | None:

@@ -7,7 +7,7 @@ import itertools
 from collections import deque
 from typing import TYPE_CHECKING
 
-from beat import definitions, jobs
+from beat import definitions, durations, jobs
 from beat.errors import DeclarationError
 from beat.event import Event
 from beat.health import Once
@@ -144,6 +144,7 @@ def _registration(schedule: Schedule, seen: State | None, placed: Placement) -> 
         "priority": schedule.priority,
         "description": schedule.description,
         "source": "code",
+        **_policies(schedule),
         "timing_rev": schedule.timing_rev,
         **{name: str(seconds) for name, seconds in jobs.own_ttls(schedule).items()},
         "definition": definitions.write(schedule),
@@ -161,3 +162,15 @@ def _registration(schedule: Schedule, seen: State | None, placed: Placement) -> 
         fields=fields,
         template=jobs.template(schedule),
     )
+
+
+def _policies(schedule: Schedule) -> dict[str, str]:
+    """Those that are worth a line for who looks with redis-cli; the definition has all of them."""
+    shown = {
+        "misfire": schedule.misfire if schedule.misfire != "once" else "",
+        "overlap": schedule.overlap if schedule.overlap != "allow" else "",
+        "max_runs": str(schedule.max_runs or ""),
+        "exclude": ", ".join(schedule.exclude),
+        "jitter": durations.short(schedule.jitter) if schedule.jitter else "",
+    }
+    return {name: value for name, value in shown.items() if value}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from beat import clock, jobs
-from beat.prepare import Skip, Verdict
+from beat import clock, jobs, policies
+from beat.prepare import Fire, Verdict
 from beat.protocol import Claim, Item
 from beat.run import Run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     from beat.keys import Keys
     from beat.schedule import Schedule
@@ -49,25 +50,40 @@ def quarantined(schedule_id: str, rev: str, problem: str) -> Chain:
     return Chain((Item("quarantine", schedule_id, rev, error=problem),), 0)
 
 
+def admitted(rev: str, schedule: Schedule, tick: datetime, by: str, keys: Keys) -> Item:
+    """A tick that has waited takes its turn, if there is room."""
+    return _fire(rev, schedule, Fire(tick, None, by), clock.text(tick), keys)._replace(kind="admit")
+
+
 def _item(rev: str, schedule: Schedule, verdict: Verdict, tick: str, keys: Keys) -> Item:
-    due, following = clock.to_ms(verdict.tick), verdict.next
-    next_run, next_due = ("", 0) if following is None else (clock.text(following), clock.to_ms(following))
-    if isinstance(verdict, Skip):
-        last, number = clock.text(verdict.last), verdict.count
-        return Item(
-            "skip", schedule.id, rev, tick, due, next_run, next_due, number=number, last=last, reason=verdict.reason
-        )
+    if isinstance(verdict, Fire):
+        return _fire(rev, schedule, verdict, tick, keys)
+    due, (next_run, next_due) = clock.to_ms(policies.due(schedule, verdict.tick)), _following(schedule, verdict.next)
+    last, number = clock.text(verdict.last), verdict.count
+    return Item(
+        "skip", schedule.id, rev, tick, due, next_run, next_due, number=number, last=last, reason=verdict.reason
+    )
+
+
+def _fire(rev: str, schedule: Schedule, verdict: Fire, tick: str, keys: Keys) -> Item:
+    next_run, next_due = _following(schedule, verdict.next)
     return Item(
         "fire",
         schedule.id,
         rev,
         tick,
-        due,
+        clock.to_ms(policies.due(schedule, verdict.tick)),
         next_run,
-        next_due,
-        job=keys.job(schedule.id, due // 1000),
+        max(next_due, clock.to_ms(verdict.not_before)) if verdict.not_before and next_run else next_due,
+        job=keys.job(schedule.id, clock.to_ms(verdict.tick) // 1000),
         queue=jobs.queue_key(schedule.queue),
         at="front" if schedule.at_front else "back",
         run=jobs.run_block(Run(schedule.id, verdict.tick, verdict.by), schedule.serializer),
         by=verdict.by,
+        slot=str(policies.slot(schedule) or ""),
+        max_runs=schedule.max_runs or "",
     )
+
+
+def _following(schedule: Schedule, tick: datetime | None) -> tuple[str, int]:
+    return ("", 0) if tick is None else (clock.text(tick), clock.to_ms(policies.due(schedule, tick)))

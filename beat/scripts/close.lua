@@ -6,6 +6,7 @@
 -- KEYS[2] closed           zset    job id → since when, in ms: runs that RQ could start again
 -- KEYS[3] records          hash    job id → what a run is, as JSON
 -- KEYS[4] events           stream  every outcome, for whoever reads it
+-- KEYS[5] waiting_slots    zset    slot → when to look next, in ms: those for which ticks wait
 -- ARGV[1] schedule_prefix  text    followed by an id: the hash of that schedule
 -- ARGV[2] runs_prefix      text    followed by an id: its ledger
 -- ARGV[3] job_prefix       text    followed by a job id: RQ's hash
@@ -14,7 +15,8 @@
 -- ARGV[6] history_limit    count   how many verdicts a ledger keeps
 -- ARGV[7] events_limit     count   about how many events are kept
 -- ARGV[8] watched_limit    count   how many closed runs are watched
--- ARGV[9…] items, each of
+-- ARGV[9] running_prefix   text    followed by a slot: the jobs that take up its room
+-- ARGV[10…] items, each of
 -- ITEM[1]  kind       word   close, reopen, mark (only the record changes), forget (the record makes no sense)
 -- ITEM[2]  job        text   the id of the job
 -- ITEM[3]  seen       text   the record that was seen
@@ -39,9 +41,9 @@
 --   CHANGED  RQ's records are not what was seen: look again
 --   BADARG   the item makes no sense
 --   BADTYPE  a key is not what it should be
-local open, closed, records, events = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local open, closed, records, events, waiting_slots = unpack(KEYS)
 local schedule_prefix, runs_prefix, job_prefix, results_prefix, token = unpack(ARGV, 1, 5)
-local history_limit, events_limit, watched_limit = ARGV[6], ARGV[7], ARGV[8]
+local history_limit, events_limit, watched_limit, running_prefix = unpack(ARGV, 6, 9)
 
 -- include instants
 -- include now
@@ -50,7 +52,7 @@ local history_limit, events_limit, watched_limit = ARGV[6], ARGV[7], ARGV[8]
 -- include ledger
 -- include allowed
 
-local first, width = 9, 17
+local first, width = 10, 17
 local counters = {succeeded = 'success_count', failed = 'failure_count', lost = 'failure_count', stopped = 'stopped_count'}
 local is_failure = {failed = true, lost = true}
 
@@ -99,6 +101,10 @@ local function expire(job, ttl, registry)  -- the user's own result_ttl or failu
   end
 end
 
+local function leave_slot(id, job)
+  if redis.call('ZREM', running_prefix .. id, job) == 1 then redis.call('ZADD', waiting_slots, 'XX', now, id) end  -- there is room
+end
+
 local function watch(job, record)  -- what RQ could start again is watched, the newest so many
   redis.call('ZREM', open, job)
   if record == '' then
@@ -123,7 +129,8 @@ local function sign_of(job)
 end
 
 local function misplaced(id)
-  local wanted = {[open] = 'zset', [closed] = 'zset', [events] = 'stream', [runs_prefix .. id] = 'list', [schedule_prefix .. id] = 'hash'}
+  local wanted = {[open] = 'zset', [closed] = 'zset', [events] = 'stream', [runs_prefix .. id] = 'list', [schedule_prefix .. id] = 'hash',
+    [running_prefix .. id] = 'zset', [waiting_slots] = 'zset'}
   for key, type in pairs(wanted) do
     local kind = kind_of(key)
     if kind ~= 'none' and kind ~= type then return key .. ' is a ' .. kind .. ', not a ' .. type end
@@ -135,7 +142,11 @@ local function settle(i)
   if kind_of(records) ~= 'hash' or redis.call('HGET', records, job) ~= seen then return 'STALE', '' end
   local wrong = misplaced(id)
   if wrong then return 'BADTYPE', wrong end
-  if kind == 'forget' then watch(job, '') return 'OK', '' end
+  if kind == 'forget' then
+    watch(job, '')
+    leave_slot(id, job)
+    return 'OK', ''
+  end
   if sign_of(job) ~= sign then return 'CHANGED', '' end
   if kind == 'mark' then redis.call('HSET', records, job, record) return 'OK', '' end
   if not (kind == 'reopen' or (kind == 'close' and counters[outcome])) or not is_count(ttl == '' and '0' or ttl) then
@@ -145,8 +156,12 @@ local function settle(i)
     redis.call('ZREM', closed, job)
     redis.call('ZADD', open, now, job)
     redis.call('HSET', records, job, record)
+    if kind_of(schedule_prefix .. id) == 'hash' and redis.call('HGET', schedule_prefix .. id, 'overlap') then
+      redis.call('ZADD', running_prefix .. id, now, job)
+    end
   else
     watch(job, record)
+    leave_slot(id, job)
     if ttl ~= '' then expire(job, ttl, registry) end
   end
   local line = entry .. ',"at":"' .. now_text .. '","beat":' .. quoted(token) .. '}'
@@ -165,7 +180,8 @@ if (#ARGV - first + 1) % width ~= 0 then return {{'BADARG', 'not a whole number 
 local a_key, a_ledger, a_job, a_result = schedule_prefix .. 'x', runs_prefix .. 'x', job_prefix .. 'x', results_prefix .. 'x'
 local barred = forbidden({{'hmget', a_key, 'x'}, {'hset', a_key, 'x', ''}, {'lpush', a_ledger, ''}, {'ltrim', a_ledger, 0, 1},
   {'xadd', events, '*', 'x', ''}, {'zadd', open, 0, 'x'}, {'zrem', open, 'x'}, {'zadd', closed, 0, 'x'}, {'zrem', closed, 'x'},
-  {'zcard', closed}, {'zrange', closed, 0, 1}, {'hset', records, 'x', ''}, {'hdel', records, 'x'}})
+  {'zcard', closed}, {'zrange', closed, 0, 1}, {'hset', records, 'x', ''}, {'hdel', records, 'x'},
+  {'zrem', running_prefix .. 'x', 'x'}, {'zadd', running_prefix .. 'x', 0, 'x'}, {'zadd', waiting_slots, 'XX', 0, 'x'}})
 for i = first, #ARGV, width do
   local ttl, registry = ARGV[i + 14], ARGV[i + 15]
   barred = barred or (ttl ~= '' and forbidden({{'del', a_job}, {'del', a_result}, {'pexpire', a_job, 1}, {'pexpire', a_result, 1},

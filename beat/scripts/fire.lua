@@ -8,6 +8,7 @@
 -- KEYS[4] open             zset   job id → when to look next, in ms: runs whose outcome is not known
 -- KEYS[5] records          hash   job id → what a run is, as JSON
 -- KEYS[6] events           stream every verdict, for whoever reads it
+-- KEYS[7] waiting_slots    zset   slot → when to look next, in ms: those for which ticks wait
 -- ARGV[1] schedule_prefix  text   followed by an id: the hash of that schedule
 -- ARGV[2] template_prefix  text   followed by an id: the fields of its job, as RQ writes them
 -- ARGV[3] lock_prefix      text   followed by an id: its lock
@@ -17,8 +18,11 @@
 -- ARGV[7] token            text   what our locks hold: the name of this beat
 -- ARGV[8] history_limit    count  how many verdicts a ledger keeps
 -- ARGV[9] events_limit     count  about how many events are kept
--- ARGV[10…] items, each of
--- ITEM[1]  kind       word   fire, skip (ticks pass by), release (nothing was decided), quarantine (cannot be read)
+-- ARGV[10] running_prefix  text   followed by a slot: the jobs that take up its room
+-- ARGV[11] waiting_prefix  text   followed by a slot: the ticks that wait for room
+-- ARGV[12…] items, each of
+-- ITEM[1]  kind       word   fire, skip (ticks pass by), admit (a tick has waited: it needs no lock, and moves nothing),
+--                            release (nothing was decided), quarantine (cannot be read)
 -- ITEM[2]  id         text   the schedule
 -- ITEM[3]  rev        text   the definition that was prepared
 -- ITEM[4]  tick       time   the tick that was prepared; for skip the first of the stretch
@@ -33,11 +37,19 @@
 -- ITEM[13] error      text   what went wrong with earlier attempts, or nothing
 -- ITEM[14] last       time   for skip: the last of the stretch
 -- ITEM[15] reason     text   for skip: why
--- ITEM[16] by         word   for fire: scheduler, catchup or manual
+-- ITEM[16] by         word   for fire and admit: scheduler, catchup or manual
+-- ITEM[17] slot       text   nothing where runs may overlap, or: skip, wait or replace, how many may run, how many may
+--                            wait, and `cleared` when those that have ended were closed just now
+-- ITEM[18] max_runs   count  how many ticks become jobs, after which the schedule has finished; nothing for no end
 --
 -- Replies {now in ms, OK, {which item, code, words}, …}, with those items that are not OK; the first one is 1, and 0 means
--- all of them. The lock goes with the schedule's last item, on every reply but FENCED and EARLY.
+-- all of them. The lock goes with the schedule's last item, on every reply but FENCED, EARLY and ENDED.
 --   OK        done
+--   SKIPPED   no room for it, and none to wait: skipped; words: the job that has the room
+--   WAITS     no room for it: it waits; words: the job that has the room
+--   ENDED     no room for it, but runs have ended of which nobody has taken note: close them, or let in who waits, and
+--             send this again as cleared; words: how many have ended
+--   FULL      of admit: there is no room yet
 --   BADARG    the item makes no sense; the schedule stays hidden for as long as the lock would have lasted
 --   GONE      there is no such schedule
 --   BADTYPE   a key is not what it should be, or Redis does not let us use it; looked at again in 30 s
@@ -48,24 +60,25 @@
 --   CHANGED   the definition is not the one that was prepared
 --   INACTIVE  the schedule is paused, disabled …; words: its state
 --   EARLY     not due by Redis' clock; words: the milliseconds to wait
-local due_index, queues, announcements, open, records, events = unpack(KEYS)
+local due_index, queues, announcements, open, records, events, waiting_slots = unpack(KEYS)
 local schedule_prefix, template_prefix, lock_prefix, announced_prefix, job_prefix, runs_prefix = unpack(ARGV, 1, 6)
-local token, history_limit, events_limit = ARGV[7], ARGV[8], ARGV[9]
+local token, history_limit, events_limit, running_prefix, waiting_prefix = unpack(ARGV, 7, 11)
 
 -- include instants
 -- include now
 -- include sane
 -- include quoted
 -- include ledger
+-- include slots
 -- include allowed
 
-local first, width = 10, 16
+local first, width = 12, 18
 local stamp = to_text(tonumber(time[1]), string.format('.%06d', tonumber(time[2])))
 local signed = ',"at":"' .. now_text .. '","beat":' .. quoted(token) .. '}'
 local enqueued = ',"enqueued":"' .. now_text .. '","n":'
 local kinds, pushes, scores, gone, ours, last_code, barred, opened, noted = {}, {}, {}, {}, {}, {}, {}, {}, {}
 local outbox_wrong, jobs_exist
-local wanted = {fire = true, skip = true, release = true, quarantine = true}
+local wanted = {fire = true, skip = true, admit = true, release = true, quarantine = true}
 
 local function kind_once(key)  -- the keys that many items share are looked at once
   kinds[key] = kinds[key] or kind_of(key)
@@ -97,13 +110,14 @@ local function is_announced(id, rev)
   return false
 end
 
-local function makes_sense(kind, tick, due, next, next_due, job, queue, at, number, last)
+local function makes_sense(kind, tick, due, next, next_due, job, queue, at, number, last, slot, max_runs)
   if not wanted[kind] then return false end
   if kind == 'release' or kind == 'quarantine' then return true end
   local t, n = to_ms(tick), to_ms(next)
   if not t or not is_count(due) then return false end
   if next ~= '' and not (n and n > t and is_count(next_due)) then return false end
   if kind == 'skip' then return is_count(number) and tonumber(number) > 0 and to_ms(last) ~= nil and to_ms(last) >= t end
+  if slot ~= '' and not string.find(slot, '^%a+ %d+ %d+ ?%a*$') or max_runs ~= '' and not is_count(max_runs) then return false end
   return job ~= '' and queue ~= '' and (at == 'front' or at == 'back')
 end
 
@@ -122,6 +136,34 @@ local function queue_problem(id, job, queue)
   if kind ~= 'none' and kind ~= 'set' then return queues .. ' is a ' .. kind .. ', not a set' end
 end
 
+local function skipped(id, tick, last, count, reason, behind, skip_count, kept)  -- the verdict in ledger and outbox; the counts from then on
+  local total = digits_of(number_of(skip_count or '0') + count)
+  local line = '{"type":"skipped","tick":"' .. tick .. '","last":"' .. last .. '","count":' .. count .. ',"reason":' .. quoted(reason)
+    .. (behind ~= '' and ',"behind":' .. quoted(behind) or '') .. ',"n":' .. total .. signed
+  kept = append_verdict(id, line, kept)
+  if kept then tell(id, 'skipped', tick, '', token, line) end
+  return total, kept
+end
+
+local function misplaced(id)  -- the keys of its slot, and its ledger
+  for key, wanted in pairs({[running_prefix .. id] = 'zset', [waiting_prefix .. id] = 'zset', [waiting_slots] = 'zset', [runs_prefix .. id] = 'list'}) do
+    local kind = kind_of(key)
+    if kind ~= 'none' and kind ~= wanted then return key .. ' is a ' .. kind .. ', not a ' .. wanted end
+  end
+end
+
+local function look_at_slot(id, room, cleared, last_job)  -- how many are in it, the newest of them, how many have ended unseen
+  local key = running_prefix .. id
+  if last_job and redis.call('ZSCORE', open, last_job) and not redis.call('ZSCORE', key, last_job) then
+    redis.call('ZADD', key, now, last_job)  -- it was fired before there was a slot
+  end
+  local count, waits = redis.call('ZCARD', key), redis.call('ZCARD', waiting_prefix .. id)
+  if count < room and waits == 0 then return 0, '', 0 end
+  local jobs, ended = in_slot(key)
+  if cleared == '' and (ended > 0 or waits > 0 and #jobs < room) then return #jobs, '', ended, true end
+  return waits > 0 and math.max(#jobs, room) or #jobs, jobs[#jobs] or '', ended
+end
+
 local function move(id, key, next, next_due, error, ...)
   if error ~= '' then redis.call('HSET', key, 'last_error', error) end
   if next == '' then
@@ -129,9 +171,7 @@ local function move(id, key, next, next_due, error, ...)
     redis.call('HSET', key, 'state', 'finished', ...)
     scores[id], gone[id] = nil, true
   else
-    local due_at = next_due == to_ms(next) and next
-      or to_text(math.floor(next_due / 1000), next_due % 1000 ~= 0 and string.format('.%03d', next_due % 1000) or '')
-    redis.call('HSET', key, 'next_run', next, 'due_at', due_at, ...)
+    redis.call('HSET', key, 'next_run', next, 'due_at', due_text(next, next_due), ...)
     scores[id], gone[id] = next_due, nil
   end
 end
@@ -146,12 +186,18 @@ local function enqueue(id, job, queue, at, meta, ttl)
   jobs[#jobs + 1] = job
 end
 
-local function note(id, job, queue, tick, by, number, created_at, retries, result_ttl, failure_ttl)
+local function note(id, slot, job, queue, tick, by, number, created_at, retries, result_ttl, failure_ttl)
   local record = '{"schedule":' .. quoted(id) .. ',"tick":"' .. tick .. '","by":' .. quoted(by) .. ',"queue":' .. quoted(queue)
     .. enqueued .. number .. ',"life":' .. quoted(created_at or '')
     .. (retries and is_count(retries) and ',"retries":' .. digits_of(number_of(retries)) or '')
     .. (result_ttl and is_count(result_ttl) and ',"result_ttl":' .. digits_of(number_of(result_ttl)) or '')
     .. (failure_ttl and is_count(failure_ttl) and ',"failure_ttl":' .. digits_of(number_of(failure_ttl)) or '') .. '}'
+  if slot ~= '' then  -- another tick of the page may ask who is in the slot
+    redis.call('ZADD', open, now, job)
+    redis.call('HSET', records, job, record)
+    redis.call('ZADD', running_prefix .. id, now, job)
+    return
+  end
   local n = #opened
   opened[n + 1], opened[n + 2] = now, job
   noted[n + 1], noted[n + 2] = job, record
@@ -163,12 +209,68 @@ local function later(id, key, code, words)  -- what cannot be enqueued is looked
   return code, words
 end
 
+local function no_ledger(id, key)
+  return later(id, key, 'BADTYPE', runs_prefix .. id .. ' is a ' .. kind_of(runs_prefix .. id) .. ', not a list')
+end
+
 local function stale(key) return 'STALE', redis.call('HGET', key, 'last_job') or '' end
 
+local function finishes(id, key, count, max_runs)  -- whether so many jobs, and those that wait, are all there are to be
+  if max_runs == '' then return false end
+  local manual = redis.call('HGET', key, 'manual_count')
+  return count - (manual and is_count(manual) and manual or 0) + redis.call('ZCARD', waiting_prefix .. id) >= tonumber(max_runs)
+end
+
+local function stand_in_line(item, key, newest, skip_count, kept, run_count)  -- no room: the tick waits, or is skipped
+  local overlap, _, most = string.match(item.slot, '^(%a+) (%d+) (%d+)')
+  local waiting = waiting_prefix .. item.id
+  if overlap == 'replace' then  -- the newest wins
+    for _, member in ipairs(redis.call('ZRANGE', waiting, 0, -1)) do
+      local older = string.match(member, '^%S+ (%S+)')
+      skip_count, kept = skipped(item.id, older, older, 1, 'replaced', item.job, skip_count, kept)
+      redis.call('ZREM', waiting, member)
+    end
+  end
+  if overlap == 'skip' or redis.call('ZCARD', waiting) >= tonumber(most) then
+    skip_count, kept = skipped(item.id, item.tick, item.tick, 1, 'overlap', newest, skip_count, kept)
+    move(item.id, key, item.next, number_of(item.next_due), item.error, 'skip_count', skip_count, 'kept', kept)
+    return 'SKIPPED', newest
+  end
+  local line = '{"type":"waiting","tick":"' .. item.tick .. '","job":' .. quoted(item.job) .. ',"behind":' .. quoted(newest) .. signed
+  append_other(item.id, line, key)
+  tell(item.id, 'waiting', item.tick, item.job, token, line)
+  redis.call('ZADD', waiting, item.due, item.id .. ' ' .. item.tick .. ' ' .. item.by)
+  redis.call('ZADD', waiting_slots, now, item.id)
+  local next = finishes(item.id, key, number_of(run_count or '0'), item.max_runs) and '' or item.next
+  move(item.id, key, next, number_of(item.next_due), item.error, 'skip_count', skip_count or '0', unpack(kept and {'kept', kept} or {}))
+  return 'WAITS', newest
+end
+
+local function leave_line(item)
+  redis.call('ZREM', waiting_prefix .. item.id, item.id .. ' ' .. item.tick .. ' ' .. item.by)
+  if redis.call('EXISTS', waiting_prefix .. item.id) == 0 then redis.call('ZREM', waiting_slots, item.id) end
+end
+
+local function passes_by(item, key, reason, skip_count, kept)  -- a tick that waited, and for which the schedule no longer is
+  skip_count, kept = skipped(item.id, item.tick, item.tick, 1, reason, '', skip_count, kept)
+  leave_line(item)
+  redis.call('HSET', key, 'skip_count', skip_count, 'kept', kept)
+  return 'SKIPPED', ''
+end
+
+local function not_admitted(item, state, now_rev)  -- why a tick that waited is not let in: a code
+  local member, room = item.id .. ' ' .. item.tick .. ' ' .. item.by, string.match(item.slot, '^%a+ (%d+)')
+  if not redis.call('ZSCORE', waiting_prefix .. item.id, member) then return 'STALE' end
+  if now_rev ~= item.rev then return 'CHANGED' end
+  if (state == 'active' or state == 'finished') and room and redis.call('ZCARD', running_prefix .. item.id) >= tonumber(room) then
+    return 'FULL'
+  end
+end
+
 local function decide(i)
-  local kind, id, rev, tick, due, next, next_due, job, queue, at, run, number, error, last, reason, by = unpack(ARGV, i, i + width - 1)
-  if not makes_sense(kind, tick, due, next, next_due, job, queue, at, number, last) then return 'BADARG', '' end
-  local key = schedule_prefix .. id
+  local kind, id, rev, tick, due, next, next_due, job, queue, at, run, number, error, last, reason, by, slot, max_runs = unpack(ARGV, i, i + width - 1)
+  if not makes_sense(kind, tick, due, next, next_due, job, queue, at, number, last, slot, max_runs) then return 'BADARG', '' end
+  local key, admits = schedule_prefix .. id, kind == 'admit'
   local h = redis.pcall('HMGET', key, 'state', 'rev', 'next_run', 'due_at', 'run_count', 'skip_count', 'kept', 'result_ttl',
     'failure_ttl', 'created_at')
   local found = not h[1] and kind_of(key)  -- what has a state is a hash
@@ -180,8 +282,8 @@ local function decide(i)
     and problem(now_rev, next_run, due_at, run_count, skip_count)
   if wrong then scores[id] = now + 30000 return 'BADSTATE', wrong end
   local meta, ttl, retries_left
-  if outbox_wrong and (kind == 'fire' or kind == 'skip') then return later(id, key, 'BADTYPE', outbox_wrong) end
-  if kind == 'fire' then
+  if outbox_wrong and (kind == 'fire' or kind == 'skip' or admits) then return later(id, key, 'BADTYPE', outbox_wrong) end
+  if kind == 'fire' or admits then
     local t = redis.pcall('HMGET', template_prefix .. id, 'meta', 'ttl', 'retries_left')
     found = not t[1] and kind_of(template_prefix .. id)
     if found and found ~= 'hash' then
@@ -191,44 +293,65 @@ local function decide(i)
     if ttl and not (#ttl <= 10 and string.find(ttl, '^[1-9]%d*$')) then
       return later(id, key, 'BADSTATE', 'the ttl of the job is not a number')
     end
-    wrong = queue_problem(id, job, queue)
+    wrong = queue_problem(id, job, queue) or (slot ~= '' or max_runs ~= '' or admits) and misplaced(id)
     if wrong then return later(id, key, 'BADTYPE', wrong) end
   end
-  if not ours[id] then
+  local item = (admits or slot ~= '') and {id = id, rev = rev, tick = tick, due = due, next = next, next_due = next_due, job = job,
+    error = error, by = by, slot = slot, max_runs = max_runs}
+  if admits then
+    local code = not_admitted(item, state, now_rev)
+    if code then return code, code == 'STALE' and redis.call('HGET', key, 'last_job') or '' end
+    if state ~= 'active' and state ~= 'finished' then return passes_by(item, key, state or 'broken', skip_count, kept) end
+  elseif not ours[id] then
     if tick ~= '' and next_run ~= tick then return stale(key) end  -- ours, perhaps, if its reply was lost
     return 'FENCED', ''
-  end
-  if state == 'active' and due_at then scores[id] = to_ms(due_at) else gone[id] = true end
-  if kind == 'release' then return 'OK', '' end
-  if kind == 'quarantine' then
+  else
+    if state == 'active' and due_at then scores[id] = to_ms(due_at) else gone[id] = true end
+    if kind == 'release' then return 'OK', '' end
+    if kind == 'quarantine' then
+      if now_rev ~= rev then return 'CHANGED', '' end
+      if state ~= 'active' then return 'INACTIVE', state or '' end
+      if is_announced(id, rev) then return 'OTHERS', '' end
+      redis.call('HSET', key, 'state', 'broken', 'last_error', error, 'updated_at', now_text)
+      gone[id] = true
+      return 'OK', ''
+    end
+    if next_run ~= tick then return stale(key) end
     if now_rev ~= rev then return 'CHANGED', '' end
     if state ~= 'active' then return 'INACTIVE', state or '' end
-    if is_announced(id, rev) then return 'OTHERS', '' end
-    redis.call('HSET', key, 'state', 'broken', 'last_error', error, 'updated_at', now_text)
-    gone[id] = true
+    if number_of(due) > now then return 'EARLY', tostring(due - now) end
+    if kind == 'skip' then
+      local total
+      total, kept = skipped(id, tick, last, number, reason, '', skip_count, kept)
+      if not kept then return no_ledger(id, key) end
+      move(id, key, next, number_of(next_due), error, 'skip_count', total, 'kept', kept)
+      return 'OK', ''
+    end
+    if slot ~= '' then
+      local room, cleared = string.match(slot, '^%a+ (%d+) %d+ ?(%a*)$')
+      local count, newest, ended, unseen = look_at_slot(id, tonumber(room), cleared, redis.call('HGET', key, 'last_job'))
+      if unseen then return 'ENDED', tostring(ended) end
+      if count >= tonumber(room) then return stand_in_line(item, key, newest, skip_count, kept, run_count) end
+    end
+  end
+  local total = digits_of(number_of(run_count or '0') + 1)
+  local line = '{"type":"enqueued","tick":"' .. tick .. '","job":' .. quoted(job) .. ',"by":' .. quoted(by) .. ',"late_ms":'
+    .. digits_of(now - number_of(due)) .. ',"n":' .. total .. signed
+  kept = append_verdict(id, line, kept)  -- the first write: if the ledger is no list, it is refused and nothing has happened
+  if not kept then return no_ledger(id, key) end
+  enqueue(id, job, queue, at, (meta or '') .. run, ttl)
+  note(id, slot, job, queue, tick, by, total, created_at, retries_left, result_ttl, failure_ttl)
+  tell(id, 'enqueued', tick, job, token, line)
+  if admits then
+    leave_line(item)
+    local before = redis.call('HGET', key, 'last_run')
+    redis.call('HSET', key, 'last_run', to_ms(before) and to_ms(before) > to_ms(tick) and before or tick, 'last_enqueued', now_text,
+      'last_job', job, 'run_count', total, 'kept', kept)
     return 'OK', ''
   end
-  if next_run ~= tick then return stale(key) end
-  if now_rev ~= rev then return 'CHANGED', '' end
-  if state ~= 'active' then return 'INACTIVE', state or '' end
-  if number_of(due) > now then return 'EARLY', tostring(due - now) end
-  local total = digits_of(number_of(kind == 'skip' and skip_count or kind == 'fire' and run_count or '0') + (kind == 'skip' and number or 1))
-  local line = kind == 'skip' and '{"type":"skipped","tick":"' .. tick .. '","last":"' .. last .. '","count":' .. number .. ',"reason":'
-      .. quoted(reason) .. ',"n":' .. total .. signed
-    or '{"type":"enqueued","tick":"' .. tick .. '","job":' .. quoted(job) .. ',"by":' .. quoted(by) .. ',"late_ms":'
-      .. digits_of(now - number_of(due)) .. ',"n":' .. total .. signed
-  kept = append_verdict(id, line, kept)  -- the first write: if the ledger is no list, it is refused and nothing has happened
-  if not kept then return later(id, key, 'BADTYPE', runs_prefix .. id .. ' is a ' .. kind_of(runs_prefix .. id) .. ', not a list') end
-  if kind == 'skip' then
-    tell(id, 'skipped', tick, '', token, line)
-    move(id, key, next, number_of(next_due), error, 'skip_count', total, 'kept', kept)
-  else
-    enqueue(id, job, queue, at, (meta or '') .. run, ttl)
-    note(id, job, queue, tick, by, total, created_at, retries_left, result_ttl, failure_ttl)
-    tell(id, 'enqueued', tick, job, token, line)
-    move(id, key, next, number_of(next_due), error, 'last_run', tick, 'last_enqueued', now_text, 'last_job', job, 'run_count', total,
-      'kept', kept)
-  end
+  if finishes(id, key, number_of(total), max_runs) then next = '' end
+  move(id, key, next, number_of(next_due), error, 'last_run', tick, 'last_enqueued', now_text, 'last_job', job, 'run_count', total,
+    'kept', kept)
   return 'OK', ''
 end
 
@@ -237,17 +360,26 @@ local a_key, a_lock, a_ledger = schedule_prefix .. 'x', lock_prefix .. 'x', runs
 local barred_here = forbidden({{'type', a_key}, {'hmget', a_key, 'x'}, {'hget', a_key, 'x'}, {'hset', a_key, 'x', ''}, {'hdel', a_key, 'x'},
   {'hmget', template_prefix .. 'x', 'x'}, {'mget', a_lock}, {'del', a_lock}, {'zadd', due_index, 0, 'x'}, {'zrem', due_index, 'x'},
   {'lpush', a_ledger, ''}, {'rpop', a_ledger}, {'ltrim', a_ledger, 0, 1}, {'zadd', open, 0, 'x'}, {'hset', records, 'x', ''},
-  {'xadd', events, '*', 'x', ''}})
+  {'xadd', events, '*', 'x', ''}, {'zcard', running_prefix .. 'x'}, {'zrange', running_prefix .. 'x', 0, -1}, {'zadd', running_prefix .. 'x', 0, 'x'},
+  {'zrem', running_prefix .. 'x', 'x'}, {'zcard', waiting_prefix .. 'x'}, {'zadd', waiting_prefix .. 'x', 0, 'x'}, {'zrem', waiting_prefix .. 'x', 'x'},
+  {'zadd', waiting_slots, 0, 'x'}, {'zrem', waiting_slots, 'x'}})
 if barred_here then return redis.error_reply('NOPERM ' .. barred_here) end
 local replies, locks = {now, 'OK'}, {}
 look_at_page()
 for i = first, #ARGV, width do  -- a chain is several items of one schedule: its lock goes with the last of them
   local code, words = decide(i)
+  local id, admits = ARGV[i + 1], ARGV[i] == 'admit'
   if code ~= 'OK' then replies[#replies + 1] = {(i - first) / width + 1, code, words} end
-  last_code[ARGV[i + 1]] = code
+  if admits then
+    scores[id] = nil  -- it has no lock, and moves nothing
+    if code == 'GONE' then
+      redis.call('DEL', waiting_prefix .. id)
+      redis.call('ZREM', waiting_slots, id)
+    end
+  elseif last_code[id] ~= 'ENDED' then last_code[id] = code end
 end
 for id, code in pairs(last_code) do
-  if code == 'FENCED' or code == 'EARLY' then
+  if code == 'FENCED' or code == 'EARLY' or code == 'ENDED' then
     scores[id], gone[id] = nil, nil
   elseif ours[id] then
     locks[#locks + 1] = lock_prefix .. id

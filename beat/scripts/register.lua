@@ -111,7 +111,7 @@ local function upsert(at)
     if state == 'finished' then state = 'active' end  -- the tick that is due comes first, then the end
   end
   local code = not now_rev and 'NEW' or (next ~= 'keep' and next ~= (next_run or '')) and 'MOVED' or 'UPDATED'
-  if is_there then redis.call('HDEL', key, 'cron', 'every', 'result_ttl', 'failure_ttl') end
+  if is_there then redis.call('HDEL', key, 'cron', 'every', 'result_ttl', 'failure_ttl', 'overlap', 'jitter', 'max_runs', 'misfire', 'exclude') end
   local written = {'rev', rev, 'rule', rule, 'revs', newest_first(rev, revs or ''), 'state', state, 'updated_at', now_text,
     'version', (tonumber(version or '') or 0) + 1, unpack(ARGV, at + width, at + width + fields - 1)}
   if not now_rev then add(written, 'created_at', now_text, 'run_count', run_count or 0, 'skip_count', skip_count or 0) end
@@ -119,8 +119,8 @@ local function upsert(at)
     redis.call('HDEL', key, 'next_run', 'due_at')
     placed = nil
   elseif next ~= 'keep' then
-    add(written, 'next_run', next, 'due_at', next)
     placed = tonumber(next_due)
+    add(written, 'next_run', next, 'due_at', due_text(next, placed))
   end
   redis.call('HSET', key, unpack(written))
   redis.call('DEL', template_prefix .. id)

@@ -292,6 +292,16 @@ OTHER: list[dict[str, Any]] = [
     {"on_stopped": "app.hooks.done"},
     {"on_stopped": Callback(func="app.hooks.done", timeout=5)},
     {"serializer": "json"},
+    {"misfire": "all"},
+    {"misfire_after": "5s"},
+    {"catchup_window": "5s"},
+    {"misfire": "all", "catchup_limit": 5},
+    {"overlap": "skip"},
+    {"overlap": "skip", "max_running": 5},
+    {"overlap": "wait", "max_waiting": 5},
+    {"max_runs": 5},
+    {"exclude": ["2026-12-25"]},
+    {"jitter": "5s"},
 ]
 
 

@@ -32,3 +32,8 @@ local function to_ms(text)
   if instants[text] == nil then instants[text] = parsed(text) or false end
   return instants[text] or nil
 end
+
+local function due_text(tick, ms)  -- when a tick is due, which may be later than its own time
+  if ms == to_ms(tick) then return tick end
+  return to_text(math.floor(ms / 1000), ms % 1000 ~= 0 and string.format('.%03d', ms % 1000) or '')
+end
