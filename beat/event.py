@@ -18,6 +18,8 @@ NAMES = {
     "reseeded": "the state of schedules was lost, and they were registered again",
     "fired": "a tick became a job",
     "skipped": "ticks passed without a job",
+    "waiting": "a tick waits for an earlier run of its schedule to end",
+    "admitted": "a tick that waited became a job",
     "run_succeeded": "a run ended well",
     "run_failed": "a run raised, ran out of time, was killed, or said itself that it failed",
     "run_stopped": "a run was stopped or cancelled",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Mapping
 
+    from beat.attendant import Attendant
     from beat.event import Emit
     from beat.guard import Mark
     from beat.health import Health
@@ -48,6 +49,7 @@ class Housekeeper:
         store: Store,
         sync: Sync,
         watcher: Watcher,
+        attendant: Attendant,
         *,
         name: str,
         about: Callable[[], Mapping[str, str]],
@@ -56,7 +58,8 @@ class Housekeeper:
         emit: Emit,
         health: Health,
     ) -> None:
-        self._store, self._sync, self._watcher, self._name = store, sync, watcher, name
+        self._store, self._sync, self._name = store, sync, name
+        self._watcher, self._attendant = watcher, attendant
         self._about, self._passed_at, self._judged = about, passed_at, judged
         self._live: str | None = None
         self._emit, self._health = emit, health
@@ -74,6 +77,7 @@ class Housekeeper:
                 if time.monotonic() - self._beat_at >= HEARTBEAT_S:
                     self.turn(stopping)
                 self._watcher.turn()
+                self._attendant.turn()
             except connection.Errors as e:
                 self._health.failed("housekeeper", e)
                 patience.wait(stopping)

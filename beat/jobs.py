@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import rq
 from rq import registry
-from rq.command import PUBSUB_CHANNEL_TEMPLATE
+from rq.command import PUBSUB_CHANNEL_TEMPLATE, send_command
 from rq.executions import Execution, ExecutionRegistry
 from rq.job import Job
 from rq.results import Result
@@ -120,6 +120,12 @@ def registry_key(kind: str, queue: str) -> str:
         "scheduled": registry.ScheduledJobRegistry,
     }
     return kinds[kind].key_template.format(queue)
+
+
+def stop(client: Any, job_id: str, worker: str) -> None:
+    """Tells the worker that runs a job to stop it; nobody answers, and a SimpleWorker does not listen."""
+    if worker:
+        send_command(client, worker, "stop-job", job_id=job_id)
 
 
 def current_meta() -> Mapping[str, Any] | None:

@@ -28,6 +28,8 @@ LINES = {
     "fired": (_I, "fired {schedule_id} for {tick}, {late_ms} ms after it was due: {job_id} in {queue}"),
     "would_fire": (_I, "would fire {schedule_id} for {tick}: {job_id} in {queue}"),
     "skipped": (_W, "skipped {count:tick} of {schedule_id} from {tick} on: {reason}"),
+    "waiting": (_I, "{schedule_id} waits with its tick {tick}: {behind} has not ended"),
+    "admitted": (_I, "fired {schedule_id} for {tick}, which had waited: {job_id}"),
     "run_succeeded": (_D, "{schedule_id}: the run for {tick} succeeded after {seconds} s: {job_id}"),
     "run_failed": (_W, "{schedule_id}: the run for {tick} failed after {seconds} s: {error}: {job_id}"),
     "run_stopped": (_W, "{schedule_id}: the run for {tick} ended early: {error}: {job_id}"),

@@ -71,7 +71,8 @@ def _rest(schedule: Schedule, seen: State, base: datetime) -> Placement | None:
 def _from(schedule: Schedule, tick: datetime | None) -> Placement:
     if tick is None:
         return Placement("finished" if schedule.enabled else "disabled", "")
-    return Placement("active" if schedule.enabled else "disabled", clock.text(tick), clock.to_ms(policies.due(schedule, tick)))
+    due = clock.to_ms(policies.due(schedule, tick))
+    return Placement("active" if schedule.enabled else "disabled", clock.text(tick), due)
 
 
 def _state(seen: State) -> str:

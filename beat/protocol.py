@@ -54,6 +54,18 @@ class Item(NamedTuple):
     max_runs: int | str = ""
 
 
+class Slot(NamedTuple):
+    """A slot for which ticks wait."""
+
+    id: str
+    rev: str
+    ended: int
+    """How many of its runs have ended, and are not closed."""
+    running: tuple[str, ...]
+    waiting: tuple[str, ...]
+    """Each as `id tick by`, the one that was due first first."""
+
+
 class Registration(NamedTuple):
     """One item of `register`: a definition, and what was seen when it was prepared."""
 

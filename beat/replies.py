@@ -98,10 +98,15 @@ class Replies:
                 if wait > LONGEST_WAIT_MS:
                     return verdicts.released(chain.id)
                 return chain._replace(items=chain.items[n:], due=now + wait)
+            if reply.code == "ENDED":
+                cleared = item._replace(slot=f"{item.slot} cleared")
+                return chain._replace(items=(cleared, *chain.items[n + 1 :]), due=now)
             # The reply to an earlier attempt was lost, and it had happened.
             happened = reply.code == "STALE" and reply.words in {item.job for item in chain.items[n:]} - {""}
             if reply.code == "OK" or happened:
                 self._decided(item, now)
+            elif reply.code in {"WAITS", "SKIPPED"}:
+                self._no_room(item, reply)
             elif (
                 reply.code == "BADTYPE"
                 and item.kind == "fire"
@@ -112,6 +117,15 @@ class Replies:
             else:
                 self.trouble(chain.id, reply)
         return None
+
+    def _no_room(self, item: Item, reply: Reply) -> None:
+        self._errors.pop(item.id, None)
+        self._troubles.forget(item.id)
+        if reply.code == "WAITS":
+            self._emit(Event("waiting", item.id, {"tick": item.tick, "behind": reply.words}))
+        else:
+            fields = {"tick": item.tick, "count": 1, "reason": "overlap", "next_run": item.next}
+            self._emit(Event("skipped", item.id, fields))
 
     def _decided(self, item: Item, now: int) -> None:
         self._errors.pop(item.id, None)

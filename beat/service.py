@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from beat import clock, connection, globs, logs, registry, rehearsal, server, settings, zones
 from beat._version import __version__
+from beat.attendant import Attendant
 from beat.book import Book
 from beat.dialogue import Dialogue
 from beat.errors import ConfigError, NoRedis
@@ -121,10 +122,12 @@ class Scheduler:
         desk = self._store(Dialogue)
         ticker = Ticker(desk, book, pace, token=self.name, emit=emit, health=self._health, only=globs.lua(self._only))
         ticker.timekeeper.guard = Guard(self._mark)
+        ticker.attendant = self._attendant(desk, book)
         keeper = Housekeeper(
             store,
             sync,
             Watcher(store, name=self.name, emit=emit),
+            self._attendant(store, Book(store)),
             name=self.name,
             about=lambda: self._about(ticker),
             passed_at=lambda: ticker.passed_at,
@@ -137,6 +140,11 @@ class Scheduler:
         keeper.run(self._stopping)
         ticking.join(_STOP_S)
         keeper.leave()
+
+    def _attendant(self, store: Store, book: Book) -> Attendant:
+        """Each thread has its own, for each has its own connection."""
+        emit = self._observers.emit
+        return Attendant(store, book, Watcher(store, name=self.name, emit=emit), token=self.name, emit=emit)
 
     def _rehearse(self) -> None:
         store = self._store(Store)

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Sequence
 
+    from beat.attendant import Attendant
     from beat.book import Book
     from beat.desk import Desk
     from beat.event import Emit
@@ -70,6 +71,7 @@ MOST_CLAIMS = 1000
 """How many schedules a beat holds at once."""
 QUESTIONS = 2
 """So many may be on their way: Redis finds the next one when it has answered the last."""
+_GIVEN = {"OK", "WAITS", "SKIPPED", "ENDED"}
 IN_VAIN = 3
 """So many pages in a row without a verdict end a pass."""
 
@@ -95,6 +97,8 @@ class Ticker:
     ) -> None:
         self.timekeeper = Timekeeper(desk, emit)
         self.clock = RedisClock()
+        self.attendant: Attendant | None = None
+        """Who sees to runs that have ended while a tick waits for them."""
         self.passed_at = time.monotonic()
         """When the last pass, or a page of it, ended by the monotonic clock."""
         self.passed_ms = 0.0
@@ -225,12 +229,15 @@ class Ticker:
             self._holding.hold(due)
             self._replies.refused(((chain.id, chain.func) for chain in due if chain.func), fired)
             return False
-        replies, given = iter(fired.replies), False
+        replies, given, ended = iter(fired.replies), False, []
         for chain in due:
             settled = [next(replies) for _ in chain.items]
             if again := self._replies.settle(chain, settled, fired.now):
                 self._holding.hold([again])
-            given = given or any(reply.code == "OK" for reply in settled)
+            given = given or any(reply.code in _GIVEN for reply in settled)
+            ended += [int(reply.words) for reply in settled if reply.code == "ENDED"]
+        if ended and self.attendant:  # before they are sent again
+            self.attendant.clear(sum(ended))
         return given
 
     def _wakes_at(self) -> float:

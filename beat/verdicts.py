@@ -50,9 +50,9 @@ def quarantined(schedule_id: str, rev: str, problem: str) -> Chain:
     return Chain((Item("quarantine", schedule_id, rev, error=problem),), 0)
 
 
-def admitted(rev: str, schedule: Schedule, tick: datetime, by: str, keys: Keys) -> Item:
+def admitted(rev: str, schedule: Schedule, tick: str, by: str, keys: Keys) -> Item:
     """A tick that has waited takes its turn, if there is room."""
-    return _fire(rev, schedule, Fire(tick, None, by), clock.text(tick), keys)._replace(kind="admit")
+    return _fire(rev, schedule, Fire(clock.read(tick), None, by), tick, keys)._replace(kind="admit")
 
 
 def _item(rev: str, schedule: Schedule, verdict: Verdict, tick: str, keys: Keys) -> Item:

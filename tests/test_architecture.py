@@ -26,7 +26,7 @@ STOREYS = {
     "doors": ["scripts", "connection", "jobs", "server", "protocol", "store", "dialogue", "lock", "runs", "outbox"],
     "engine": [
         "timekeeper", "health", "pace", "desk", "book", "verdicts", "holding", "replies", "rehearsal", "ticker", "sync",
-        "watcher", "housekeeper", "current",
+        "watcher", "attendant", "housekeeper", "current",
     ],
     "control": ["client", "events"],
     "observers": ["observers", "logs"],

@@ -20,11 +20,23 @@ local schedule_prefix, running_prefix, waiting_prefix, job_prefix, limit, interv
 -- include sane
 -- include slots
 
+local function in_line(key)  -- what makes no sense waits for nothing
+  local ticks = {}
+  for _, member in ipairs(kind_of(key) == 'zset' and redis.call('ZRANGE', key, 0, 99) or {}) do
+    if to_ms(string.match(member, '^[%w_-]+ (%S+) %a+$') or '') then
+      ticks[#ticks + 1] = member
+    else
+      redis.call('ZREM', key, member)
+    end
+  end
+  return ticks
+end
+
 local found = {now}
 if kind_of(waiting_slots) ~= 'zset' then return found end
 for _, slot in ipairs(redis.call('ZRANGEBYSCORE', waiting_slots, '-inf', now, 'LIMIT', 0, limit)) do
   local waiting, running = waiting_prefix .. slot, running_prefix .. slot
-  local ticks = kind_of(waiting) == 'zset' and redis.call('ZRANGE', waiting, 0, 99) or {}
+  local ticks = in_line(waiting)
   if #ticks == 0 or kind_of(schedule_prefix .. slot) == 'none' then
     redis.call('ZREM', waiting_slots, slot)
   elseif kind_of(running) == 'none' or kind_of(running) == 'zset' then

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from beat import clock, durations, jobs, settings
 from beat import registry as registries
+from beat.attendant import Attendant
 from beat.book import Book
 from beat.desk import InTurn
 from beat.errors import BeatError, ConfigError
@@ -28,6 +29,7 @@ from beat.testing.fake_redis import ClockedRedis
 from beat.testing.fired import Fired, Skipped
 from beat.testing.manual_clock import ManualClock
 from beat.ticker import Ticker
+from beat.watcher import Watcher
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -76,10 +78,14 @@ class ManualBeat:
         book = Book(self._desk, ((schedule, schedule.rev) for schedule in self._schedules.values()))
         self._ticker = Ticker(self._desk, book, pace, token=_NAME, emit=self._hear, health=Health(self._hear))
         self._ticker.clock, self._ticker.timekeeper.guard = _ByHand(self.clock), _Trusting()
+        watcher = Watcher(self._desk, name=_NAME, emit=self._hear)
+        self._attendant = Attendant(self._desk, book, watcher, token=_NAME, emit=self._hear)
+        self._ticker.attendant = self._attendant
 
     def tick(self) -> list[Fired]:
         """Fires what is due now, as one pass of a beat does: what is too late is skipped, all but the latest."""
         before = len(self.fired)
+        self._attendant.turn()
         self._ticker.turn(threading.Event())
         self._complain()
         return self.fired[before:]
@@ -108,8 +114,9 @@ class ManualBeat:
             fired = self.fired[self._taken]
             self._taken += 1
             if self.redis.lrem(jobs.queue_key(fired.queue), 1, fired.job_id):  # else a worker has it
-                self.redis.delete(jobs.job_key(fired.job_id))
                 results.append(fired.run())
+                ended = {"status": "finished", "ended_at": clock.text(self.clock.now)}
+                self.redis.hset(jobs.job_key(fired.job_id), mapping=ended)
         return results
 
     def assert_fired(self, schedule_id: str, *, at: When | Iterable[When]) -> None:
@@ -128,7 +135,7 @@ class ManualBeat:
 
     def _hear(self, event: Event) -> None:
         about = event.fields
-        if event.name == "fired":
+        if event.name in {"fired", "admitted"}:
             schedule = self._schedules[event.schedule_id]
             self.fired.append(
                 Fired(

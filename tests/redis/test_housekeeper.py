@@ -11,6 +11,8 @@ from redis import exceptions
 
 from beat import clock, housekeeper
 from beat.event import Event
+from beat.attendant import Attendant
+from beat.book import Book
 from beat.every import Every
 from beat.guard import Mark
 from beat.health import Health
@@ -48,10 +50,12 @@ class House:
         self.sync = Sync(store, [schedule(each) for each in ids], beat=name, emit=self.events.append)
         self.sync.announce()
         self.sync.register()
+        watcher = Watcher(store, name=name, emit=self.events.append)
         self.keeper = Housekeeper(
             store,
             self.sync,
-            Watcher(store, name=name, emit=self.events.append),
+            watcher,
+            Attendant(store, Book(store), watcher, token=name, emit=self.events.append),
             name=name,
             about=lambda: {"host": "here", "pid": "7"},
             passed_at=lambda: self.passed_at,
