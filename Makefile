@@ -86,6 +86,10 @@ bench-ticks: $(READY) ## Cron.after beside croniter and cronsim, shape by shape
 guard: $(READY) ## has beat become slow? beside enqueue_many, in one run
 	$(BIN)/python -m benchmarks.guard
 
+.PHONY: pictures
+pictures: $(READY) ## draw the pictures of docs/guides/policies.md anew, from the verdicts of a manual beat
+	$(BIN)/python -m docs.pictures
+
 .PHONY: format
 format: $(READY) ## let ruff rewrite the code
 	$(BIN)/ruff check --fix .

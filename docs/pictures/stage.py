@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from beat import Registry, clock, jobs
 from beat.testing import ManualBeat
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 _QUEUE = jobs.queue_key("default")
-STEP = timedelta(seconds=5)
-"""How often the beat looks, and how often a worker."""
 
 
 @dataclass(frozen=True)
@@ -31,11 +31,13 @@ class Scene:
     workers: int = 3
     away: tuple[datetime, datetime] | None = None
     """When no beat runs."""
-    marks: Mapping[str, datetime] = field(default_factory=dict)
-    """Instants that have a name."""
+    spans: Mapping[str, tuple[datetime, datetime]] = field(default_factory=dict)
+    """Stretches of time that have a name."""
     every: timedelta = timedelta(minutes=1)
     """Between two times that are written."""
     says: str = "%H:%M"
+    step: timedelta = timedelta(seconds=5)
+    """How often the beat looks, and how often a worker."""
 
     @property
     def end(self) -> datetime:
@@ -76,19 +78,29 @@ class Row:
 def play(scene: Scene) -> list[Row]:
     """The scene, from its start to its end."""
     registry = Registry()
-    for name, options in scene.schedules.items():
-        registry.register(work, id=name, **options)
-    beat = ManualBeat(scene.start - STEP, registry=registry)
+    for name, declared in scene.schedules.items():
+        options: Any = {option: value for option, value in declared.items() if option != "cron"}
+        registry.register(work, declared.get("cron"), id=name, **options)
+    beat = ManualBeat(scene.start - scene.step, registry=registry)
     workers = [_Worker(beat, f"worker-{n}", scene) for n in range(scene.workers)]
     while beat.clock.now < scene.end:
-        beat.clock.advance(STEP)
-        for _ in range(2):  # who is free takes what has just come
-            for worker in workers:
-                worker.turn()
-            if not scene.away or not scene.away[0] <= beat.clock.now < scene.away[1]:
-                beat.tick()
+        was_away, is_away = (_is_away(scene, at) for at in (beat.clock.now, beat.clock.now + scene.step))
+        if was_away or is_away:
+            beat.clock.advance(scene.step)
+        else:
+            beat.tick_until(scene.step)
+        for worker in workers:
+            worker.turn()
+        if not is_away:
+            beat.tick()  # the beat is back, or a run has ended
+        for worker in workers:  # and who is free takes what has just come
+            worker.turn()
     runs = {run.job: run for worker in workers for run in worker.runs}
     return [_row(beat, scene, registry, name, runs) for name in scene.schedules]
+
+
+def _is_away(scene: Scene, at: datetime) -> bool:
+    return scene.away is not None and scene.away[0] <= at < scene.away[1]
 
 
 def work() -> None:
@@ -99,7 +111,8 @@ class _Worker:
     """Does what RQ's worker does to a job's hash, and hears when it is told to stop."""
 
     def __init__(self, beat: ManualBeat, name: str, scene: Scene) -> None:
-        self._redis, self._clock, self._name, self._takes = beat.redis, beat.clock, name, scene.takes
+        self._redis = cast("Any", beat.redis)
+        self._clock, self._name, self._takes = beat.clock, name, scene.takes
         self._commands = self._redis.pubsub(ignore_subscribe_messages=True)
         self._commands.subscribe(f"rq:pubsub:{name}")
         self._commands.get_message()
@@ -140,11 +153,8 @@ def _row(beat: ManualBeat, scene: Scene, registry: Registry, name: str, runs: Ma
                 ran.append((found[at], runs[line["job"]]))
         elif line["type"] == "skipped":
             last = clock.read(line["last"])
-            while at is not None and at <= last:
-                found[at] = Tick(at, "skipped", reason=line["reason"])
-                at = schedule.after(at)
-    at = schedule.timing.after(scene.start - STEP)
-    while at is not None and at <= scene.end:
+            skipped = [at, *schedule.timing.ticks(at, last), last]
+            found |= {each: Tick(each, "skipped", reason=line["reason"]) for each in skipped}
+    for at in schedule.timing.ticks(scene.start, scene.end):
         found.setdefault(at, Tick(at, "none"))
-        at = schedule.timing.after(at)
     return Row(name, [found[at] for at in sorted(found)], ran)

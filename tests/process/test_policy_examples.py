@@ -220,6 +220,17 @@ def test_on_a_day_that_is_excluded_every_tick_is_skipped(show: Place) -> None:
     assert show.lines("office", "enqueued") == []
 
 
+def test_a_finished_schedule_goes_on_when_its_bounds_change(place: Place) -> None:
+    bounded = "from beat import periodic\n\n@periodic(every='1s', max_runs={})\ndef remind(): ..."
+    for most in (2, 5):
+        (place.home / "bounded.py").write_text(bounded.format(most), encoding="utf-8")
+        with place.beat("bounded") as beat:
+            place.fires("remind", most, beat)
+            place.reaches("remind", "finished")
+            assert beat.end() == 0
+        assert len(place.lines("remind", "enqueued")) == most
+
+
 # --- not all at once -------------------------------------------------------------------------------------------------
 
 
