@@ -146,7 +146,7 @@ class Store:
         """The shared keys that are not what they should be, in words."""
         mine = self.keys
         wanted = {mine.schedules: "set", mine.due: "zset", mine.meta: "hash", mine.events: "stream"}
-        wanted |= {mine.open: "zset", mine.closed: "zset", mine.records: "hash"}
+        wanted |= {mine.open: "zset", mine.closed: "zset", mine.records: "hash", mine.waiting_slots: "zset"}
         found = {key: _text(self.client.type(key)) for key in wanted}
         wrong = (key for key, kind in found.items() if kind not in {wanted[key], "none"})
         return [f"{key} is a {found[key]}, not a {wanted[key]}" for key in wrong]
