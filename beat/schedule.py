@@ -172,8 +172,7 @@ def _shift(bound: datetime, by: timedelta) -> datetime:
 
 @kinds.remembered
 def _timing_rev(schedule: Schedule) -> str:
-    deciding = (schedule.timing, schedule.start, schedule.end, schedule.jitter, schedule.max_runs)
-    return kinds.digest([kinds.plain(value) for value in deciding])
+    return kinds.digest([kinds.plain(value) for value in (schedule.timing, schedule.start, schedule.end)])
 
 
 def _unwrapped(value: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from beat import clock, connection, jobs, scripts
 from beat.connection import Call
-from beat.protocol import Claimed, Decided, Looked, Reply, Sight, Slot, replies
+from beat.protocol import Claimed, Decided, Looked, Reply, Sight, replies
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_CANCELLED_S = 86_400
-"""For how long RQ's record of a job stays that was taken out of its queue."""
 
 FORMAT = 1
 """The format of the keys: a beat leaves alone what a newer one wrote."""
@@ -112,22 +110,6 @@ class Store:
 
     def hang_up(self) -> None:
         """No answer is waited for any more; here there is none."""
-
-    def attend(self, *, limit: int, interval: int) -> list[Slot]:
-        """The slots for which ticks wait, at most so many, each about once in `interval` ms whichever beat asks."""
-        _, *found = self.run("attend", limit=limit, interval=interval)
-        return [
-            Slot(_text(each), _text(rev), ended, tuple(map(_text, running)), tuple(map(_text, waiting)))
-            for each, rev, ended, running, waiting in found
-        ]
-
-    def withdraw(self, ids: Sequence[str], queue: str) -> None:
-        """Ends jobs that are no longer wanted: those in the queue at once, the others as soon as their workers hear."""
-        key, scheduled = jobs.queue_key(queue), jobs.registry_key("scheduled", queue)
-        replies = self.run("withdraw", [(each, key, scheduled) for each in ids], kept=_CANCELLED_S)
-        for each, (code, worker) in zip(ids, replies, strict=True):
-            if code == b"STARTED":
-                jobs.stop(self.client, each, _text(worker))
 
     def definitions(self, ids: Sequence[str]) -> list[tuple[str, str]]:
         """The rev and the definition of each of these schedules; empty where there is none."""

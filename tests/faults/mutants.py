@@ -107,7 +107,13 @@ MUTANTS = [
     ),
     Mutant(
         "next tick from now",
-        (("beat/prepare.py", "following = after(schedule, tick)", "following = schedule.after(max(now, tick))"),),
+        (
+            (
+                "beat/prepare.py",
+                "following, after(schedule, following)",
+                "following, schedule.after(max(now, following))",
+            ),
+        ),
         ("tests/unit/test_prepare.py",),
     ),
     Mutant(
@@ -126,8 +132,8 @@ MUTANTS = [
         (
             (
                 "beat/scripts/fire.lua",
-                "  last_code[ARGV[i + 1]] = code\n",
-                "  last_code[ARGV[i + 1]] = code\n  redis.call('DEL', lock_prefix .. ARGV[i + 1])\n  ours = {}\n",
+                "  elseif last_code[id] ~= 'ENDED' then last_code[id] = code end\n",
+                "  else last_code[id] = code redis.call('DEL', lock_prefix .. id) ours = {} end\n",
             ),
         ),
         FIRE,

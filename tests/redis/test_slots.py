@@ -13,9 +13,11 @@ from beat.book import Book
 from beat.every import Every
 from beat.protocol import Item, Reply
 from beat.schedule import Schedule
+from beat.slots import Slots
 from beat.sync import Sync
 from beat.watcher import Watcher
 from tests.redis.making import (
+    OTHER,
     QUEUE,
     TOKEN,
     changed,
@@ -64,7 +66,7 @@ class Place:
 
     def admit(self, at: int, slot: str | None = None, by: str = "scheduler") -> Reply:
         item = verdict(at, following=None, kind="admit", slot=self.slot if slot is None else slot, by=by)
-        [reply] = self.store.fire([item], token="another").replies
+        [reply] = self.store.fire([item], token=OTHER).replies
         return reply
 
     def end(self, job: str, status: str = "finished") -> None:
@@ -77,17 +79,22 @@ class Place:
 
     @property
     def running(self) -> list[str]:
-        return [each.decode() for each in self.store.client.zrange(RUNNING, 0, -1)]
+        return members(self.store, RUNNING)
 
     @property
     def waiting(self) -> list[str]:
-        return [each.decode() for each in self.store.client.zrange(WAITING, 0, -1)]
+        return members(self.store, WAITING)
 
     @property
     def lines(self) -> list[dict[str, Any]]:
         """The ledger, newest first, without what is told of every line."""
         found: Any = self.store.client.lrange("beat:runs:report", 0, -1)
         return [{k: v for k, v in json.loads(each).items() if k not in {"at", "beat", "late_ms"}} for each in found]
+
+
+def members(store: Store, key: str) -> list[str]:
+    found: Any = store.client.zrange(key, 0, -1)
+    return [each.decode() for each in found]
 
 
 def job(at: int) -> str:
@@ -112,7 +119,8 @@ def test_a_tick_without_room_is_skipped_and_the_line_names_who_has_it(store: Sto
     state = hash_of(store)
     assert (state["run_count"], state["skip_count"], state["kept"]) == ("1", "1", "2")
     assert (state["next_run"], state["last_run"], state["last_job"]) == (text(first + 2), text(first), job(first))
-    event = store.client.xrevrange("beat:events", count=1)[0][1]
+    events: Any = store.client.xrevrange("beat:events", count=1)
+    event = events[0][1]
     assert (event[b"type"], event[b"tick"]) == (b"skipped", text(first + 1).encode())
 
 
@@ -246,7 +254,7 @@ def test_who_waits_is_let_in_when_there_is_room_and_once(store: Store) -> None:
     assert place.admit(first + 1) == FULL
     place.end(place.jobs[0])
     place.close()
-    assert store.client.zscore(SLOTS, "report") <= second(store) * 1000 + 1000  # to be looked at now
+    assert (store.client.zscore(SLOTS, "report") or 0) <= second(store) * 1000 + 1000  # to be looked at now
     lock, index = store.client.get("beat:lock:report"), score(store)
     assert place.admit(first + 1) == OK
     assert place.admit(first + 1).code == STALE
@@ -395,7 +403,7 @@ class House:
         self.place = Place.__new__(Place)
         self.place.store, self.place.slot, self.place.changes = store, slot, {"rev": self.schedule.rev}
         self.place.at, self.place.jobs = self.at, []
-        self.attendant = Attendant(store, Book(store), Watcher(store, name="us", emit=emit), token="us", emit=emit)
+        self.attendant = Attendant(store, Book(store), Watcher(store, name=TOKEN, emit=emit), token=TOKEN, emit=emit)
 
     def told(self, name: str) -> list[Event]:
         return [event for event in self.events if event.name == name]
@@ -450,7 +458,8 @@ def test_who_is_to_be_replaced_and_has_begun_is_told_to_stop(store: Store) -> No
     house.attendant.turn()  # a worker has taken it, and not begun
     assert place.running == place.jobs[:1]
     store.client.hset(f"rq:job:{place.jobs[0]}", mapping={"status": "started", "worker_name": "someone"})
-    with store.client.pubsub() as heard:
+    client: Any = store.client
+    with client.pubsub() as heard:
         heard.subscribe("rq:pubsub:someone")
         store.client.zadd(SLOTS, {"report": 0})
         house.attendant.turn()
@@ -470,4 +479,4 @@ def test_a_slot_is_looked_at_by_one_of_many_beats_at_a_time(store: Store) -> Non
     house = House(store, overlap="wait")
     house.place.fire()
     house.place.fire()
-    assert [len(store.attend(limit=10, interval=60_000)) for _ in range(3)] == [1, 0, 0]
+    assert [len(Slots(store).attend(limit=10, interval=60_000)) for _ in range(3)] == [1, 0, 0]
