@@ -1,7 +1,7 @@
 """Reads a cron expression, or refuses it with the field, a caret and a suggestion.
 
-croniter does the expanding. What it would accept and should not (wrapped ranges, `R`, foreign digits, steps beyond the
-range …) is refused before it sees the expression.
+croniter expands lists and steps. What it would accept and should not (wrapped ranges, `R`, foreign digits, steps beyond
+the range …) is refused before it sees the expression.
 """
 
 from __future__ import annotations
@@ -11,10 +11,8 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING, NamedTuple
 
-from croniter import CroniterError, croniter
-
 from beat.cron import refusals
-from beat.cron.fields import DAY, FIVE, SECOND, SIX, WEEKDAY, Chosen, Field
+from beat.cron.fields import DAY, FIVE, SIX, WEEKDAY, Chosen, Field
 from beat.cron.refusals import Word
 from beat.errors import BadCron, did_you_mean
 
@@ -32,6 +30,7 @@ MACROS = {
     "@annually": "0 0 1 1 *",
 }
 _ITEM = re.compile(r"(?P<low>\*|[a-z0-9]+)(?:-(?P<high>[a-z0-9]+))?(?:/(?P<step>[a-z0-9]*))?", re.ASCII | re.IGNORECASE)
+_SPAN = re.compile(r"(\d+)(?:-(\d+))?", re.ASCII)
 
 
 class Parsed(NamedTuple):
@@ -201,21 +200,17 @@ def _step(column: Field, word: Word) -> int:
 
 
 def _choose(expression: str, normalised: str, columns: tuple[Field, ...]) -> Chosen:
-    try:
-        expanded, _ = croniter.expand(normalised, second_at_beginning=columns is SIX)  # it answers with seconds last
-    except (CroniterError, ValueError, KeyError) as e:
-        raise BadCron(expression, f"croniter cannot read it: {e}", hint=refusals.example(columns)) from e
-    values = [
-        column.values if "*" in chosen else tuple(sorted({int(value) for value in chosen}))
-        for column, chosen in zip((*FIVE, SECOND), expanded, strict=False)
-    ]
-    minutes, hours, days, months, weekdays = values[:5]
-    minute_text, hour_text, day_text, _, weekday_text = normalised.split()[-5:]
+    texts = normalised.split()
+    values = [_plain(column, text) for column, text in zip(columns, texts, strict=True)]
+    if not all(values):
+        values = _expand(expression, normalised, columns)
+    *seconds, minutes, hours, days, months, weekdays = values
+    minute_text, hour_text, day_text, _, weekday_text = texts[-5:]
     either = not (day_text.startswith("*") or weekday_text.startswith("*"))
     if either and (days == DAY.values or weekdays == WEEKDAY.values):
         days, weekdays, either = DAY.values, WEEKDAY.values, False
     return Chosen(
-        seconds=values[5] if columns is SIX else (0,),
+        seconds=seconds[0] if seconds else (0,),
         minutes=minutes,
         hours=hours,
         days=days,
@@ -224,3 +219,27 @@ def _choose(expression: str, normalised: str, columns: tuple[Field, ...]) -> Cho
         either=either,
         fixed=not (minute_text.startswith("*") or hour_text.startswith("*")),
     )
+
+
+def _plain(column: Field, text: str) -> tuple[int, ...]:
+    """The values of `*`, of a number and of a range; none of anything else."""
+    if text == "*":
+        return column.values
+    found = _SPAN.fullmatch(text)
+    return tuple(range(int(found[1]), int(found[2] or found[1]) + 1)) if found else ()
+
+
+def _expand(expression: str, normalised: str, columns: tuple[Field, ...]) -> list[tuple[int, ...]]:
+    # here, because loading it takes a fifth of the start of `beat next`
+    from croniter import CroniterError, croniter  # noqa: PLC0415
+
+    try:
+        expanded, _ = croniter.expand(normalised, second_at_beginning=columns is SIX)
+    except (CroniterError, ValueError, KeyError) as e:
+        raise BadCron(expression, f"croniter cannot read it: {e}", hint=refusals.example(columns)) from e
+    if columns is SIX:
+        expanded = [expanded[-1], *expanded[:-1]]  # it answers with seconds last
+    return [
+        column.values if "*" in chosen else tuple(sorted({int(value) for value in chosen}))
+        for column, chosen in zip(columns, expanded, strict=True)
+    ]
