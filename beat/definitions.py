@@ -88,8 +88,11 @@ def ticks(schedule: Schedule) -> str:
 
 
 def ticking(found: Mapping[str, Any]) -> Schedule:
-    """A schedule with the ticks that `ticks` wrote, and nothing else; refuses what it did not write."""
-    return read(json.dumps({**found, "id": "ticks", "func": "nobody.knows"}))
+    """A schedule with the ticks that `ticks` wrote, and nothing else; refuses what it did not write.
+
+    A whole definition will do: it says whose id decides about `H`.
+    """
+    return read(json.dumps({"id": "ticks", **found, "func": "nobody.knows"}))
 
 
 def _timing(found: Mapping[str, Any]) -> Cron | Every:
