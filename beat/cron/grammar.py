@@ -130,13 +130,13 @@ def _normalise(column: Field, word: Word, seed: str | None) -> str:
         else:
             raise refusals.unreadable(column, item)
     stars = [item for item in items if item.startswith("*")]
-    values = sorted(
+    others = sorted(
         {item for item in items if item not in stars}, key=lambda item: (int(re.split("[-/,]", item)[0]), item)
     )
     starred = word.text.startswith("*")  # decides about DST and about days, so it must stay as it is
     if "*" in stars:
         return "*" if starred else f"{column.low}-{column.high}"
-    return ",".join(dict.fromkeys([*stars, *values] if starred else [*values, *stars]))
+    return ",".join(dict.fromkeys([*stars, *others] if starred else [*others, *stars]))
 
 
 def _items(word: Word) -> Iterator[Word]:
