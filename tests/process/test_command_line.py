@@ -249,6 +249,14 @@ def test_next_starts_where_it_is_told(start: str, first: str, here: Path) -> Non
     assert first_ticks("*/15 * * * *", "--tz", "Europe/Paris", "--from", start, "-n", "1", cwd=here) == [first]
 
 
+def test_next_shows_what_the_id_of_a_schedule_chooses(write: Write) -> None:
+    cwd = write({"pyproject.toml": '[tool.beat.presets]\nnightly = "H H * * *"\n'})
+    shown = [beat("next", rule, "--id", "report", "-n", "1", cwd=cwd).stdout for rule in ("H H * * *", "nightly")]
+    assert shown[0].splitlines()[:2] == ["H H * * *  (normalised: 16 21 * * *)", "at 21:16, every day, UTC"]
+    assert " 21:16 UTC" in shown[0].splitlines()[-1]
+    assert without_distance(shown[1]) == without_distance(shown[0])
+
+
 def test_next_knows_the_presets_and_the_zone_of_the_project(write: Write) -> None:
     cwd = write({
         "pyproject.toml": """
@@ -325,6 +333,9 @@ def test_a_bad_expression_is_shown_with_a_caret_and_nothing_else_is_printed(here
         (["@every 5m"], "Write --every '5m' instead."),
         (["--every", "soon"], "'soon' is not a length of time"),
         (["nightly"], "is neither five fields nor the name of a preset (no presets are set)"),
+        (["H H * * *"], "H needs a schedule's id: beat next 'H H * * *' --id report"),
+        (["H H * * *", "--id", "a b"], "id 'a b' must be 1 to 100 of the characters"),
+        (["H(29-0) * * * *", "--id", "report"], "Write 'H(0-29)'."),
         (["0 9 * * *", "-n", "0"], "0 is not in the range 1<=x<=1000"),
         (["0 9 * * *", "-n", "1001"], "1001 is not in the range 1<=x<=1000"),
         (["0 9 * * *", "--tz", "Europe/Pariss"], "Did you mean 'Europe/Paris'?"),
@@ -586,6 +597,13 @@ def test_verbose_lists_the_schedules(write: Write) -> None:
     assert (name, declared, when) == ("daily", "tasks.py:4", "at 09:00, every day, UTC")
     assert INSTANT.fullmatch(tick)
     assert blank == ""
+
+
+def test_check_shows_what_the_id_of_a_schedule_chooses(write: Write) -> None:
+    cwd = write({"tasks.py": DAILY.replace("0 9 * * *", "H H * * *").replace("daily", "report")})
+    (found,) = document("check", "tasks", cwd=cwd)["schedules"]
+    assert (found["timing"], found["when"]) == ("H H * * *", "at 21:16, every day, UTC")
+    assert found["next_tick"].endswith("T21:16:00Z")
 
 
 @pytest.mark.parametrize("columns", [60, 120])

@@ -282,7 +282,7 @@ def test_the_representation_can_be_read_back() -> None:
 @given(st.text(st.sampled_from(string.printable + "@*/,-٣\uff15\0"), max_size=40))
 def test_any_text_is_accepted_or_refused_and_nothing_else(expression: str) -> None:
     try:
-        cron = Cron(expression)
+        cron = Cron(expression, seed="report")
     except BadCron as e:
         assert str(e)  # noqa: PT017 (either way is right; both are looked at)
     else:
