@@ -213,7 +213,10 @@ def _caller() -> Place:
         frame = frame.f_back
     if frame is None:
         return Place("<unknown>", 0, "")
-    return Place(places.shown(frame.f_code.co_filename), frame.f_lineno, frame.f_globals.get("__name__", ""))
+    return _place(places.shown(frame.f_code.co_filename), frame.f_lineno, frame.f_globals.get("__name__", ""))
+
+
+_place = functools.lru_cache(maxsize=1024)(Place)  # a loop declares many at one
 
 
 default = Registry(sources.defaults)
