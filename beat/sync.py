@@ -86,6 +86,8 @@ class Sync:
                     self._tell(schedule, reply)
             new += [schedule.id for schedule, reply in answered if reply.code == "NEW"]
             page = [schedule for schedule, reply in answered if reply.code == "RETRY"]
+            if not page:
+                return
         for schedule in page:
             self._tell(schedule, Reply("RETRY", "it changes faster than it can be looked at"))
 
