@@ -10,7 +10,7 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from beat import clock, durations
+from beat import clock, durations, kinds
 from beat.cron import Cron
 from beat.errors import DeclarationError
 from beat.every import Every
@@ -32,21 +32,26 @@ _short = json.JSONEncoder(separators=(",", ":")).encode
 
 def write(schedule: Schedule) -> str:
     """The definition as JSON, without what is left to RQ."""
-    plain = {name: getattr(schedule, name) for name in _PLAIN}
-    rest = {
-        "start": schedule.start and clock.text(schedule.start),
-        "end": schedule.end and clock.text(schedule.end),
-        "retry": schedule.retry and asdict(schedule.retry),
-        "on_success": schedule.on_success and asdict(schedule.on_success),
-        "on_failure": schedule.on_failure and asdict(schedule.on_failure),
-        "on_stopped": schedule.on_stopped and asdict(schedule.on_stopped),
+    own = {
+        "id": schedule.id,
         "args": _shown(list(schedule.args)),
         "kwargs": _shown(dict(schedule.kwargs)),
         "meta": _shown(dict(schedule.meta)),
         "declared": schedule.declared and str(schedule.declared),
     }
-    named = plain | rule(schedule) | rest
-    kept = {name: value for name, value in named.items() if value not in (None, [], {})}
+    return f"{_json(own)[:-1]}, {_common(schedule)[1:]}"
+
+
+@kinds.remembered
+def _common(schedule: Schedule) -> str:
+    bounds = {"start": schedule.start and clock.text(schedule.start), "end": schedule.end and clock.text(schedule.end)}
+    nested = ("retry", "on_success", "on_failure", "on_stopped")
+    rest = {name: (value := getattr(schedule, name)) and asdict(value) for name in nested}
+    return _json({name: getattr(schedule, name) for name in _PLAIN[1:]} | rule(schedule) | bounds | rest)
+
+
+def _json(values: Mapping[str, Any]) -> str:
+    kept = {name: value for name, value in values.items() if value not in (None, [], {})}
     text = _written(kept)
     return text if _is_unicode(text) else json.dumps(kept)
 

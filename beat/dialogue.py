@@ -1,4 +1,4 @@
-"""The store as the ticker uses it: the next question may go out before the answer to the last has come."""
+"""The store for those whom Redis shall not keep waiting: the next question goes out before the last is answered."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from beat import connection
-from beat.protocol import Claimed, Decided
-from beat.store import Store
+from beat.protocol import Claimed, Decided, Looked, replies
+from beat.store import Store, words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from beat.connection import Redis
     from beat.keys import Keys
-    from beat.protocol import Item
+    from beat.protocol import Item, Registration, Reply, Sight
 
 
 class Dialogue(Store):
-    """One ticker's talk with Redis. When anything raises, nothing of what was asked is answered any more."""
+    """One thread's talk with Redis. When anything raises, nothing of what was asked is answered any more."""
 
     def __init__(self, client: Redis, keys: Keys, **limits: int) -> None:
         super().__init__(client, keys, **limits)
@@ -42,6 +42,22 @@ class Dialogue(Store):
         if not claims:
             return decided, decided if isinstance(decided, Exception) else Claimed("OK", decided.now)
         return decided, replies[-1] if isinstance(replies[-1], Exception) else Claimed.read(replies[-1])
+
+    def looking(self, items: Sequence[Sight]) -> Callable[[], Looked]:
+        """What does not stand as it should: what is returned waits for the answer. Questions are answered in turn."""
+        self._line.ask([self.call("look", items)])
+        return lambda: Looked.read(self._reply())
+
+    def registering(self, items: Iterable[Registration], *, beat: str) -> Callable[[], list[Reply]]:
+        """Brings definitions into Redis; in the same way."""
+        self._line.ask([self.call("register", words_of(items), beat=beat)])
+        return lambda: replies(self._reply()[1:])
+
+    def _reply(self) -> Any:
+        [reply] = self._line.answer()
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
 
     def hang_up(self) -> None:
         """No answer is waited for any more."""

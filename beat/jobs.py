@@ -25,6 +25,7 @@ from rq.job import Job
 from rq.results import Result
 from rq.serializers import DefaultSerializer, JSONSerializer
 
+from beat import kinds
 from beat.errors import BadArguments, BadOption
 from beat.run import META_KEY
 
@@ -48,14 +49,6 @@ CHANNEL_PREFIX: str = PUBSUB_CHANNEL_TEMPLATE % ""
 _SERIALIZERS: Mapping[str, Any] = {"pickle": DefaultSerializer, "json": JSONSerializer}
 _RETRY_HAS_A_FRONT = "enqueue_at_front" in inspect.signature(rq.Retry).parameters  # from RQ 2.8 on
 _VARYING = ("created_at", "enqueued_at")
-_ALIKE = (
-    "func", "queue", "job_timeout", "result_ttl", "failure_ttl", "ttl", "description", "retry", "on_success",
-    "on_failure", "on_stopped", "serializer",
-)  # fmt: skip
-_MOST_TEMPLATES = 1024
-_templates: dict[tuple[Any, ...], dict[str, bytes]] = {}
-"""Of schedules without arguments, of which many may call one function."""
-
 
 EXECUTION_PREFIX = Execution(id="", job_id="", connection=cast("Any", None)).key.rstrip(":") + ":"
 """Followed by a job id, a colon and an execution: a hash that lives as long as its worker shows life."""
@@ -74,15 +67,7 @@ def template(schedule: Schedule) -> dict[str, bytes]:
     The id and the place in the queue are no fields. Raises BadArguments for what RQ cannot write, as an argument whose
     `repr` fails, and BadOption for what this version of RQ does not know.
     """
-    if schedule.args or schedule.kwargs or schedule.meta:
-        return _template(schedule)
-    alike = tuple(getattr(schedule, name) for name in _ALIKE)
-    found = _templates.get(alike)
-    if found is None:
-        if len(_templates) >= _MOST_TEMPLATES:
-            _templates.clear()
-        found = _templates[alike] = _template(schedule)
-    return found
+    return _template(schedule) if schedule.args or schedule.kwargs or schedule.meta else _bare_template(schedule)
 
 
 def _template(schedule: Schedule) -> dict[str, bytes]:
@@ -95,6 +80,9 @@ def _template(schedule: Schedule) -> dict[str, bytes]:
         raise BadArguments(
             f"RQ cannot write the job of schedule {schedule.id!r}: {type(e).__name__}: {e!s:.200}; pass plain data"
         ) from e
+
+
+_bare_template = kinds.remembered(_template)
 
 
 def run_block(run: Run, serializer: str) -> bytes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from beat import clock
+from beat import clock, prepare
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -30,7 +30,7 @@ class Placement(NamedTuple):
 def place(schedule: Schedule, seen: State | None, now: datetime) -> Placement | None:
     """What is to be written, or None when Redis has it all."""
     if seen is None:
-        return _from(schedule, schedule.after(now))
+        return _from(schedule, _after(schedule, now))
     base = now if seen.last is None else max(now, seen.last)
     if seen.state == "paused":
         placed = _rest(schedule, seen, base) or Placement("paused", KEEP)
@@ -38,20 +38,32 @@ def place(schedule: Schedule, seen: State | None, now: datetime) -> Placement | 
     if not schedule.enabled:
         return _unless_same(schedule, seen, _rest(schedule, seen, base) or Placement("disabled", KEEP))
     if seen.state in {"disabled", "retired"}:
-        return _from(schedule, schedule.after(base))
+        return _from(schedule, _after(schedule, base))
     return _unless_same(schedule, seen, _rest(schedule, seen, base) or Placement(_state(seen), KEEP))
+
+
+def standing(schedule: Schedule, now: datetime) -> str:
+    """The next tick with which there is nothing to do, if all the rest is as it should be; nothing where it depends."""
+    tick = _after(schedule, now) if schedule.enabled else None
+    return clock.text(tick) if tick else ""
+
+
+def _after(schedule: Schedule, instant: datetime) -> datetime | None:
+    return prepare.after(schedule, instant.replace(microsecond=0))  # ticks are whole seconds: one question for a second
 
 
 def _rest(schedule: Schedule, seen: State, base: datetime) -> Placement | None:
     """The tick to move to, if the one that Redis has does not stand."""
     if seen.timing_rev != schedule.timing_rev:
-        return _from(schedule, schedule.after(base))
+        return _from(schedule, _after(schedule, base))
     if seen.next is None:
         if seen.state in {"finished", "disabled", "paused"} and not seen.next_run:
             return None
-        return _from(schedule, schedule.after(seen.last or base))  # lost or garbled: nothing after the last one is lost
-    if seen.next > base and seen.next != schedule.after(base):  # the zone's data have changed
-        return _from(schedule, schedule.after(base))
+        return _from(
+            schedule, _after(schedule, seen.last or base)
+        )  # lost or garbled: nothing after the last one is lost
+    if seen.next > base and seen.next != _after(schedule, base):  # the zone's data have changed
+        return _from(schedule, _after(schedule, base))
     return None
 
 

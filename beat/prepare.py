@@ -65,7 +65,7 @@ def _verdicts(schedule: Schedule, tick: datetime, now: datetime, limit: datetime
         yield Skip(tick, last, schedule.count(tick, latest) + stranger, latest)
         tick = latest
     while True:
-        following = _after(schedule, tick)
+        following = after(schedule, tick)
         yield Fire(tick, following, "scheduler" if tick >= limit else "catchup")
         if following is None or following > now:
             return
@@ -75,7 +75,7 @@ def _verdicts(schedule: Schedule, tick: datetime, now: datetime, limit: datetime
 _known: dict[tuple[str, datetime], datetime | None] = {}
 
 
-def _after(schedule: Schedule, tick: datetime) -> datetime | None:
+def after(schedule: Schedule, tick: datetime) -> datetime | None:
     """The tick after a tick, remembered for all schedules that tick alike: most of those due at once do."""
     asked = schedule.timing_rev, tick
     try:

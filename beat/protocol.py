@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+from beat import clock
+from beat.state import State
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
 
 
 class Claim(NamedTuple):
@@ -61,6 +66,14 @@ class Registration(NamedTuple):
     rule: str
     fields: Mapping[str, str]
     template: Mapping[str, bytes]
+
+
+class Sight(NamedTuple):
+    """One item of `look`: how a schedule should stand; without `next`, all is to be told."""
+
+    id: str
+    rev: str = ""
+    next: str = ""
 
 
 class Closing(NamedTuple):
@@ -120,14 +133,39 @@ class Decided:
     def read(cls, reply: Any, number: int) -> Self:
         """What the script `fire` said about so many items: it names those that are not OK."""
         now, _, *others = reply
-        replies = [_OK] * number
-        for which, *words in others:
-            said = Reply(*map(_text, words))
-            if which:
-                replies[which - 1] = said
-            else:
-                replies = [said] * number
-        return cls(now, tuple(replies))
+        return cls(now, tuple(unless_named(_OK, number, others)))
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What stands otherwise than it should, by its place among the items, at a time by Redis' clock."""
+
+    now: datetime
+    others: dict[int, State | None]
+
+    @classmethod
+    def read(cls, reply: Any) -> Self:
+        """What the script `look` said."""
+        now, told = reply
+        found = json.loads(_text(told))
+        return cls(clock.from_ms(now), {n: State.read(values, template=bool(there)) for n, *values, there in found})
+
+
+def unless_named(usual: Reply, number: int, others: Iterable[Sequence[Any]]) -> list[Reply]:
+    """So many of the usual replies, but for those that are named by their number; 0 names all of them."""
+    found = [usual] * number
+    for which, *words in others:
+        said = Reply(*map(_text, words))
+        if which:
+            found[which - 1] = said
+        else:
+            found = [said] * number
+    return found
+
+
+def replies(reply: Iterable[Sequence[Any]]) -> list[Reply]:
+    """A code, and what goes with it, for each item."""
+    return [Reply(*map(_text, each)) for each in reply]
 
 
 _OK = Reply("OK")

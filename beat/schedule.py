@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import functools
-import hashlib
-import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from beat import arguments, clock, options
+from beat import arguments, clock, kinds, options
 from beat.cron import Cron
 from beat.errors import BadArguments, BadInstant, BadOption
 from beat.every import Every
@@ -25,6 +23,7 @@ if TYPE_CHECKING:
     from beat.timing import Timing
 
 _INSTANT = timedelta(microseconds=1)
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,8 @@ class Schedule:
     def __post_init__(self) -> None:
         with options.Reading() as reading:
             for reading.name, check in _CHECKS.items():
-                object.__setattr__(self, reading.name, check(self))
+                if getattr(self, reading.name) is not _SOUND.get(reading.name, self):
+                    object.__setattr__(self, reading.name, check(self))
         if self.start and self.end and self.start >= self.end:
             raise BadInstant(f"start {clock.text(self.start)} must lie before end {clock.text(self.end)}")
 
@@ -114,20 +114,27 @@ class Schedule:
 
     def definition(self) -> dict[str, Any]:
         """All that makes the schedule what it is, as plain values, the same in every process."""
-        named = {name: _plain(getattr(self, name)) for name in _CHECKS if name != "timing"}
-        for name in ("args", "kwargs", "meta"):
-            named[name] = arguments.canonical(named[name], name)
-        return {**named, "timing": str(self.timing), "meaning": self.timing.meaning}
+        plain = {name: kinds.plain(getattr(self, name)) for name in kinds.COMMON}
+        return {"id": self.id, **plain, **self._arguments(), "timing": str(self.timing), "meaning": plain["timing"]}
+
+    @functools.cached_property
+    def kind(self) -> str:
+        """A digest of the definition, but for the id and the arguments."""
+        return kinds.kind(self)
 
     @functools.cached_property
     def rev(self) -> str:
         """A digest of the whole definition."""
-        return _digest(self.definition())
+        given = kinds.written(self._arguments()) if self.args or self.kwargs or self.meta else ""
+        return kinds.digest(f"{self.kind} {self.id} {given}")
 
     @functools.cached_property
     def timing_rev(self) -> str:
         """A digest of what decides its ticks, and of nothing else."""
-        return _digest([self.timing.meaning, _plain(self.start), _plain(self.end)])
+        return _timing_rev(self)
+
+    def _arguments(self) -> dict[str, arguments.Canonical]:
+        return {name: arguments.canonical(_unwrapped(getattr(self, name)), name) for name in ("args", "kwargs", "meta")}
 
     def __eq__(self, other: object) -> bool:
         return self.rev == other.rev if isinstance(other, Schedule) else NotImplemented
@@ -139,9 +146,6 @@ class Schedule:
         values: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
         values |= {"kwargs": dict(self.kwargs), "meta": dict(self.meta)}  # their read-only views cannot be pickled
         return functools.partial(type(self), **values), ()
-
-
-_PLAIN = {type(None), str, int, bool}
 
 
 def _utc(instant: datetime) -> datetime:
@@ -156,14 +160,13 @@ def _shift(bound: datetime, by: timedelta) -> datetime:
         return bound
 
 
-def _plain(value: Any) -> Any:
-    if type(value) in _PLAIN:
-        return value
-    if isinstance(value, datetime):
-        return clock.text(value)
-    if isinstance(value, options.Retry | options.Callback):
-        return asdict(value)
-    return dict(value) if isinstance(value, Mapping) else value
+@kinds.remembered
+def _timing_rev(schedule: Schedule) -> str:
+    return kinds.digest(kinds.written([kinds.plain(each) for each in (schedule.timing, schedule.start, schedule.end)]))
+
+
+def _unwrapped(value: Any) -> Any:
+    return dict(value) if type(value) is MappingProxyType else value
 
 
 def _timing(value: object) -> Timing:
@@ -188,6 +191,8 @@ def _args(value: object, serializer: str) -> tuple[Any, ...]:
 
 
 def _mapping(value: object, name: str, serializer: str) -> Mapping[str, Any]:
+    if type(value) is dict and not value:
+        return _NOTHING
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
         raise BadArguments(f"{name} must be a dict whose keys are text: write {name}={{'kind': 'daily'}}")
     return MappingProxyType(arguments.freeze(dict(value), name, serializer))
@@ -197,13 +202,6 @@ def _meta(value: object, serializer: str) -> Mapping[str, Any]:
     if isinstance(value, Mapping) and "beat" in value:
         raise BadOption("meta['beat'] is where beat writes the schedule and the tick of the job: use another key")
     return _mapping(value, "meta", serializer)
-
-
-def _digest(parts: object) -> str:
-    return hashlib.sha256(_written(parts).encode()).hexdigest()[:16]
-
-
-_written = json.JSONEncoder(sort_keys=True).encode
 
 
 _CHECKS: Mapping[str, Callable[[Schedule], Any]] = {  # in this order: what others depend on comes first
@@ -231,3 +229,5 @@ _CHECKS: Mapping[str, Callable[[Schedule], Any]] = {  # in this order: what othe
     "on_failure": lambda s: options.callback(s.on_failure, "on_failure"),
     "on_stopped": lambda s: options.callback(s.on_stopped, "on_stopped"),
 }
+_SOUND = {each.name: each.default for each in fields(Schedule) if each.name in _CHECKS and each.name != "tz"}
+"""Defaults that need no check: most values of most schedules are these."""

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
     from beat.connection import Redis
     from beat.registry import Registry
-    from beat.settings import Settings
 
 S = TypeVar("S", bound=Store)
 NOTHING_TO_DO = """\
@@ -114,12 +113,12 @@ class Scheduler:
             self._wishes.put(e)
 
     def _perform(self) -> None:
-        emit, store = self._observers.emit, self._store()
+        emit, store = self._observers.emit, self._store(Dialogue)
         sync = Sync(store, self._schedules, beat=self.name, emit=emit)
         self._until_it_works(lambda: self._greet(store))
         self._until_it_works(lambda: self._register(store, sync))
         pace, book = Pace.of(self.settings), Book(store, ((each, each.rev) for each in self._schedules))
-        desk = _made(Dialogue, self._source, self.settings)
+        desk = self._store(Dialogue)
         ticker = Ticker(desk, book, pace, token=self.name, emit=emit, health=self._health, only=globs.lua(self._only))
         ticker.timekeeper.guard = Guard(self._mark)
         keeper = Housekeeper(
@@ -140,7 +139,7 @@ class Scheduler:
         keeper.leave()
 
     def _rehearse(self) -> None:
-        store = self._store()
+        store = self._store(Store)
 
         def emit(event: Event) -> None:
             self._observers.emit(replace(event, name="would_fire") if event.name == "fired" else event)
@@ -153,8 +152,10 @@ class Scheduler:
         book = Book(desk, ((schedule, rev) for schedule, rev, _ in cast))
         Ticker(desk, book, Pace.of(self.settings), token=self.name, emit=emit, health=self._health).run(self._stopping)
 
-    def _store(self) -> Store:
-        return _made(Store, self._source, self.settings)
+    def _store(self, kind: type[S]) -> S:
+        mine = self.settings
+        limits = {"history_limit": mine.history_limit, "events_limit": mine.events_limit}
+        return kind(connection.connect(self._source), Keys(mine.prefix), **limits)
 
     def _until_it_works(self, step: Callable[[], None]) -> None:
         """Redis may be away when a beat starts: it waits."""
@@ -207,11 +208,6 @@ class Scheduler:
 
     def _count(self, event: Event) -> None:
         self._fired += event.name == "fired"
-
-
-def _made(kind: type[S], source: Redis | str, mine: Settings) -> S:
-    limits = {"history_limit": mine.history_limit, "events_limit": mine.events_limit}
-    return kind(connection.connect(source), Keys(mine.prefix), **limits)
 
 
 @contextlib.contextmanager

@@ -7,28 +7,29 @@ after a lost reply, the caller sends again, and compare-and-set makes it safe.
 from __future__ import annotations
 
 import itertools
-import json
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from beat import clock, connection, jobs, scripts
 from beat.connection import Call
-from beat.protocol import Claimed, Decided, Reply
-from beat.state import State
+from beat.protocol import Claimed, Decided, Looked, Reply, Sight, replies, unless_named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from beat.connection import Redis
     from beat.keys import Keys
     from beat.protocol import Item, Registration
     from beat.scripts import Value
+    from beat.state import State
 
 T = TypeVar("T")
 
 FORMAT = 1
 """The format of the keys: a beat leaves alone what a newer one wrote."""
 _PAGE = 250  # so that no script of a page keeps Redis for 25 ms
+
+_SAME = Reply("SAME")
 
 
 class Store:
@@ -55,22 +56,22 @@ class Store:
         """Gives the verdicts, all of them in one step; safe to send again."""
         return Decided.read(self.run("fire", items, token=token), len(items))
 
-    def register(self, items: Sequence[Registration], *, beat: str) -> list[Reply]:
+    def register(self, items: Iterable[Registration], *, beat: str) -> list[Reply]:
         """Brings definitions into Redis, unless a live beat has announced newer ones."""
-        written = (
-            [*item[:-2], 2 * len(item.fields), 2 * len(item.template), *_flat(item.fields), *_flat(item.template)]
-            for item in items
-        )
-        _, *replies = self.run("register", written, beat=beat)
-        return [Reply(*map(_text, reply)) for reply in replies]
+        return replies(self.run("register", words_of(items), beat=beat)[1:])
+
+    def registering(self, items: Iterable[Registration], *, beat: str) -> Callable[[], list[Reply]]:
+        """The same; here the answer has come, a store that can be asked ahead waits for it when it is wanted."""
+        found = self.register(items, beat=beat)
+        return lambda: found
 
     def repair(self, ids: Sequence[str]) -> list[Reply]:
         """Makes a page of schedules whole."""
-        return [Reply(*map(_text, reply)) for reply in self.run("repair", [[each] for each in ids])]
+        return unless_named(_SAME, len(ids), self.run("repair", [[each] for each in ids])[1:])
 
     def retire(self, ids: Sequence[str]) -> list[Reply]:
         """Takes schedules out of the running whose code is gone."""
-        return [Reply(*map(_text, reply)) for reply in self.run("retire", [[each] for each in ids])]
+        return replies(self.run("retire", [[each] for each in ids]))
 
     def announce(self, revs: Mapping[str, str], *, digest: str, ttl: int) -> Reply:
         """Says what this beat has registered."""
@@ -100,8 +101,16 @@ class Store:
 
     def look(self, ids: Sequence[str]) -> list[State | None]:
         """What Redis knows about each of these schedules."""
-        found = (json.loads(_text(self.run("look", ((each,) for each in page)))) for page in pages(ids))
-        return [State.read(values, template=bool(there)) for page in found for *values, there in page]
+        found = (Looked.read(self.run("look", map(Sight, page))) for page in pages(ids))
+        return [state for looked in found for state in looked.others.values()]
+
+    def looking(self, items: Sequence[Sight]) -> Callable[[], Looked]:
+        """What does not stand as it should; here the answer has come, as with `registering`."""
+        found = Looked.read(self.run("look", items))
+        return lambda: found
+
+    def hang_up(self) -> None:
+        """No answer is waited for any more; here there is none."""
 
     def definitions(self, ids: Sequence[str]) -> list[tuple[str, str]]:
         """The rev and the definition of each of these schedules; empty where there is none."""
@@ -128,7 +137,10 @@ class Store:
     def ids(self) -> Iterator[list[str]]:
         """Every id that the set or the index knows, in pages; some may come twice."""
         yield from pages(_text(each) for each in self.client.sscan_iter(self.keys.schedules, count=_PAGE))
-        yield from pages(_text(each) for each, _ in self.client.zscan_iter(self.keys.due, count=_PAGE))
+        for page in pages(each for each, _ in self.client.zscan_iter(self.keys.due, count=_PAGE)):
+            known = self.client.smismember(self.keys.schedules, page)
+            if strangers := [_text(each) for each, is_known in zip(page, known, strict=True) if not is_known]:
+                yield strangers
 
     def is_empty(self) -> bool:
         """Whether there is no schedule at all."""
@@ -200,8 +212,17 @@ def _fixed(keys: Keys) -> dict[str, Value]:
     }
 
 
-def _flat(mapping: Mapping[str, Value]) -> Iterator[Value]:
-    return (value for pair in mapping.items() for value in pair)
+def words_of(items: Iterable[Registration]) -> Iterator[list[Value]]:
+    """The items of `register` as they are sent: a template that follows itself is sent once."""
+    before = None
+    for item in items:
+        fields, template = _flat(item.fields), _flat(item.template) if item.template is not before else []
+        yield [*item[:-2], len(fields), len(template), *fields, *template]
+        before = item.template
+
+
+def _flat(mapping: Mapping[str, Value]) -> list[Value]:
+    return list(itertools.chain.from_iterable(mapping.items()))
 
 
 def _text(value: Any) -> str:

@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
+import itertools
+from collections import deque
 from typing import TYPE_CHECKING
 
 from beat import definitions, jobs
 from beat.errors import DeclarationError
 from beat.event import Event
 from beat.health import Once
-from beat.placement import place
-from beat.protocol import Registration, Reply
+from beat.placement import place, standing
+from beat.protocol import Registration, Reply, Sight
 from beat.replies import misplaced
 from beat.store import pages
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from datetime import datetime
+    from collections.abc import Iterable, Iterator, Sequence
 
     from beat.event import Emit
     from beat.placement import Placement
+    from beat.protocol import Looked
     from beat.schedule import Schedule
     from beat.state import State
     from beat.store import Store
 
 ANNOUNCED_MS = 30_000
 """How long an announcement lasts unless it is renewed: longer than a beat takes to restart."""
-_PAGE = 100
+_PAGE = 50  # so small that one fits into the buffer of a socket while Redis works on another: else sending waits for it
+_AHEAD = 4
+"""How many pages are on their way at least, while there are so many."""
 _TRIES = 10
 
 
@@ -55,43 +58,54 @@ class Sync:
     def register(self, ids: Iterable[str] | None = None, *, reseed: bool = False) -> None:
         """Brings these definitions into Redis, or all; with `reseed`, what is new was lost, and that is said aloud."""
         wanted = [self.schedules[each] for each in (self.schedules if ids is None else ids)]
-        counted: Counter[str] = Counter()
-        lost: list[str] = []
-        for page in pages(wanted, _PAGE):
-            for schedule, reply in self._bring(page):
-                counted[reply.code] += 1
-                self._tell(schedule, reply)
-                if reply.code == "NEW":
-                    lost.append(schedule.id)
-        if reseed and lost:
-            self._emit(Event("reseeded", fields={"count": len(lost), "ids": lost[:10]}))
+        new: list[str] = []
+        self._now = self._store.time()
+        try:
+            _in_turn(self._bring(page, new) for page in pages(wanted, _PAGE))
+        finally:
+            self._store.hang_up()  # whatever happened: nobody may read an answer that was meant for these
+        if reseed and new:
+            self._emit(Event("reseeded", fields={"count": len(new), "ids": new[:10]}))
         if ids is None and not reseed:
-            self._emit(Event("registered", fields={"schedules": len(wanted), "new": counted["NEW"]}))
+            self._emit(Event("registered", fields={"schedules": len(wanted), "new": len(new)}))
 
-    def _bring(self, page: Sequence[Schedule]) -> Iterable[tuple[Schedule, Reply]]:
-        """Until every one has its answer: what changed while we looked at it is looked at again."""
+    def _bring(self, page: Sequence[Schedule], new: list[str]) -> Iterator[None]:
+        """Until every one has its answer: what changed while we looked at it is looked at again. Stops at questions."""
         for _ in range(_TRIES):
-            now = self._store.time()
-            looked = zip(page, self._store.look([schedule.id for schedule in page]), strict=True)
-            items = [(s, item) for s, seen in looked if (item := self._prepared(s, seen, now))]
+            sights = [Sight(schedule.id, schedule.rev, standing(schedule, self._now)) for schedule in page]
+            looked = self._store.looking(sights)
+            yield
+            items = self._prepared(page, looked())
             if not items:
                 return
-            replies = self._store.register([item for _, item in items], beat=self._beat)
-            answered = list(zip((schedule for schedule, _ in items), replies, strict=True))
-            yield from (pair for pair in answered if pair[1].code != "RETRY")
+            registered = self._store.registering([item for _, item in items], beat=self._beat)
+            yield
+            answered = list(zip((schedule for schedule, _ in items), registered(), strict=True))
+            for schedule, reply in answered:
+                if reply.code != "RETRY":
+                    self._tell(schedule, reply)
+            new += [schedule.id for schedule, reply in answered if reply.code == "NEW"]
             page = [schedule for schedule, reply in answered if reply.code == "RETRY"]
-        yield from ((schedule, Reply("RETRY", "it changes faster than it can be looked at")) for schedule in page)
+            if not page:
+                return
+        for schedule in page:
+            self._tell(schedule, Reply("RETRY", "it changes faster than it can be looked at"))
 
-    def _prepared(self, schedule: Schedule, seen: State | None, now: datetime) -> Registration | None:
-        placed = place(schedule, seen, now)
-        if placed is None:
-            self.older.discard(schedule.id)
-            return None
-        try:
-            return _registration(schedule, seen, placed)
-        except DeclarationError as e:  # this version of RQ cannot write the job
-            self._tell(schedule, Reply("BADARG", str(e)))
-            return None
+    def _prepared(self, page: Sequence[Schedule], looked: Looked) -> list[tuple[Schedule, Registration]]:
+        """What is to be written of a page."""
+        self._now, items = looked.now, []
+        if self.older:
+            self.older.difference_update(schedule.id for n, schedule in enumerate(page) if n not in looked.others)
+        for n, seen in looked.others.items():
+            schedule, placed = page[n], place(page[n], seen, looked.now)
+            if placed is None:
+                self.older.discard(schedule.id)
+                continue
+            try:
+                items.append((schedule, _registration(schedule, seen, placed)))
+            except DeclarationError as e:  # this version of RQ cannot write the job
+                self._tell(schedule, Reply("BADARG", str(e)))
+        return items
 
     def _tell(self, schedule: Schedule, reply: Reply) -> None:
         if reply.code == "OLDER":
@@ -104,6 +118,22 @@ class Sync:
             self._emit(Event(reply.code.lower(), schedule.id, {"from": reply.words, "rev": schedule.rev}))
         elif reply.code != "NEW":
             self._once.say(schedule.id, Event("refused", schedule.id, {"code": reply.code, "error": reply.words}))
+
+
+def _in_turn(steps: Iterable[Iterator[None]]) -> None:
+    """Each goes on when the oldest question is its own. So Redis writes some pages while others are prepared."""
+    waiting: deque[Iterator[None]] = deque()
+
+    def go_on(each: Iterator[None]) -> None:
+        waiting.extend(each for _ in itertools.islice(each, 1))
+
+    for each in steps:
+        go_on(each)
+        for _ in range(2):  # a page has two questions
+            if len(waiting) > _AHEAD:
+                go_on(waiting.popleft())
+    while waiting:
+        go_on(waiting.popleft())
 
 
 def _registration(schedule: Schedule, seen: State | None, placed: Placement) -> Registration:

@@ -19,8 +19,8 @@ HOUSE = Path(__file__).parent.parent / "beat"
 STOREYS = {
     "leaves": ["_version", "errors", "clock", "durations", "zones", "redis_url", "sources", "settings", "keys"],
     "domain": [
-        "cron", "every", "timing", "functions", "arguments", "options", "schedule", "loader", "registry", "lint",
-        "run", "state", "definitions", "placement", "prepare", "event", "guard", "globs",
+        "cron", "every", "timing", "functions", "arguments", "options", "kinds", "schedule", "loader", "registry",
+        "lint", "run", "state", "definitions", "placement", "prepare", "event", "guard", "globs",
         "ledger", "history", "verification", "statistics", "report", "sighting", "outcomes",
     ],
     "doors": ["scripts", "connection", "jobs", "server", "protocol", "store", "dialogue", "lock", "runs", "outbox"],

@@ -1,23 +1,34 @@
 #!lua flags=no-writes
--- Tells of schedules what decides about their definitions.
+-- Tells of schedules what decides about their definitions; of those that are as they should be it tells nothing.
 --
 -- ARGV[1] schedule_prefix  text  followed by an id: the hash of that schedule
 -- ARGV[2] template_prefix  text  followed by an id: the fields of its job
 -- ARGV[3…] items, each of
--- ITEM[1] id  text  a schedule
+-- ITEM[1] id    text  a schedule
+-- ITEM[2] rev   text  the definition that it should have
+-- ITEM[3] next  time  the tick that should be next; nothing when all is to be told
 --
--- Replies a list as JSON, for a list of lists is slow to read; for each item rev, timing_rev, state, next_run, due_at and
--- last_run, or null where there is none, and 1 if there is a template
+-- Replies {now in ms, a list as JSON}, for a list of lists is slow to read. The list has for each item that is not active
+-- with this rev, this tick and a template: which one it is, counted from 0, its rev, timing_rev, state, next_run, due_at
+-- and last_run, or null where there is none, and 1 if there is a template
 local schedule_prefix, template_prefix = ARGV[1], ARGV[2]
 
+-- include instants
+-- include now
 -- include quoted
 
-local function look(id)
+local first, width = 3, 3
+local told = {}
+
+local function look(at)
+  local id, rev, next = unpack(ARGV, at, at + width - 1)
   local h = redis.pcall('HMGET', schedule_prefix .. id, 'rev', 'timing_rev', 'state', 'next_run', 'due_at', 'last_run')
+  local there = redis.call('EXISTS', template_prefix .. id)
+  local same = next ~= '' and h[4] == next and h[5] == next and h[1] == rev and h[3] == 'active' and there == 1
+  if same then return end
   for i = 1, 6 do h[i] = h[i] and quoted(h[i]) or 'null' end  -- what is no hash has none of them
-  return '[' .. table.concat(h, ',') .. ',' .. redis.call('EXISTS', template_prefix .. id) .. ']'
+  told[#told + 1] = string.format('[%d,%s,%d]', (at - first) / width, table.concat(h, ','), there)
 end
 
-local found = {}
-for i = 3, #ARGV do found[#found + 1] = look(ARGV[i]) end
-return '[' .. table.concat(found, ',') .. ']'
+for at = first, #ARGV, width do look(at) end
+return {now, '[' .. table.concat(told, ',') .. ']'}

@@ -107,7 +107,7 @@ MUTANTS = [
     ),
     Mutant(
         "next tick from now",
-        (("beat/prepare.py", "following = _after(schedule, tick)", "following = schedule.after(max(now, tick))"),),
+        (("beat/prepare.py", "following = after(schedule, tick)", "following = schedule.after(max(now, tick))"),),
         ("tests/unit/test_prepare.py",),
     ),
     Mutant(

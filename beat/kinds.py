@@ -1,0 +1,86 @@
+"""Schedules that are alike: what they have in common is worked out once for all of them.
+
+A *kind* is the digest of all that makes a schedule what it is, but for its id and its arguments. A hundred thousand
+schedules are mostly of a few kinds.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import operator
+from dataclasses import asdict
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from beat import clock, options
+from beat.cron import Cron
+from beat.every import Every
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
+
+COMMON = (
+    "func", "timing", "tz", "start", "end", "serializer", "enabled", "description", "priority", "queue", "job_timeout",
+    "result_ttl", "failure_ttl", "ttl", "retry", "at_front", "on_success", "on_failure", "on_stopped",
+)  # fmt: skip
+_MOST = 1024
+_PLAIN = {type(None), str, int, bool}
+_values = operator.attrgetter(*COMMON)
+written = json.JSONEncoder(sort_keys=True).encode
+"""Plain values as text, the same in every process."""
+
+
+class Alike(Protocol):
+    """A schedule, as far as it matters here."""
+
+    @property
+    def kind(self) -> str:
+        """The same for all that are alike."""
+
+
+def remembered(make: Callable[[Any], T]) -> Callable[[Any], T]:
+    """For a function of what a schedule has in common with others: it is asked once a kind."""
+    known: dict[str, T] = {}
+
+    @functools.wraps(make)
+    def of(schedule: Alike) -> T:
+        try:
+            return known[schedule.kind]
+        except KeyError:
+            pass
+        if len(known) >= _MOST:
+            known.clear()
+        made = known[schedule.kind] = make(schedule)
+        return made
+
+    return of
+
+
+def kind(schedule: Any) -> str:
+    """Of a schedule whose values were checked."""
+    return _kind(str(schedule.timing), _values(schedule))  # an expression may be written in many ways, which are equal
+
+
+@functools.lru_cache(maxsize=_MOST)
+def _kind(timing: str, values: tuple[Any, ...]) -> str:
+    return digest(written([timing, *map(plain, values)]))
+
+
+def plain(value: Any) -> Any:
+    """A value of a schedule as one that JSON can write, the same in every process."""
+    if type(value) in _PLAIN:
+        return value
+    if isinstance(value, datetime):
+        return clock.text(value)
+    if isinstance(value, options.Retry | options.Callback):
+        return asdict(value)
+    return value.meaning if isinstance(value, Cron | Every) else value
+
+
+def digest(text: str) -> str:
+    """Sixteen digits that stand for it."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
