@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from beat import clock, connection, jobs, scripts
 from beat.connection import Call
-from beat.protocol import Claimed, Decided, Looked, Reply, Sight, replies
+from beat.protocol import Claimed, Decided, Looked, Reply, Sight, replies, unless_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -29,6 +29,8 @@ T = TypeVar("T")
 FORMAT = 1
 """The format of the keys: a beat leaves alone what a newer one wrote."""
 _PAGE = 250  # so that no script of a page keeps Redis for 25 ms
+
+_SAME = Reply("SAME")
 
 
 class Store:
@@ -66,7 +68,7 @@ class Store:
 
     def repair(self, ids: Sequence[str]) -> list[Reply]:
         """Makes a page of schedules whole."""
-        return replies(self.run("repair", [[each] for each in ids]))
+        return unless_named(_SAME, len(ids), self.run("repair", [[each] for each in ids])[1:])
 
     def retire(self, ids: Sequence[str]) -> list[Reply]:
         """Takes schedules out of the running whose code is gone."""
@@ -136,7 +138,10 @@ class Store:
     def ids(self) -> Iterator[list[str]]:
         """Every id that the set or the index knows, in pages; some may come twice."""
         yield from pages(_text(each) for each in self.client.sscan_iter(self.keys.schedules, count=_PAGE))
-        yield from pages(_text(each) for each, _ in self.client.zscan_iter(self.keys.due, count=_PAGE))
+        for page in pages(each for each, _ in self.client.zscan_iter(self.keys.due, count=_PAGE)):
+            known = self.client.smismember(self.keys.schedules, page)
+            if strangers := [_text(each) for each, is_known in zip(page, known, strict=True) if not is_known]:
+                yield strangers
 
     def is_empty(self) -> bool:
         """Whether there is no schedule at all."""
@@ -212,10 +217,12 @@ def _fixed(keys: Keys) -> dict[str, Value]:
 
 
 def words_of(items: Iterable[Registration]) -> Iterator[list[Value]]:
-    """The items of `register` as they are sent."""
+    """The items of `register` as they are sent: a template that follows itself is sent once."""
+    before = None
     for item in items:
-        fields, template = _flat(item.fields), _flat(item.template)
+        fields, template = _flat(item.fields), _flat(item.template) if item.template is not before else []
         yield [*item[:-2], len(fields), len(template), *fields, *template]
+        before = item.template
 
 
 def _flat(mapping: Mapping[str, Value]) -> list[Value]:
