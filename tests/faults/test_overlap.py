@@ -41,10 +41,8 @@ QUEUE = "rq:queue:default"
 STRUCK = [
     ("wait", "evalsha attend"),
     ("wait", "evalsha fire"),
-    ("wait", "evalsha observe"),
     ("wait", "evalsha close"),
     ("replace", "evalsha withdraw"),
-    ("replace", "evalsha fire"),
     ("skip", "evalsha close"),
 ]
 
