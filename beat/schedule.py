@@ -136,7 +136,8 @@ class Schedule:
     @functools.cached_property
     def rev(self) -> str:
         """A digest of the whole definition."""
-        return kinds.digest([self.kind, self.id, *self._arguments().values()])
+        given = kinds.written(self._arguments()) if self.args or self.kwargs or self.meta else ""
+        return kinds.digest(f"{self.kind} {self.id} {given}")
 
     @functools.cached_property
     def timing_rev(self) -> str:
@@ -172,8 +173,7 @@ def _shift(bound: datetime, by: timedelta) -> datetime:
 
 @kinds.remembered
 def _timing_rev(schedule: Schedule) -> str:
-    deciding = (schedule.timing, schedule.start, schedule.end, schedule.jitter, schedule.max_runs)
-    return kinds.digest([kinds.plain(value) for value in deciding])
+    return kinds.digest(kinds.written([kinds.plain(each) for each in (schedule.timing, schedule.start, schedule.end)]))
 
 
 def _unwrapped(value: Any) -> Any:

@@ -1,7 +1,7 @@
 """Reads a cron expression, or refuses it with the field, a caret and a suggestion.
 
-croniter does the expanding. What it would accept and should not (wrapped ranges, `R`, foreign digits, steps beyond the
-range …) is refused before it sees the expression.
+croniter expands lists and steps. What it would accept and should not (wrapped ranges, `R`, foreign digits, steps beyond
+the range …) is refused before it sees the expression.
 """
 
 from __future__ import annotations
@@ -11,10 +11,8 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING, NamedTuple
 
-from croniter import CroniterError, croniter
-
 from beat.cron import hashed, refusals, values
-from beat.cron.fields import DAY, FIVE, SECOND, SIX, WEEKDAY, Chosen, Field
+from beat.cron.fields import DAY, FIVE, SIX, WEEKDAY, Chosen, Field
 from beat.cron.refusals import Word
 from beat.errors import BadCron, BadOption, did_you_mean
 
@@ -32,6 +30,7 @@ MACROS = {
     "@annually": "0 0 1 1 *",
 }
 _ITEM = re.compile(r"(?P<low>\*|[a-z0-9]+)(?:-(?P<high>[a-z0-9]+))?(?:/(?P<step>[a-z0-9]*))?", re.ASCII | re.IGNORECASE)
+_SPAN = re.compile(r"(\d+)(?:-(\d+))?", re.ASCII)
 
 
 class Parsed(NamedTuple):
@@ -131,13 +130,13 @@ def _normalise(column: Field, word: Word, seed: str | None) -> str:
         else:
             raise refusals.unreadable(column, item)
     stars = [item for item in items if item.startswith("*")]
-    values = sorted(
+    others = sorted(
         {item for item in items if item not in stars}, key=lambda item: (int(re.split("[-/,]", item)[0]), item)
     )
     starred = word.text.startswith("*")  # decides about DST and about days, so it must stay as it is
     if "*" in stars:
         return "*" if starred else f"{column.low}-{column.high}"
-    return ",".join(dict.fromkeys([*stars, *values] if starred else [*values, *stars]))
+    return ",".join(dict.fromkeys([*stars, *others] if starred else [*others, *stars]))
 
 
 def _items(word: Word) -> Iterator[Word]:
@@ -186,23 +185,19 @@ def _written(column: Field, low: int, high: int, step: int) -> str:
     return f"{low}-{high}" + (f"/{step}" if step > 1 else "")
 
 
-@functools.lru_cache(4096)  # of its own: a hash makes few of many ids
+@functools.lru_cache(4096)  # of its own: of many ids a hash makes few expressions
 def _choose(normalised: str, columns: tuple[Field, ...]) -> Chosen:
-    try:
-        expanded, _ = croniter.expand(normalised, second_at_beginning=columns is SIX)  # it answers with seconds last
-    except (CroniterError, ValueError, KeyError) as e:
-        raise BadCron(normalised, f"croniter cannot read it: {e}", hint=refusals.example(columns)) from e
-    values = [
-        column.values if "*" in chosen else tuple(sorted({int(value) for value in chosen}))
-        for column, chosen in zip((*FIVE, SECOND), expanded, strict=False)
-    ]
-    minutes, hours, days, months, weekdays = values[:5]
-    minute_text, hour_text, day_text, _, weekday_text = normalised.split()[-5:]
+    texts = normalised.split()
+    found = [_plain(column, text) for column, text in zip(columns, texts, strict=True)]
+    if not all(found):
+        found = _expand(normalised, columns)
+    *seconds, minutes, hours, days, months, weekdays = found
+    minute_text, hour_text, day_text, _, weekday_text = texts[-5:]
     either = not (day_text.startswith("*") or weekday_text.startswith("*"))
     if either and (days == DAY.values or weekdays == WEEKDAY.values):
         days, weekdays, either = DAY.values, WEEKDAY.values, False
     return Chosen(
-        seconds=values[5] if columns is SIX else (0,),
+        seconds=seconds[0] if seconds else (0,),
         minutes=minutes,
         hours=hours,
         days=days,
@@ -211,3 +206,27 @@ def _choose(normalised: str, columns: tuple[Field, ...]) -> Chosen:
         either=either,
         fixed=not (minute_text.startswith("*") or hour_text.startswith("*")),
     )
+
+
+def _plain(column: Field, text: str) -> tuple[int, ...]:
+    """The values of `*`, of a number and of a range; none of anything else."""
+    if text == "*":
+        return column.values
+    found = _SPAN.fullmatch(text)
+    return tuple(range(int(found[1]), int(found[2] or found[1]) + 1)) if found else ()
+
+
+def _expand(normalised: str, columns: tuple[Field, ...]) -> list[tuple[int, ...]]:
+    # here, because loading it takes a fifth of the start of `beat next`
+    from croniter import CroniterError, croniter  # noqa: PLC0415
+
+    try:
+        expanded, _ = croniter.expand(normalised, second_at_beginning=columns is SIX)
+    except (CroniterError, ValueError, KeyError) as e:
+        raise BadCron(normalised, f"croniter cannot read it: {e}", hint=refusals.example(columns)) from e
+    if columns is SIX:
+        expanded = [expanded[-1], *expanded[:-1]]  # it answers with seconds last
+    return [
+        column.values if "*" in chosen else tuple(sorted({int(value) for value in chosen}))
+        for column, chosen in zip(columns, expanded, strict=True)
+    ]

@@ -5,7 +5,6 @@ The choice is a pure function of the id and the field's name: every process make
 
 from __future__ import annotations
 
-import hashlib
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -68,6 +67,9 @@ def span(column: Field, item: Word, seed: str | None) -> Span | None:
 
 
 def _number(text: str) -> int:
+    # here, because it loads OpenSSL, for which no ordinary expression should wait
+    import hashlib  # noqa: PLC0415
+
     digest = hashlib.blake2b(text.encode(errors="backslashreplace"), digest_size=8)
     return int.from_bytes(digest.digest(), "big")
 

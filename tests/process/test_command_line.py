@@ -167,7 +167,8 @@ def test_what_there_is_not_is_refused_with_the_nearest_that_there_is(
     ("arguments", "unwanted"),
     [
         (["--help"], {"rq", "redis", "pydantic", "rich", "croniter"}),
-        (["next", "0 9 * * *"], {"rq", "redis", "pydantic", "rich"}),
+        (["next", "0 9 * * *"], {"rq", "redis", "pydantic", "rich", "croniter"}),
+        (["next", "*/5 9,17 * * *"], {"rq", "redis", "pydantic", "rich"}),
     ],
 )
 def test_what_a_command_does_not_need_it_does_not_import(arguments: list[str], unwanted: set[str], here: Path) -> None:
