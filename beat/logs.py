@@ -41,7 +41,7 @@ LINES = {
     "fenced": (_D, "{schedule_id}: the lock ran out; somebody else decides"),
     "unread": (
         _E,
-        "{schedule_id}: left to other beats, for this one does not understand it: {words} (are beat and tzdata as new?)",
+        "{schedule_id}: left to other beats, for this one cannot follow it: {words} (are beat and tzdata as new?)",
     ),
     "gone": (_D, "{schedule_id}: is no longer there"),
     "passed_on": (_D, "{schedule_id}: {code} {words}"),

@@ -36,7 +36,10 @@ if TYPE_CHECKING:
 EXAMPLES = sorted(f"examples.policies.{file.stem}" for file in (ROOT / "examples/policies").glob("*.py"))
 MISFIRE = "examples.policies.misfire"
 WORKERS = [("copies",), ("letters",), ("forecasts",), ("pictures",), ("pictures",), ("bounded", "spread")]
-LONG_ENOUGH = {"copy": 3, "glance": 9, "letter": 3, "forecast": 3, "headline": 3, "picture": 4, "north": 2, "east": 2}
+LONG_ENOUGH = {
+    "copy": 3, "glance": 9, "letter": 3, "forecast": 3, "headline": 3, "picture": 4, "north": 2, "east": 2, "west": 2,
+    "backup-orders": 1, "backup-users": 1,
+}  # fmt: skip
 """How many jobs of each there must be before the tests have something to look at."""
 PATIENCE_S = 90
 
