@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from beat import clock, connection, durations, redis_url, settings
-from beat.client import explanation, reading, standing
+from beat.client import explanation, load, reading, standing
 from beat.client.archive import Archive
 from beat.client.auditing import Audit, jobs_begin
 from beat.client.reading import Wanted
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from beat.client.archive import Progress, Snapshot
     from beat.client.explanation import Explanation
+    from beat.client.load import Timeline
     from beat.client.standing import Standing
     from beat.connection import Redis
     from beat.history import Line
@@ -155,6 +156,12 @@ class Client:
             going = self._up_to_date(line for line in lines if isinstance(line, Fired) and line.state == OPEN)
             runs = tuple(run for run in going if isinstance(run, Fired))
             return Overview(found, summarise(lines), runs, snapshot.now)
+
+    def timeline(self, hours: int = 24, *, slices: int = 100, tz: str | None = None) -> Timeline:
+        """The load of the last and the next hours, in at most so many slices, cut at full hours of the zone `tz`."""
+        with self._asking():
+            where = zone(self.settings.tz if tz is None else tz)
+            return load.look(self._archive, self._ids(), self._store.time(), hours=hours, slices=slices, where=where)
 
     def _snapshot(self, schedule_id: str, *, whole: bool = True) -> Snapshot:
         """A schedule with its ledger, or with the newest line of it; raises UnknownSchedule if there is neither."""
