@@ -83,7 +83,7 @@ def _notes(found: Timeline, where: Zone) -> Iterator[str]:
         yield f"{_several(found.overdue, 'tick')} due and not decided yet: not drawn"
     if found.partial and found.whole_from:
         since = instants.local(found.whole_from.replace(microsecond=0), where)
-        yield f"the past is whole from {since} on; ledgers of which no more is kept or read: {found.partial:,}"
+        yield f"the past is whole from {since} on (ledgers cut short: {found.partial:,})"
     if found.unreadable:
         yield f"the rules of {_several(found.unreadable, 'schedule')} cannot be read: their ticks are not drawn"
 

@@ -114,7 +114,7 @@ class Client:
         """The run that is this RQ job; None when no ledger and no record tells of it."""
         with self._asking():
             record = _noted(job_id, self._archive.record(job_id))
-            candidates = [record.schedule_id] if record else self._archive.known(self._could_be_of(job_id))
+            candidates = [record.schedule_id] if record else self._archive.known(_could_be_of(job_id, self._keys))
             lines = (line for each in candidates for line in reading.lines(self._archive, each))
             run = next((line for line in lines if isinstance(line, Fired) and line.job_id == job_id), record)
             found = self._up_to_date([run] if run else [])
@@ -190,12 +190,6 @@ class Client:
         except OverflowError as e:
             raise BadInstant(f"{name} {given!r:.60} lies before the calendar begins: write '24h'") from e
 
-    def _could_be_of(self, job_id: str) -> list[str]:
-        """The ids of schedules that could have such a job: all beginnings of what follows the prefix."""
-        parts = job_id.removeprefix(jobs_begin(self._keys)).split("_")
-        beginnings = ("_".join(parts[:n]) for n in range(1, min(len(parts), _LONGEST_ID)))
-        return [each for each in beginnings if each and job_id.startswith(jobs_begin(self._keys, each))]
-
     def _up_to_date(self, lines: Iterable[Line]) -> list[Line]:
         """The same, where what is on its way says how far it is."""
         found = list(lines)
@@ -221,6 +215,13 @@ def _moved_on(run: Fired, progress: Progress | None) -> Fired:
     if progress.status != "started":
         return replace(run, state=progress.status)
     return replace(run, state="started", started_at=_time(progress.started_at), worker=progress.worker or None)
+
+
+def _could_be_of(job_id: str, keys: Keys) -> list[str]:
+    """The ids of schedules that could have such a job: all beginnings of what follows the prefix."""
+    parts = job_id.removeprefix(jobs_begin(keys)).split("_")
+    beginnings = ("_".join(parts[:n]) for n in range(1, min(len(parts), _LONGEST_ID)))
+    return [each for each in beginnings if each and job_id.startswith(jobs_begin(keys, each))]
 
 
 def _noted(job_id: str, record: Record | None) -> Fired | None:

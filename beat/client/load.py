@@ -93,8 +93,7 @@ def look(archive: Archive, ids: Iterable[str], now: datetime, *, hours: int, sli
     """The load of these schedules, `hours` to both sides of `now`, in at most so many slices."""
     _refuse_unless(hours, "hours", 1, LONGEST)
     _refuse_unless(slices, "slices", FEWEST, MOST)
-    step = _step(hours, slices)
-    edges = _edges(now, hours, step, where)
+    step, edges = cut(now, hours, slices, where)
     middle = edges.index(now)
     found = dict(_known(archive, ids))
     rhythms = list(_rhythms(found))
@@ -126,18 +125,17 @@ def _refuse_unless(value: object, name: str, least: int, most: int) -> None:
         raise BadOption(f"{name} {value!r:.60} must be a whole number from {least} to {most:,}, as in {name}={least}")
 
 
-def _step(hours: int, slices: int) -> timedelta:
-    """The shortest slice with which the hours fit: at both ends one may stand out, and now cuts one in two."""
-    fits = (minutes for minutes in _MINUTES if -(-2 * 60 * hours // minutes) + 2 <= slices)
-    return timedelta(minutes=next(fits))
+def cut(now: datetime, hours: int, slices: int, where: Zone) -> tuple[timedelta, list[datetime]]:
+    """The shortest length of at most so many slices; and where they begin and end, now too.
 
-
-def _edges(now: datetime, hours: int, step: timedelta, where: Zone) -> list[datetime]:
-    """Where slices begin and end: at full hours, or parts of them, as the zone's clock shows them now; and now."""
-    offset, size, second = where.offset(clock.floor(now)), step // timedelta(seconds=1), clock.floor(now)
+    That is at full hours, or parts of them, as the zone's clock shows them now. At both ends a slice may stand out.
+    """
+    minutes = next(minutes for minutes in _MINUTES if -(-2 * 60 * hours // minutes) + 2 <= slices)
+    second, size = clock.floor(now), 60 * minutes
+    offset = where.offset(second)
     low = (second - 3600 * hours + offset) // size * size - offset
     high = -(-(second + 1 + 3600 * hours + offset) // size) * size - offset
-    return sorted({now, *(clock.at(edge) for edge in range(low, high + 1, size))})
+    return timedelta(minutes=minutes), sorted({now, *map(clock.at, range(low, high + 1, size))})
 
 
 def _known(archive: Archive, ids: Iterable[str]) -> Iterator[tuple[str, Known]]:
