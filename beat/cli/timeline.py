@@ -28,7 +28,7 @@ _WORDS = (*OUTCOMES, "open")
     type=click.IntRange(1, LONGEST),
     default=24,
     show_default=True,
-    help=f"How far to both sides of now, 1 to {LONGEST}.",
+    help="How far to both sides of now.",
 )
 @click.option("--tz", metavar="ZONE", help="IANA time zone, such as Europe/Paris.  [default: the setting tz, or UTC]")
 @asking.the_url

@@ -1,4 +1,4 @@
-"""`beat history`, `why`, `verify`, `show`, `timeline` as people and programs meet them: real processes and terminals."""
+"""What `beat history`, `why`, `verify`, `show`, `timeline` tell people and programs: real processes and terminals."""
 
 from __future__ import annotations
 

@@ -55,7 +55,8 @@ def total(found: Timeline, word: str) -> int:
 
 def test_the_past_and_the_future_lie_on_their_sides_of_now(client: Client, redis: Redis, now: datetime) -> None:
     minutely("good", now).keep(redis)
-    minutely("bad", now, "failed", runs=2).fired(now - 5 * SECOND).keep(redis)
+    bad = minutely("bad", now, "failed", runs=2)
+    bad.fired(now - 5 * SECOND, bad.next).keep(redis)
     found = client.timeline(1)
     assert {word: total(found, word) for word in ("succeeded", "failed", "open", "enqueued")} == {
         "succeeded": 3, "failed": 2, "open": 1, "enqueued": 6,
