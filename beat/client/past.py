@@ -86,7 +86,8 @@ def look(archive: Archive, rules: Mapping[str, Schedule | None], edges: Sequence
 
 def _lines(rules: Mapping[str, Schedule | None], start: datetime, now: datetime) -> dict[str, int]:
     """How many lines of each ledger are likely to tell of that time: of a tick, its verdict and its outcome."""
-    ticks = {id(rule): rule.count(start, now) for rule in rules.values() if rule}
+    shared = {id(rule): rule for rule in rules.values() if rule}
+    ticks = {each: rule.count(start, now) for each, rule in shared.items()}
     return {each: min(2 * ticks.get(id(rule), 0) + _SPARE, DEEPEST) for each, rule in rules.items()}
 
 
