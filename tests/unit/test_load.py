@@ -243,6 +243,12 @@ def test_the_same_schedules_pile_up_once_in_the_list_with_how_often() -> None:
     assert found[0].names[:3] == ("a", "b", "h000")
 
 
+def test_who_has_jitter_is_no_pile() -> None:
+    night = rhythm({"cron": "0 0 * * *"}, *several("night", 20))
+    found = coming.look([replace(night, spread=True), rhythm({"cron": "0 0 * * *"}, *several("a", 9))], AHEAD)
+    assert (sum(found.counts), found.pile_ups) == (29, [])
+
+
 def test_nine_schedules_are_no_pile() -> None:
     assert coming.look([rhythm({"cron": "0 0 * * *"}, *several("a", 9))], AHEAD).pile_ups == []
 
