@@ -85,7 +85,7 @@ def _verdicts(schedule: Schedule, tick: datetime, now: datetime, lateness: Laten
         following = yield from _skip(schedule, tick, oldest, TOO_OLD)
     if following is not None and following < limit:
         following = yield from _MISSED[schedule.misfire](schedule, following, limit, lateness, now)
-    while following is not None and (following <= now or following == tick):
+    while following is not None and (policies.due(schedule, following) <= now or following == tick):
         if policies.is_excluded(schedule, following):
             awake = _awake(schedule, following, max(now, following) + _INSTANT)
             following = yield from _skip(schedule, following, awake, EXCLUDED)
