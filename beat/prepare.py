@@ -64,10 +64,12 @@ class Lateness:
 
 
 def prepare(schedule: Schedule, tick: datetime, now: datetime, *, lateness: Lateness, most: int) -> list[Verdict]:
-    """Verdicts on `tick` and on every later tick up to `now`, oldest first, at most `most` of them.
+    """Verdicts on `tick` and on every later tick up to `now`, oldest first, at most `most` of them or one helping.
 
     A tick that is not due yet fires when it is.
     """
+    if schedule.misfire == "all":  # what is caught up with at once is not torn: the rest would count anew
+        most = max(most, 1 + 2 * (schedule.catchup_limit or lateness.catchup_limit))
     verdicts: list[Verdict] = []
     for verdict in _verdicts(schedule, tick, now, lateness):
         verdicts.append(verdict)

@@ -119,6 +119,13 @@ def test_a_tick_whose_jitter_is_not_over_is_left_to_another_pass() -> None:
     assert decide(spread, first, due[first], whole=False) == [Fire(first, first + MINUTE)]
 
 
+def test_of_the_misfires_no_more_are_caught_up_with_when_pages_are_small() -> None:
+    thorough = schedule(Cron("* * * * *"), misfire="all", catchup_limit=4)
+    verdicts = prepare(thorough, NINE, NINE + HOUR, lateness=Lateness(LIMIT), most=3)
+    assert fired(verdicts) == [NINE + n * MINUTE for n in range(4)]
+    assert [each.not_before for each in verdicts if isinstance(each, Fire)] == [None] * 3 + [NINE + HOUR + SECOND]
+
+
 def test_an_early_tick_fires_and_brings_no_other() -> None:
     assert decide(MINUTELY, NINE + MINUTE, NINE + 59 * SECOND) == [Fire(NINE + MINUTE, NINE + 2 * MINUTE)]
 
