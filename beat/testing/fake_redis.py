@@ -1,7 +1,8 @@
 """A Redis in this process whose clock is set by hand: fakeredis, which runs the very scripts that a server runs.
 
-Two things differ, and only in here: fakeredis does not know the first line `#!lua`, and a script that asks for TIME is
-told the manual clock's. Keys that expire still do so by the machine's clock.
+Three things differ, and only in here: fakeredis does not know the first line `#!lua`, a script that asks for TIME is
+told the manual clock's, and COPY is written out, for what fakeredis copies stays one thing under two names. Keys that
+expire still do so by the machine's clock.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from beat import clock
+from beat.connection import Redis
 
 try:
     from fakeredis import FakeRedis, FakeServer
@@ -26,16 +28,18 @@ if TYPE_CHECKING:
 _HEAD = re.compile(r"\A#!lua.*\n")
 _ASKS = "redis.call('TIME')"
 _TOLD = "({told_seconds, told_micros})"
+_COPIES = re.compile(r"redis\.call\('COPY', ([^,]+), ([^,]+), 'REPLACE'\)")
+_COPIED = r"redis.call('DEL', \2) redis.call('HSET', \2, unpack(redis.call('HGETALL', \1)))"
 # The time comes as two more arguments. They are taken off before the script counts its own, in place of the first
 # line, so that the numbers of the lines stay right.
 _TAKES = "local told_micros, told_seconds = table.remove(ARGV), table.remove(ARGV)\n"
 
 
-class ClockedRedis(FakeRedis):
-    """A client of a fake server of its own."""
+class Clocked(Redis):
+    """A client whose scripts are told the manual clock's time, whatever server runs them."""
 
-    def __init__(self, manual: ManualClock) -> None:
-        super().__init__(server=FakeServer())
+    def __init__(self, manual: ManualClock, **options: Any) -> None:
+        super().__init__(**options)
         self._manual = manual
         self._told: dict[str, str] = {}
         """By the digest of a script, the digest of what is run in its place."""
@@ -45,9 +49,13 @@ class ClockedRedis(FakeRedis):
         now = self._manual.now
         return clock.floor(now), now.microsecond
 
+    def told(self, script: str) -> str:
+        """What is run in the place of a script."""
+        return _TAKES + _HEAD.sub("", script).replace(_ASKS, _TOLD)
+
     def eval(self, script: str, numkeys: int, *keys_and_args: Any) -> Any:
         """Runs a script; if it asks for the time, the manual clock tells it."""
-        told = _TAKES + _HEAD.sub("", script).replace(_ASKS, _TOLD)
+        told = self.told(script)
         self._told[_digest(script)] = _digest(told)
         return super().eval(told, numkeys, *keys_and_args, *self.time())
 
@@ -56,6 +64,17 @@ class ClockedRedis(FakeRedis):
         if sha not in self._told:
             return super().evalsha(sha, numkeys, *keys_and_args)
         return super().evalsha(self._told[sha], numkeys, *keys_and_args, *self.time())
+
+
+class ClockedRedis(Clocked, FakeRedis):
+    """A client of a fake server of its own."""
+
+    def __init__(self, manual: ManualClock) -> None:
+        super().__init__(manual, server=FakeServer())
+
+    def told(self, script: str) -> str:
+        """What is run in the place of a script, whose copies are copies."""
+        return _COPIES.sub(_COPIED, super().told(script))
 
 
 def _digest(script: str) -> str:

@@ -24,6 +24,7 @@ from beat.errors import BadDuration, BadInstant, BeatError, ConfigError, Unknown
 from beat.keys import Keys
 from beat.store import Store
 from beat.testing import Fired, ManualBeat, ManualClock, Skipped, Tick, assert_fires, assert_silent, simulate
+from beat.testing.fake_redis import ClockedRedis
 from tests.unit import declared
 from tests.unit.refusals import refused
 
@@ -558,6 +559,23 @@ def test_the_redis_of_a_manual_beat_goes_by_its_clock_and_runs_other_scripts_as_
     assert beat.redis.evalsha(beat.redis.script_load("return #ARGV"), 0, "v") == 1
     asks = "return {#ARGV, redis.call('TIME')[1]}"
     assert beat.redis.eval(asks, 0, "v") == [1, str(int(START.timestamp())).encode()]
+
+
+def test_what_is_written_about_a_job_is_about_no_other(registry: Registry) -> None:
+    registry.register(declared.plain, every="1h")
+    beat = ManualBeat(START, registry=registry)
+    [first] = beat.tick_until("1h")
+    beat.run_jobs()
+    [second] = beat.tick_until("1h")
+    assert beat.redis.hget(f"rq:job:{second.job_id}", "status") == b"queued"
+    assert beat.redis.hget(f"rq:job:{first.job_id}", "status") == b"finished"
+
+
+def test_a_script_copies_only_as_the_fake_can() -> None:
+    texts = [scripts.script(name).text for name in scripts.names()]
+    assert sum(text.count("redis.call('COPY'") for text in texts) == 1
+    fake = ClockedRedis(ManualClock(START))
+    assert all("redis.call('COPY'" not in fake.told(text) for text in texts)
 
 
 def test_every_script_of_beat_runs_on_it_twice(registry: Registry) -> None:
