@@ -66,11 +66,15 @@ LINES = {
     "failed": (_E, "this is a bug in beat, please report it: {error}"),
 }
 """The level and the words of each event."""
+_WANTED = {"overlap", "excluded"}
+"""Reasons to skip a tick that somebody wrote into the code: no warning, or there would be one every second."""
 
 
 def listen(event: Event) -> None:
     """Writes the line of an event."""
     level, words = LINES[event.name]
+    if event.fields.get("reason") in _WANTED:
+        level = _I
     if not _log.isEnabledFor(level):
         return
     values = {"schedule_id": event.schedule_id, **event.fields}

@@ -64,10 +64,12 @@ class Lateness:
 
 
 def prepare(schedule: Schedule, tick: datetime, now: datetime, *, lateness: Lateness, most: int) -> list[Verdict]:
-    """Verdicts on `tick` and on every later tick up to `now`, oldest first, at most `most` of them.
+    """Verdicts on `tick` and on every later tick up to `now`, oldest first, at most `most` of them or one helping.
 
     A tick that is not due yet fires when it is.
     """
+    if schedule.misfire == "all":  # what is caught up with at once is not torn: the rest would count anew
+        most = max(most, 1 + 2 * (schedule.catchup_limit or lateness.catchup_limit))
     verdicts: list[Verdict] = []
     for verdict in _verdicts(schedule, tick, now, lateness):
         verdicts.append(verdict)
@@ -85,7 +87,7 @@ def _verdicts(schedule: Schedule, tick: datetime, now: datetime, lateness: Laten
         following = yield from _skip(schedule, tick, oldest, TOO_OLD)
     if following is not None and following < limit:
         following = yield from _MISSED[schedule.misfire](schedule, following, limit, lateness, now)
-    while following is not None and (following <= now or following == tick):
+    while following is not None and (policies.due(schedule, following) <= now or following == tick):
         if policies.is_excluded(schedule, following):
             awake = _awake(schedule, following, max(now, following) + _INSTANT)
             following = yield from _skip(schedule, following, awake, EXCLUDED)

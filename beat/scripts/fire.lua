@@ -239,7 +239,7 @@ local function stand_in_line(item, key, newest, skip_count, kept, run_count)  --
   local line = '{"type":"waiting","tick":"' .. item.tick .. '","job":' .. quoted(item.job) .. ',"behind":' .. quoted(newest) .. signed
   append_other(item.id, line, key)
   tell(item.id, 'waiting', item.tick, item.job, token, line)
-  redis.call('ZADD', waiting, item.due, item.id .. ' ' .. item.tick .. ' ' .. item.by)
+  redis.call('ZADD', waiting, to_ms(item.tick), item.id .. ' ' .. item.tick .. ' ' .. item.by)  -- by their ticks, whatever the jitter
   redis.call('ZADD', waiting_slots, now, item.id)
   local next = finishes(item.id, key, number_of(run_count or '0'), item.max_runs) and '' or item.next
   move(item.id, key, next, number_of(item.next_due), item.error, 'skip_count', skip_count or '0', unpack(kept and {'kept', kept} or {}))

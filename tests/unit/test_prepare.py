@@ -11,6 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from beat import policies
 from beat.cron import Cron
 from beat.every import Every
 from beat.prepare import Fire, Lateness, Skip, Verdict, prepare
@@ -109,6 +110,20 @@ def test_the_tick_just_beyond_the_limit_is_the_latest_misfire() -> None:
     verdicts = decide(every_second, NINE, NINE + LIMIT + 2 * SECOND)
     assert skips(verdicts) == [Skip(NINE, last=NINE, count=1, next=NINE + SECOND)]
     assert len(fired(verdicts)) == 22
+
+
+def test_a_tick_whose_jitter_is_not_over_is_left_to_another_pass() -> None:
+    spread = schedule(Every("1m"), jitter="10m")
+    due = {tick: policies.due(spread, tick) for tick in spread.ticks(NINE, NINE + HOUR)}
+    first = next(tick for tick in due if due[tick] < due[tick + MINUTE])
+    assert decide(spread, first, due[first], whole=False) == [Fire(first, first + MINUTE)]
+
+
+def test_of_the_misfires_no_more_are_caught_up_with_when_pages_are_small() -> None:
+    thorough = schedule(Cron("* * * * *"), misfire="all", catchup_limit=4)
+    verdicts = prepare(thorough, NINE, NINE + HOUR, lateness=Lateness(LIMIT), most=3)
+    assert fired(verdicts) == [NINE + n * MINUTE for n in range(4)]
+    assert [each.not_before for each in verdicts if isinstance(each, Fire)] == [None] * 3 + [NINE + HOUR + SECOND]
 
 
 def test_an_early_tick_fires_and_brings_no_other() -> None:
