@@ -210,7 +210,7 @@ class Scheduler:
         }
 
     def _count(self, event: Event) -> None:
-        self._fired += event.name == "fired"
+        self._fired += event.name in {"fired", "admitted"}
 
 
 def _attendant(store: Store, book: Book, name: str, emit: Emit) -> Attendant:
