@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import fnmatch
 import json
-import os
 import re
 import select
 import shutil
@@ -23,7 +22,7 @@ from redis import Redis
 
 from beat import Registry, Scheduler, embedded, globs
 from beat._version import __version__
-from tests.beats import TASKS, Beat, Drain, exactly_once
+from tests.beats import TASKS, Beat, Drain, Started, exactly_once
 from tests.facts import wait_until
 from tests.faults import harm
 from tests.faults.proxy import Proxy
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from beat.embedded import PrivateRedis
     from beat.store import Store
 
-ROOT = Path(__file__).parent.parent.parent
 SCRIPT = str(Path(sys.executable).parent / "beat")
 PYTHON = [sys.executable, "-m", "beat"]
 AWAY = "Redis does not work for us"
@@ -76,21 +74,6 @@ INSTANCE = {
     "schedules": "1", "fired": r"\d+", "started_at": SECOND, "last_pass": INSTANT, "seen_at": INSTANT,
     "clock_offset_ms": r"-?\d{1,3}",
 }  # fmt: skip
-
-
-class Started(Beat):
-    """Any command line that runs a beat."""
-
-    def __init__(self, cwd: Path, *command: str, **environment: str) -> None:
-        self._log = cwd / f"beat-{id(self)}.log"
-        with self._log.open("wb") as log:
-            self.process = subprocess.Popen(
-                command,
-                cwd=cwd,
-                env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **environment},
-                stdout=log,
-                stderr=log,
-            )
 
 
 @pytest.fixture
