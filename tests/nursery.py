@@ -25,11 +25,13 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from beat.cli import COMMANDS
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 ROOT = Path(__file__).parent.parent
-IMPORTED = ["beat.cli.run", "beat.service", "rq.cli", "rq.worker", "rq.scheduler", "tests.workers"]
+IMPORTED = [*(f"beat.cli.{name}" for group in COMMANDS.values() for name in group), "rq.cli", "tests.workers"]
 CALL = b"!"
 SIZE = 4
 """The bytes of a process id or an exit code."""

@@ -27,6 +27,7 @@ from tests.facts import wait_until
 from tests.faults import harm
 from tests.faults.proxy import Proxy
 from tests.files import lay_out
+from tests.process.commands import called
 from tests.redis import job_functions
 from tests.redis.making import claim, registration
 
@@ -84,10 +85,10 @@ def here(home: Path) -> Path:
 
 def refused(cwd: Path, url: str, *arguments: str, **environment: str) -> tuple[int, str]:
     """The exit code of a beat that does not begin, and all that it wrote."""
-    with Started(cwd, SCRIPT, "run", *arguments, BEAT_REDIS_URL=url, **environment) as beat:
-        code = beat.process.wait(20)
-        assert "Traceback" not in beat.log
-        return code, beat.log
+    done = called("run", *arguments, cwd=cwd, BEAT_REDIS_URL=url, **environment)
+    said = (done.stdout + done.stderr).decode()
+    assert "Traceback" not in said
+    return done.returncode, said
 
 
 def free_port() -> int:
