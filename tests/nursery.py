@@ -103,8 +103,9 @@ def _nursery() -> socket.socket:
     ours, theirs = socket.socketpair()
     with theirs:
         process = subprocess.Popen(
-            [sys.executable, "-u", "-m", "tests.nursery", str(theirs.fileno())],
+            [sys.executable, "-Bu", "-m", "tests.nursery", str(theirs.fileno())],  # -B: tests rewrite their modules
             cwd=ROOT,
+            env={"PATH": os.environ["PATH"]},
             stdin=subprocess.DEVNULL,
             pass_fds=[theirs.fileno()],
             start_new_session=True,  # Ctrl-C is for the tests, which end what they started
