@@ -25,8 +25,9 @@ from beat.cli import why
 from beat.registry import Registry
 from tests.beats import Beat, seconds_of
 from tests.facts import wait_until
+from tests.nursery import ROOT
 from tests.outcomes.ledgers import Ledgers
-from tests.workers import ROOT, SIMPLE, Steps, Worker, horses_of, kill
+from tests.workers import SIMPLE, Steps, Worker, horses_of, kill
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
