@@ -17,7 +17,8 @@ from tests.beats import Beat
 from tests.facts import wait_until
 from tests.files import lay_out
 from tests.lines import MINUTE, NINE, Ledger
-from tests.process.test_command_line import beat, document, on_a_terminal, refused, without_colours
+from tests.process.commands import on_a_terminal
+from tests.process.test_command_line import beat, document, refused, without_colours
 from tests.workers import Steps, Worker
 
 if TYPE_CHECKING:

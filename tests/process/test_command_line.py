@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import functools
 import json
 import os
-import pty
 import re
 import signal
-import struct
 import subprocess
 import sys
-import termios
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,13 +18,14 @@ import pytest
 from beat._version import __version__
 from beat.cli import COMMANDS
 from tests.files import lay_out
+from tests.nursery import ROOT
+from tests.process.commands import called, environment, on_a_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     Write = Callable[[Mapping[str, str]], Path]
 
-ROOT = Path(__file__).parent.parent.parent
 SCRIPT = Path(sys.executable).parent / "beat"
 PYTHON = [sys.executable, "-m", "beat"]
 INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
@@ -49,10 +46,6 @@ def write(here: Path) -> Write:
     return functools.partial(lay_out, here)
 
 
-def environment(**more: str) -> dict[str, str]:
-    return {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error", **more}
-
-
 def run(command: list[str], cwd: Path, **environ: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command, cwd=cwd, env=environment(**environ), capture_output=True, text=True, check=False, timeout=60
@@ -60,9 +53,9 @@ def run(command: list[str], cwd: Path, **environ: str) -> subprocess.CompletedPr
 
 
 def beat(*arguments: str, cwd: Path, **environ: str) -> subprocess.CompletedProcess[str]:
-    done = run([*PYTHON, *arguments], cwd, **environ)
-    assert "Traceback" not in done.stderr
-    return done
+    done = called(*arguments, cwd=cwd, **environ)
+    assert b"Traceback" not in done.stderr
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 def refused(*arguments: str, cwd: Path, **environ: str) -> tuple[int, str]:
@@ -77,33 +70,6 @@ def document(*arguments: str, cwd: Path, **environ: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(done.stdout)
     assert found["schema_version"] == 1
     return found
-
-
-def on_a_terminal(*arguments: str, cwd: Path, columns: int = 80, **environ: str) -> tuple[int, str]:
-    """The exit code, and all that a terminal of so many columns receives."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-    with subprocess.Popen(
-        [*PYTHON, *arguments],
-        cwd=cwd,
-        env=environment(**{"TERM": "xterm-256color", **environ}),
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-    ) as process:
-        os.close(theirs)
-        received = b""
-        while piece := _read(ours):
-            received += piece
-    os.close(ours)
-    return process.returncode, received.decode().replace("\r\n", "\n")
-
-
-def _read(terminal: int) -> bytes:
-    try:
-        return os.read(terminal, 65536)
-    except OSError:  # EIO: the process has closed its side
-        return b""
 
 
 def without_colours(text: str) -> str:
@@ -131,8 +97,8 @@ def test_help_lists_every_command_in_its_group_and_no_other(command: list[str], 
 
 @pytest.mark.parametrize("name", [name for group in COMMANDS.values() for name in group])
 def test_every_command_that_help_lists_has_help_of_its_own(name: str, here: Path) -> None:
-    done = beat(name, "-h", cwd=here)
-    assert done.returncode == 0
+    done = run([*PYTHON, name, "-h"], here)  # which imports nothing but what it needs
+    assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(f"Usage: beat {name} ")
     assert f"\n  beat {name}" in done.stdout, "an example to copy"
 
