@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+# Whatever the environment says: compiling everything anew in each of hundreds of processes takes minutes.
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 
@@ -40,7 +42,10 @@ wheel: $(READY) ## build the wheel, install it in a clean environment, use it
 	sh .ci/wheel $(BIN)/python
 
 .PHONY: check
-check: lint types test guard wheel ## all that CI runs
+check: $(READY) ## all that CI runs
+	$(MAKE) -j lint types wheel
+	$(MAKE) test
+	$(MAKE) guard
 
 .PHONY: sweep
 sweep: $(READY) ## every zone around its clock changes of four years, against the oracle (minutes)
@@ -85,6 +90,10 @@ bench-ticks: $(READY) ## Cron.after beside croniter and cronsim, shape by shape
 .PHONY: guard
 guard: $(READY) ## has beat become slow? beside enqueue_many, in one run
 	$(BIN)/python -m benchmarks.guard
+
+.PHONY: pictures
+pictures: $(READY) ## draw the pictures of docs/guides/policies.md anew, from the verdicts of a manual beat
+	$(BIN)/python -m docs.pictures
 
 .PHONY: format
 format: $(READY) ## let ruff rewrite the code

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from beat import policies, verdicts
 from beat.event import Event
 from beat.protocol import Claim
+from beat.slots import Slots
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,7 +33,7 @@ class Attendant:
     """One thread's care for the slots."""
 
     def __init__(self, store: Store, book: Book, watcher: Watcher, *, token: str, emit: Emit) -> None:
-        self._store, self._book, self._watcher = store, book, watcher
+        self._store, self._slots, self._book, self._watcher = store, Slots(store), book, watcher
         self._token, self._emit = token, emit
 
     def clear(self, ended: int) -> None:
@@ -43,7 +44,7 @@ class Attendant:
 
     def turn(self) -> None:
         """Sees to every slot that is due to be looked at."""
-        while slots := self._store.attend(limit=_PAGE, interval=INTERVAL_MS):
+        while slots := self._slots.attend(limit=_PAGE, interval=INTERVAL_MS):
             if ended := sum(slot.ended for slot in slots):
                 self._watcher.look(ended)
             pages = self._book.find([Claim(slot.id, slot.rev, "", 0, "") for slot in slots])
@@ -61,7 +62,7 @@ class Attendant:
         room = policies.slot(schedule)
         free = len(slot.waiting) if room is None else room.running - len(slot.running) + slot.ended
         if room and room.overlap == "replace":
-            self._store.withdraw(slot.running, schedule.queue)
+            self._slots.withdraw(slot.running, schedule.queue)
         for words in (waiting.split(" ") for waiting in slot.waiting[: max(0, free)]):
             _, tick, by = words
             yield verdicts.admitted(rev, schedule, tick, by, self._store.keys)

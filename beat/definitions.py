@@ -85,14 +85,22 @@ def rule(schedule: Schedule) -> dict[str, Any]:
 
 
 def ticks(schedule: Schedule) -> str:
-    """All that decides the ticks, as JSON: what the ledger keeps of a definition."""
+    """All that decides the ticks, as JSON: what the ledger keeps of a definition.
+
+    It is read back without the id, so that of `H` it holds what the id made of it.
+    """
+    timing = schedule.timing
+    picked = {"cron": timing.normalised} if isinstance(timing, Cron) and timing.hashed else {}
     bounds = {name: clock.text(at) for name in ("start", "end") if (at := getattr(schedule, name))}
-    return _short({**rule(schedule), "tz": str(schedule.tz), **bounds})
+    return _short({**rule(schedule), **picked, "tz": str(schedule.tz), **bounds})
 
 
 def ticking(found: Mapping[str, Any]) -> Schedule:
-    """A schedule with the ticks that `ticks` wrote, and nothing else; refuses what it did not write."""
-    return read(json.dumps({**found, "id": "ticks", "func": "nobody.knows"}))
+    """A schedule with the ticks that `ticks` wrote, and nothing else; refuses what it did not write.
+
+    A whole definition will do: it says whose id decides about `H`.
+    """
+    return read(json.dumps({"id": "ticks", **found, "func": "nobody.knows"}))
 
 
 def _timing(found: Mapping[str, Any]) -> Cron | Every:

@@ -13,16 +13,24 @@ from beat.errors import BadArguments, BadFunction
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+_remembered = functools.lru_cache(maxsize=1024)  # many schedules may call one function
 _PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
 
 
 def path(func: Callable[..., Any]) -> str:
     """The dotted path by which a worker imports `func`; refuses what it could not import or would not run."""
+    return _path(func) if type(func) is types.FunctionType else _checked(func)  # of others not all can be remembered
+
+
+def _checked(func: Callable[..., Any]) -> str:
     name = getattr(func, "__qualname__", None) or repr(func)
     why = _not_a_function(func) or _not_importable(func, name) or _not_runnable(func)
     if why:
         raise BadFunction(f"{name:.100} cannot be scheduled: {why}")
     return f"{func.__module__}.{name}"
+
+
+_path = _remembered(_checked)
 
 
 def path_of(value: object, name: str) -> str:
@@ -38,6 +46,7 @@ def path_of(value: object, name: str) -> str:
     return str.__str__(value)  # a member of an Enum is text, but prints as its name
 
 
+@_remembered
 def summary(func: Callable[..., Any]) -> str:
     """The first line of the function's documentation."""
     first = (inspect.getdoc(func) or "").strip().partition("\n")[0]
@@ -46,6 +55,13 @@ def summary(func: Callable[..., Any]) -> str:
 
 def check_arguments(func: Callable[..., Any], args: Sequence[object], kwargs: Mapping[str, object]) -> None:
     """Refuses arguments with which `func` cannot be called."""
+    if args or kwargs:
+        _check(func, args, kwargs)
+    else:
+        _check_bare(func)
+
+
+def _check(func: Callable[..., Any], args: Sequence[object], kwargs: Mapping[str, object]) -> None:
     outer, signature = _signatures(func)
     try:
         outer.bind(*args, **kwargs)
@@ -57,7 +73,12 @@ def check_arguments(func: Callable[..., Any], args: Sequence[object], kwargs: Ma
         ) from e
 
 
-@functools.lru_cache(maxsize=1024)  # many schedules may call one function
+@_remembered
+def _check_bare(func: Callable[..., Any]) -> None:
+    _check(func, (), {})
+
+
+@_remembered
 def _signatures(func: Callable[..., Any]) -> tuple[inspect.Signature, inspect.Signature]:
     """As it is called, and as it was written below its decorators."""
     return inspect.signature(func, follow_wrapped=False), inspect.signature(func)

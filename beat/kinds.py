@@ -32,7 +32,8 @@ COMMON = (
 _MOST = 1024
 _PLAIN = {type(None), str, int, bool}
 _values = operator.attrgetter(*COMMON)
-_written = json.JSONEncoder(sort_keys=True).encode
+written = json.JSONEncoder(sort_keys=True).encode
+"""Plain values as text, the same in every process."""
 
 
 class Alike(Protocol):
@@ -68,7 +69,7 @@ def kind(schedule: Any) -> str:
 
 @functools.lru_cache(maxsize=_MOST)
 def _kind(timing: str, values: tuple[Any, ...]) -> str:
-    return digest([timing, *map(plain, values)])
+    return digest(written([timing, *map(plain, values)]))
 
 
 def plain(value: Any) -> Any:
@@ -84,6 +85,6 @@ def plain(value: Any) -> Any:
     return value.meaning if isinstance(value, Cron | Every) else value
 
 
-def digest(parts: object) -> str:
-    """Of plain values."""
-    return hashlib.sha256(_written(parts).encode()).hexdigest()[:16]
+def digest(text: str) -> str:
+    """Sixteen digits that stand for it."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -41,7 +41,7 @@ LINES = {
     "fenced": (_D, "{schedule_id}: the lock ran out; somebody else decides"),
     "unread": (
         _E,
-        "{schedule_id}: left to other beats, for this one cannot read its definition: upgrade beat and tzdata",
+        "{schedule_id}: left to other beats, for this one cannot follow it: {words} (are beat and tzdata as new?)",
     ),
     "gone": (_D, "{schedule_id}: is no longer there"),
     "passed_on": (_D, "{schedule_id}: {code} {words}"),
@@ -66,11 +66,15 @@ LINES = {
     "failed": (_E, "this is a bug in beat, please report it: {error}"),
 }
 """The level and the words of each event."""
+_WANTED = {"overlap", "excluded"}
+"""Reasons to skip a tick that somebody wrote into the code: no warning, or there would be one every second."""
 
 
 def listen(event: Event) -> None:
     """Writes the line of an event."""
     level, words = LINES[event.name]
+    if event.fields.get("reason") in _WANTED:
+        level = _I
     if not _log.isEnabledFor(level):
         return
     values = {"schedule_id": event.schedule_id, **event.fields}

@@ -89,6 +89,11 @@ class Callback:
     timeout: int | None = None
 
 
+_NAMES = frozenset(Options.__annotations__)
+_PRIORITIES = get_args(Priority)
+_WRITERS = get_args(Serializer)
+
+
 class Reading:
     """Within it a value that raises when it is looked at is refused, as a proxy out of its context is."""
 
@@ -109,7 +114,7 @@ class Reading:
 def refuse_unknown(options: Iterable[str]) -> None:
     """Refuses a name that is no option, with the nearest that is."""
     for name in options:
-        if name not in Options.__annotations__:
+        if name not in _NAMES:
             raise BadOption(f"there is no option {name!r:.60}.{did_you_mean(name, Options.__annotations__)}")
 
 
@@ -145,13 +150,13 @@ def flag(value: object, name: str) -> bool:
 
 def priority(value: object) -> Priority:
     """Which beat takes first, and the queue when none is named."""
-    return cast("Priority", one_of(value, "priority", get_args(Priority)))
+    return cast("Priority", one_of(value, "priority", _PRIORITIES))
 
 
 def serializer(value: object) -> Serializer:
     """How RQ writes the arguments; RQ's own classes are understood too."""
     path = value if isinstance(value, str) else f"{getattr(value, '__module__', '')}.{getattr(value, '__name__', '')}"
-    return cast("Serializer", one_of(_SERIALIZERS.get(path, value), "serializer", get_args(Serializer)))
+    return cast("Serializer", one_of(_SERIALIZERS.get(path, value), "serializer", _WRITERS))
 
 
 def timeout(value: object, name: str) -> int | None:

@@ -39,7 +39,7 @@ def place(schedule: Schedule, seen: State | None, now: datetime) -> Placement | 
         return _unless_same(schedule, seen, placed._replace(state="paused"))
     if not schedule.enabled:
         return _unless_same(schedule, seen, _rest(schedule, seen, base) or Placement("disabled", KEEP))
-    if seen.state in {"disabled", "retired"}:
+    if seen.state in {"disabled", "retired"} or (seen.state == "finished" and seen.rev != schedule.rev):
         return _from(schedule, _after(schedule, base))
     return _unless_same(schedule, seen, _rest(schedule, seen, base) or Placement(_state(seen), KEEP))
 

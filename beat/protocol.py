@@ -147,14 +147,7 @@ class Decided:
     def read(cls, reply: Any, number: int) -> Self:
         """What the script `fire` said about so many items: it names those that are not OK."""
         now, _, *others = reply
-        replies = [_OK] * number
-        for which, *words in others:
-            said = Reply(*map(_text, words))
-            if which:
-                replies[which - 1] = said
-            else:
-                replies = [said] * number
-        return cls(now, tuple(replies))
+        return cls(now, tuple(unless_named(_OK, number, others)))
 
 
 @dataclass(frozen=True)
@@ -170,6 +163,18 @@ class Looked:
         now, told = reply
         found = json.loads(_text(told))
         return cls(clock.from_ms(now), {n: State.read(values, template=bool(there)) for n, *values, there in found})
+
+
+def unless_named(usual: Reply, number: int, others: Iterable[Sequence[Any]]) -> list[Reply]:
+    """So many of the usual replies, but for those that are named by their number; 0 names all of them."""
+    found = [usual] * number
+    for which, *words in others:
+        said = Reply(*map(_text, words))
+        if which:
+            found[which - 1] = said
+        else:
+            found = [said] * number
+    return found
 
 
 def replies(reply: Iterable[Sequence[Any]]) -> list[Reply]:

@@ -17,7 +17,7 @@ from beat.schedule import Place, Schedule
 from beat.timing import timing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Container, Iterator
     from datetime import datetime
     from types import FrameType
 
@@ -106,10 +106,10 @@ class Registry:
             raise loaded.problems[0]
         silent = []
         for name, modules in loaded.brought.items():
-            declared = [schedule for schedule in default if _modules(schedule) & modules]
+            declared = [schedule for schedule in default if _at_home(schedule, modules)]
             for schedule in declared if self is not default else []:
                 self._adopt(schedule)
-            if not declared and not any(_modules(schedule) & modules for schedule in self):
+            if not declared and not any(_at_home(schedule, modules) for schedule in self):
                 silent.append(name)
         return Load(loaded.modules, tuple(silent), loaded.unseen, loaded.problems)
 
@@ -200,10 +200,10 @@ def _twice(first: Schedule, schedule: Schedule) -> str:
     )
 
 
-def _modules(schedule: Schedule) -> set[str]:
-    """Where a schedule is at home: the module that declared it, and the function's own."""
-    declared = {schedule.declared.module} if schedule.declared else set()
-    return declared | {schedule.func.rpartition(".")[0]}
+def _at_home(schedule: Schedule, modules: Container[str]) -> bool:
+    """Whether one of these declared it, or has its function."""
+    declared = schedule.declared
+    return (declared is not None and declared.module in modules) or schedule.func.rpartition(".")[0] in modules
 
 
 def _caller() -> Place:
@@ -213,7 +213,10 @@ def _caller() -> Place:
         frame = frame.f_back
     if frame is None:
         return Place("<unknown>", 0, "")
-    return Place(places.shown(frame.f_code.co_filename), frame.f_lineno, frame.f_globals.get("__name__", ""))
+    return _place(places.shown(frame.f_code.co_filename), frame.f_lineno, frame.f_globals.get("__name__", ""))
+
+
+_place = functools.lru_cache(maxsize=1024)(Place)  # a loop declares many at one
 
 
 default = Registry(sources.defaults)

@@ -115,7 +115,7 @@ class Replies:
                 fields = {"func": chain.func, "error": reply.words}
                 self._troubles.say(chain.id, Event("enqueue_failed", chain.id, fields))
             else:
-                self.trouble(chain.id, reply)
+                self.trouble(chain.id, reply._replace(words=item.error) if reply.code == "OTHERS" else reply)
         return None
 
     def _no_room(self, item: Item, reply: Reply) -> None:

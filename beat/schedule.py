@@ -136,7 +136,8 @@ class Schedule:
     @functools.cached_property
     def rev(self) -> str:
         """A digest of the whole definition."""
-        return kinds.digest([self.kind, self.id, *self._arguments().values()])
+        given = kinds.written(self._arguments()) if self.args or self.kwargs or self.meta else ""
+        return kinds.digest(f"{self.kind} {self.id} {given}")
 
     @functools.cached_property
     def timing_rev(self) -> str:
@@ -172,17 +173,16 @@ def _shift(bound: datetime, by: timedelta) -> datetime:
 
 @kinds.remembered
 def _timing_rev(schedule: Schedule) -> str:
-    deciding = (schedule.timing, schedule.start, schedule.end, schedule.jitter, schedule.max_runs)
-    return kinds.digest([kinds.plain(value) for value in deciding])
+    return kinds.digest(kinds.written([kinds.plain(each) for each in (schedule.timing, schedule.start, schedule.end)]))
 
 
 def _unwrapped(value: Any) -> Any:
     return dict(value) if type(value) is MappingProxyType else value
 
 
-def _timing(value: object) -> Timing:
+def _timing(value: object, seed: str) -> Timing:
     if isinstance(value, Cron | Every):
-        return value
+        return value.seeded(seed) if isinstance(value, Cron) else value
     raise BadOption(f"timing must be a Cron or an Every, not {type(value).__name__}: write timing=Cron('0 9 * * *')")
 
 
@@ -218,7 +218,7 @@ def _meta(value: object, serializer: str) -> Mapping[str, Any]:
 _CHECKS: Mapping[str, Callable[[Schedule], Any]] = {  # in this order: what others depend on comes first
     "id": lambda s: options.schedule_id(s.id),
     "func": lambda s: path_of(s.func, "func"),
-    "timing": lambda s: _timing(s.timing),
+    "timing": lambda s: _timing(s.timing, s.id),
     "tz": lambda s: _tz(s.tz, s.timing),
     "start": lambda s: None if s.start is None else clock.utc(s.start, "start"),
     "end": lambda s: None if s.end is None else clock.utc(s.end, "end"),

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from beat.connection import Redis
+    from beat.event import Emit
     from beat.registry import Registry
 
 S = TypeVar("S", bound=Store)
@@ -121,13 +122,12 @@ class Scheduler:
         pace, book = Pace.of(self.settings), Book(store, ((each, each.rev) for each in self._schedules))
         desk = self._store(Dialogue)
         ticker = Ticker(desk, book, pace, token=self.name, emit=emit, health=self._health, only=globs.lua(self._only))
-        ticker.timekeeper.guard = Guard(self._mark)
-        ticker.attendant = self._attendant(desk, book)
+        ticker.timekeeper.guard, ticker.attendant = Guard(self._mark), _attendant(desk, book, self.name, emit)
         keeper = Housekeeper(
             store,
             sync,
             Watcher(store, name=self.name, emit=emit),
-            self._attendant(store, Book(store)),
+            _attendant(store, Book(store), self.name, emit),
             name=self.name,
             about=lambda: self._about(ticker),
             passed_at=lambda: ticker.passed_at,
@@ -140,11 +140,6 @@ class Scheduler:
         keeper.run(self._stopping)
         ticking.join(_STOP_S)
         keeper.leave()
-
-    def _attendant(self, store: Store, book: Book) -> Attendant:
-        """Each thread has its own, for each has its own connection."""
-        emit = self._observers.emit
-        return Attendant(store, book, Watcher(store, name=self.name, emit=emit), token=self.name, emit=emit)
 
     def _rehearse(self) -> None:
         store = self._store(Store)
@@ -215,7 +210,12 @@ class Scheduler:
         }
 
     def _count(self, event: Event) -> None:
-        self._fired += event.name == "fired"
+        self._fired += event.name in {"fired", "admitted"}
+
+
+def _attendant(store: Store, book: Book, name: str, emit: Emit) -> Attendant:
+    """Each thread has its own, as it has its own connection."""
+    return Attendant(store, book, Watcher(store, name=name, emit=emit), token=name, emit=emit)
 
 
 @contextlib.contextmanager

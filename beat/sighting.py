@@ -144,7 +144,8 @@ def _epoch(text: str) -> datetime | None:
 
 
 def _fits(value: object, kind: str) -> bool:
-    if isinstance(value, str):
-        return kind == "str" and not _HALF.search(value)
-    number = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST
-    return number if kind == "int" else kind != "str" and (number or value is None)
+    if type(value) is str:
+        return kind == "str" and (value.isascii() or not _HALF.search(value))
+    if type(value) is int:  # True is one, too, and does not fit
+        return kind != "str" and 0 <= value < _MOST
+    return value is None and kind == "int | None"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -154,6 +153,8 @@ def _printed(key: str) -> str:
 
 
 def _read(path: Path, shown: str) -> dict[str, object]:
+    import tomllib  # noqa: PLC0415 (where there is no such file, nobody waits for it)
+
     try:
         with path.open("rb") as file:
             return tomllib.load(file)

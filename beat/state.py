@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-FIELDS = ("rev", "timing_rev", "state", "next_run", "due_at", "last_run", "run_count", "manual_count")
+FIELDS = ("rev", "timing_rev", "state", "next_run", "due_at", "last_run")
+COUNTS = ("run_count", "manual_count")
 _LONG = 16  # more digits than Redis' scripts count with
 
 
@@ -33,11 +34,11 @@ class State:
 
     @classmethod
     def read(cls, values: Sequence[str | bytes | None], *, template: bool = True) -> State | None:
-        """From the values of FIELDS; None when there is no such schedule."""
+        """From the values of FIELDS, and of COUNTS; None when there is no such schedule."""
         if not any(value is not None for value in values):
             return None
         texts = (value.decode(errors="replace") if isinstance(value, bytes) else value or "" for value in values)
-        return cls(**dict(zip(FIELDS, texts, strict=True)), template=template)
+        return cls(**dict(zip((*FIELDS, *COUNTS), texts, strict=False)), template=template)
 
     @property
     def next(self) -> datetime | None:

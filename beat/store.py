@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from beat import clock, connection, jobs, scripts
 from beat.connection import Call
-from beat.protocol import Claimed, Decided, Looked, Reply, Sight, Slot, replies
+from beat.protocol import Claimed, Decided, Looked, Reply, Sight, replies, unless_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_CANCELLED_S = 86_400
-"""For how long RQ's record of a job stays that was taken out of its queue."""
 
 FORMAT = 1
 """The format of the keys: a beat leaves alone what a newer one wrote."""
 _PAGE = 250  # so that no script of a page keeps Redis for 25 ms
+
+_SAME = Reply("SAME")
 
 
 class Store:
@@ -68,7 +68,7 @@ class Store:
 
     def repair(self, ids: Sequence[str]) -> list[Reply]:
         """Makes a page of schedules whole."""
-        return replies(self.run("repair", [[each] for each in ids]))
+        return unless_named(_SAME, len(ids), self.run("repair", [[each] for each in ids])[1:])
 
     def retire(self, ids: Sequence[str]) -> list[Reply]:
         """Takes schedules out of the running whose code is gone."""
@@ -113,22 +113,6 @@ class Store:
     def hang_up(self) -> None:
         """No answer is waited for any more; here there is none."""
 
-    def attend(self, *, limit: int, interval: int) -> list[Slot]:
-        """The slots for which ticks wait, at most so many, each about once in `interval` ms whichever beat asks."""
-        _, *found = self.run("attend", limit=limit, interval=interval)
-        return [
-            Slot(_text(each), _text(rev), ended, tuple(map(_text, running)), tuple(map(_text, waiting)))
-            for each, rev, ended, running, waiting in found
-        ]
-
-    def withdraw(self, ids: Sequence[str], queue: str) -> None:
-        """Ends jobs that are no longer wanted: those in the queue at once, the others as soon as their workers hear."""
-        key, scheduled = jobs.queue_key(queue), jobs.registry_key("scheduled", queue)
-        replies = self.run("withdraw", [(each, key, scheduled) for each in ids], kept=_CANCELLED_S)
-        for each, (code, worker) in zip(ids, replies, strict=True):
-            if code == b"STARTED":
-                jobs.stop(self.client, each, _text(worker))
-
     def definitions(self, ids: Sequence[str]) -> list[tuple[str, str]]:
         """The rev and the definition of each of these schedules; empty where there is none."""
         with self.client.pipeline(transaction=False) as pipe:
@@ -146,7 +130,7 @@ class Store:
         """The shared keys that are not what they should be, in words."""
         mine = self.keys
         wanted = {mine.schedules: "set", mine.due: "zset", mine.meta: "hash", mine.events: "stream"}
-        wanted |= {mine.open: "zset", mine.closed: "zset", mine.records: "hash"}
+        wanted |= {mine.open: "zset", mine.closed: "zset", mine.records: "hash", mine.waiting_slots: "zset"}
         found = {key: _text(self.client.type(key)) for key in wanted}
         wrong = (key for key, kind in found.items() if kind not in {wanted[key], "none"})
         return [f"{key} is a {found[key]}, not a {wanted[key]}" for key in wrong]
@@ -154,7 +138,10 @@ class Store:
     def ids(self) -> Iterator[list[str]]:
         """Every id that the set or the index knows, in pages; some may come twice."""
         yield from pages(_text(each) for each in self.client.sscan_iter(self.keys.schedules, count=_PAGE))
-        yield from pages(_text(each) for each, _ in self.client.zscan_iter(self.keys.due, count=_PAGE))
+        for page in pages(each for each, _ in self.client.zscan_iter(self.keys.due, count=_PAGE)):
+            known = self.client.smismember(self.keys.schedules, page)
+            if strangers := [_text(each) for each, is_known in zip(page, known, strict=True) if not is_known]:
+                yield strangers
 
     def is_empty(self) -> bool:
         """Whether there is no schedule at all."""
@@ -230,10 +217,12 @@ def _fixed(keys: Keys) -> dict[str, Value]:
 
 
 def words_of(items: Iterable[Registration]) -> Iterator[list[Value]]:
-    """The items of `register` as they are sent."""
+    """The items of `register` as they are sent: a template that follows itself is sent once."""
+    before = None
     for item in items:
-        fields, template = _flat(item.fields), _flat(item.template)
+        fields, template = _flat(item.fields), _flat(item.template) if item.template is not before else []
         yield [*item[:-2], len(fields), len(template), *fields, *template]
+        before = item.template
 
 
 def _flat(mapping: Mapping[str, Value]) -> list[Value]:

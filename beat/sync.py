@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 ANNOUNCED_MS = 30_000
 """How long an announcement lasts unless it is renewed: longer than a beat takes to restart."""
-_PAGE = 100
+_PAGE = 50  # so small that one fits into the buffer of a socket while Redis works on another: else sending waits for it
 _AHEAD = 4
 """How many pages are on their way at least, while there are so many."""
 _TRIES = 10
@@ -86,6 +86,8 @@ class Sync:
                     self._tell(schedule, reply)
             new += [schedule.id for schedule, reply in answered if reply.code == "NEW"]
             page = [schedule for schedule, reply in answered if reply.code == "RETRY"]
+            if not page:
+                return
         for schedule in page:
             self._tell(schedule, Reply("RETRY", "it changes faster than it can be looked at"))
 

@@ -98,7 +98,6 @@ class Ticker:
         self.timekeeper = Timekeeper(desk, emit)
         self.clock = RedisClock()
         self.attendant: Attendant | None = None
-        """Who sees to runs that have ended while a tick waits for them."""
         self.passed_at = time.monotonic()
         """When the last pass, or a page of it, ended by the monotonic clock."""
         self.passed_ms = 0.0
@@ -229,19 +228,15 @@ class Ticker:
             self._holding.hold(due)
             self._replies.refused(((chain.id, chain.func) for chain in due if chain.func), fired)
             return False
-        replies, given, ended = iter(fired.replies), False, []
+        replies, unseen = iter(fired.replies), [reply for reply in fired.replies if reply.code == "ENDED"]
         for chain in due:
-            settled = [next(replies) for _ in chain.items]
-            if again := self._replies.settle(chain, settled, fired.now):
+            if again := self._replies.settle(chain, [next(replies) for _ in chain.items], fired.now):
                 self._holding.hold([again])
-            given = given or any(reply.code in _GIVEN for reply in settled)
-            ended += [int(reply.words) for reply in settled if reply.code == "ENDED"]
-        if ended and self.attendant:  # before they are sent again
-            self.attendant.clear(sum(ended))
-        return given
+        if unseen and self.attendant:  # before they are sent again
+            self.attendant.clear(sum(int(reply.words) for reply in unseen))
+        return any(reply.code in _GIVEN for reply in fired.replies)
 
     def _wakes_at(self) -> float:
         """The next whole interval of Redis' clock, or when the first of what is held is due, or a lock runs out."""
-        interval = self._pace.interval
-        boundary = (self.clock.now_ms() // interval + 1) * interval
+        boundary = (self.clock.now_ms() // self._pace.interval + 1) * self._pace.interval
         return min(boundary, self._freed_at, self._holding.next_ms)

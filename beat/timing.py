@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
+from beat import clock
 from beat.cron import Cron
 from beat.errors import BadCron, BadDuration, BadOption, did_you_mean
 from beat.every import Every
@@ -37,10 +39,21 @@ def timing(
     if every is not None:
         if seconds:
             raise BadOption("seconds=True is for expressions of six fields; every='10s' needs no such word")
-        return Every(every, phase=phase, start=start)
+        return _every(every, phase, None if start is None else clock.utc(start, "start"))
     if phase != 0:
         raise BadDuration("phase shifts an interval; an expression says its own minutes, as in '5-59/15 * * * *'")
     return _cron(expression, tz, seconds=seconds, presets=presets or {})
+
+
+def _every(every: Duration, phase: Duration, start: datetime | None) -> Every:
+    try:
+        return _shared(every, phase, start)
+    except TypeError:  # what cannot be remembered is no duration, and is refused
+        return Every(every, phase=phase, start=start)
+
+
+_shared = functools.lru_cache(maxsize=1024, typed=True)(Every)  # True is no second
+"""A timing never changes: many schedules may have one and the same."""
 
 
 def _cron(expression: str | None, tz: str, *, seconds: bool, presets: Mapping[str, str]) -> Cron:

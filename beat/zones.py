@@ -113,12 +113,22 @@ class Zone:
 
 def zone(name: str) -> Zone:
     """The zone of that name; refuses what is not one."""
-    if isinstance(name, str) and (name == "UTC" or name in names()):
+    if isinstance(name, str) and (name == "UTC" or name in _listed() or name in names()):
         return _zone(name)
     raise BadZone(f"time zone {name!r:.60} is not known: {_advice(name)}")
 
 
 _zone = functools.cache(Zone)
+
+
+@functools.cache
+def _listed() -> frozenset[str]:
+    """The names that the package tzdata lists: nearly all, without a walk over the hundreds of files of the system."""
+    listed: set[str] = set()
+    for place in _packaged():
+        with contextlib.suppress(OSError):
+            listed.update(Path(place).with_name("zones").read_text("ascii").split())
+    return frozenset(listed - _NOT_ZONES)
 
 
 @functools.cache

@@ -6,7 +6,6 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 import threading
 from collections import Counter
 from datetime import datetime
@@ -16,6 +15,7 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from tests.facts import wait_until
+from tests.nursery import ROOT, Forked, logged
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,14 +34,9 @@ class Beat:
     def __init__(self, cwd: Path, url: str, *arguments: str, module: str = "tasks", **environment: str) -> None:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("BEAT_")}
         self._log = cwd / f"beat-{id(self)}.log"
-        with self._log.open("wb") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "beat", "run", module, *arguments],
-                cwd=cwd,
-                env={**inherited, "BEAT_REDIS_URL": url, "PYTHONUNBUFFERED": "1", **environment},
-                stdout=log,
-                stderr=log,
-            )
+        command = ["beat", "run", module, *arguments]
+        told = {**inherited, "BEAT_REDIS_URL": url, **environment}
+        self.process: Forked | subprocess.Popen[bytes] = logged(self._log, command, cwd, told)
 
     @property
     def pid(self) -> int:
@@ -77,6 +72,21 @@ class Beat:
         if self.process.poll() is None:
             self.thaw()
             self.kill()
+
+
+class Started(Beat):
+    """Any command line that runs a beat, in a process that does its own imports."""
+
+    def __init__(self, cwd: Path, *command: str, **environment: str) -> None:
+        self._log = cwd / f"beat-{id(self)}.log"
+        with self._log.open("wb") as log:
+            self.process = subprocess.Popen(
+                command,
+                cwd=cwd,
+                env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **environment},
+                stdout=log,
+                stderr=log,
+            )
 
 
 class Drain:

@@ -36,8 +36,8 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("beat")
 
-PLAIN = {"schedules", "due", "meta", "events", "instances", "announcements", "open", "closed", "records"}
-FAMILIES = {"schedule", "template", "runs"}
+PLAIN = {"schedules", "due", "meta", "events", "instances", "announcements", "open", "closed", "records", "waiting"}
+FAMILIES = {"schedule", "template", "runs", "running", "waiting"}
 LAPSING = {"lock", "instance", "announced", "repairing", "repaired", "watching", "searched"}
 
 

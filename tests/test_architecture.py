@@ -19,11 +19,14 @@ HOUSE = Path(__file__).parent.parent / "beat"
 STOREYS = {
     "leaves": ["_version", "errors", "clock", "durations", "zones", "redis_url", "sources", "settings", "keys"],
     "domain": [
-        "cron", "every", "timing", "exclusions", "policy_options", "policies", "functions", "arguments", "options", "kinds", "schedule", "loader", "registry",
-        "lint", "run", "state", "definitions", "placement", "prepare", "event", "guard", "globs",
-        "ledger", "history", "verification", "statistics", "report", "sighting", "outcomes",
+        "cron", "every", "timing", "exclusions", "policy_options", "policies", "functions", "arguments", "options",
+        "kinds", "schedule", "loader", "registry", "lint", "run", "state", "definitions", "placement", "prepare",
+        "event", "guard", "globs", "ledger", "history", "verification", "statistics", "report", "sighting",
+        "outcomes",
     ],
-    "doors": ["scripts", "connection", "jobs", "server", "protocol", "store", "dialogue", "lock", "runs", "outbox"],
+    "doors": [
+        "scripts", "connection", "jobs", "server", "protocol", "store", "dialogue", "lock", "runs", "slots", "outbox",
+    ],
     "engine": [
         "timekeeper", "health", "pace", "desk", "book", "verdicts", "holding", "replies", "rehearsal", "ticker", "sync",
         "watcher", "attendant", "housekeeper", "current",

@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 import rq
 
 from tests.facts import wait_until
+from tests.nursery import ROOT, logged
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-ROOT = Path(__file__).parent.parent
+
 SIMPLE = ("--worker-class", "rq.worker.SimpleWorker")
 """A worker without a work-horse: it does the job itself, and sends no heartbeat meanwhile."""
 _LOG = "STEPS_LOG"
@@ -108,16 +109,8 @@ class Worker:
         self.name = f"worker-{os.getpid()}-{Worker._made}"
         self.queues = queues or ("default",)
         self._log = steps.log.with_name(f"{self.name}.log")
-        with self._log.open("wb") as log:
-            self.process = subprocess.Popen(
-                [*RQ, "worker", "--url", url, "--name", self.name, *options, *self.queues],
-                cwd=steps.log.parent,
-                env=environment(steps),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+        command = ["rq.cli", "worker", "--url", url, "--name", self.name, *options, *self.queues]
+        self.process = logged(self._log, command, steps.log.parent, environment(steps))
 
     @property
     def pid(self) -> int:

@@ -33,6 +33,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
         "history": "What became of every tick, newest first.",
         "why": "What became of one tick, or why there is none.",
         "verify": "Is every tick accounted for? Recomputes and compares.",
+        "timeline": "Past and coming load, drawn; and where schedules pile up.",
         "next": "When will this expression tick? Teaches cron, zones and DST.",
     },
     "Check": {

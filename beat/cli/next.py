@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from beat import clock, durations, sources
+from beat import clock, durations, options, sources
 from beat.cli import output
 from beat.cron import Cron
 from beat.errors import BadInstant, BadZone, ConfigError, DeclarationError
@@ -26,6 +26,7 @@ _MOST = 1000
 @click.option("--tz", metavar="ZONE", help="IANA time zone, such as Europe/Paris.  [default: the setting tz, or UTC]")
 @click.option("--every", metavar="PERIOD", help="An interval instead of an expression: 10s, 15m, 1h30m, 1d, 2w.")
 @click.option("--seconds", is_flag=True, help="The expression has six fields, seconds first.")
+@click.option("--id", "name", metavar="NAME", help="The schedule whose id decides what H is.")
 @click.option(
     "-n", "number", metavar="N", type=click.IntRange(1, _MOST), default=5, show_default=True, help="How many ticks."
 )
@@ -39,6 +40,7 @@ def command(
     tz: str | None,
     every: str | None,
     seconds: bool,
+    name: str | None,
     number: int,
     start: str | None,
     as_json: bool,
@@ -50,13 +52,14 @@ def command(
     beat next "30 2 * * *" --tz America/New_York --from 2026-03-07
     beat next --every 90m
     beat next business_hours            a preset of [tool.beat.presets]
+    beat next "H H * * *" --id report   once a day, when the id decides
 
     Fields: minute hour day-of-month month day-of-week. Each may be a number, a name (mon, jan), a range (1-5),
-    a list (1,15) or a step (*/15). Also @hourly @daily @weekly @monthly @yearly.
+    a list (1,15), a step (*/15) or a hash (H, H/15). Also @hourly @daily @weekly @monthly @yearly.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     defaults = sources.defaults()
     where = _zone(tz, defaults.tz)
-    rule = _rule(expression, every, where.name, seconds=seconds, presets=defaults.presets)
+    rule = _seeded(_rule(expression, every, where.name, seconds=seconds, presets=defaults.presets), name)
     now = clock.now()
     ticks = list(itertools.islice(_ticks(rule, now if start is None else _instant(start, where)), number))
     if as_json:
@@ -87,6 +90,15 @@ def _rule(words: Sequence[str], every: str | None, tz: str, *, seconds: bool, pr
     except DeclarationError as e:  # written for Python: here the options have other names
         e.message = e.message.replace("seconds=True", "--seconds").replace("every=", "--every ")
         raise
+
+
+def _seeded(rule: Timing, name: str | None) -> Timing:
+    seed = None if name is None else options.schedule_id(name)
+    if not isinstance(rule, Cron) or not rule.hashed:
+        return rule
+    if seed is None:
+        raise click.UsageError(f"H needs a schedule's id: beat next '{rule}' --id report")
+    return rule.seeded(seed)
 
 
 def _ticks(rule: Timing, start: datetime) -> Iterator[tuple[datetime, str]]:

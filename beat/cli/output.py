@@ -54,7 +54,7 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         for row in (headings, *cells):
             echo(_line(row, widths))
         return
-    room = _columns() - sum(widths[:-1]) - len(_GAP) * len(widths[:-1])
+    room = columns() - sum(widths[:-1]) - len(_GAP) * len(widths[:-1])
     if room < min(widths[-1], _NARROW):
         _blocks(headings, cells)
         return
@@ -108,9 +108,9 @@ def printable(text: str) -> str:
 def _blocks(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     indent = max(map(len, headings)) + len(_GAP)
     for row in rows:
-        _rule(_columns())
+        _rule(columns())
         for heading, cell in ((h, c) for h, c in zip(headings, row, strict=True) if c):
-            first, *rest = _words(cell, max(_columns() - indent, _NARROW))
+            first, *rest = _words(cell, max(columns() - indent, _NARROW))
             echo(click.style(heading.ljust(indent), bold=True) + first)
             for part in rest:
                 echo(" " * indent + part)
@@ -129,7 +129,7 @@ def _wrapped(line: str, *, err: bool) -> list[str]:
     """`line` as it fits a terminal, going on below with an indent; as it is for a pipe."""
     if not _is_terminal(sys.stderr if err else sys.stdout):
         return [line]
-    return textwrap.wrap(line, _columns(), subsequent_indent=_GAP, break_long_words=False, break_on_hyphens=False)
+    return textwrap.wrap(line, columns(), subsequent_indent=_GAP, break_long_words=False, break_on_hyphens=False)
 
 
 def _words(text: str, room: int) -> list[str]:
@@ -141,7 +141,8 @@ def _width(text: str) -> int:
     return len(text) + sum(unicodedata.east_asian_width(c) in "WF" for c in text)
 
 
-def _columns() -> int:
+def columns() -> int:
+    """How wide the terminal is; 80 where there is none, or what COLUMNS says."""
     return shutil.get_terminal_size().columns
 
 

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from beat import clock, connection, durations, redis_url, settings
-from beat.client import explanation, reading, standing
+from beat.client import explanation, load, reading, standing
 from beat.client.archive import Archive
 from beat.client.auditing import Audit, jobs_begin
 from beat.client.reading import Wanted
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from beat.client.archive import Progress, Snapshot
     from beat.client.explanation import Explanation
+    from beat.client.load import Timeline
     from beat.client.standing import Standing
     from beat.connection import Redis
     from beat.history import Line
@@ -113,7 +114,7 @@ class Client:
         """The run that is this RQ job; None when no ledger and no record tells of it."""
         with self._asking():
             record = _noted(job_id, self._archive.record(job_id))
-            candidates = [record.schedule_id] if record else self._archive.known(self._could_be_of(job_id))
+            candidates = [record.schedule_id] if record else self._archive.known(_could_be_of(job_id, self._keys))
             lines = (line for each in candidates for line in reading.lines(self._archive, each))
             run = next((line for line in lines if isinstance(line, Fired) and line.job_id == job_id), record)
             found = self._up_to_date([run] if run else [])
@@ -156,6 +157,12 @@ class Client:
             runs = tuple(run for run in going if isinstance(run, Fired))
             return Overview(found, summarise(lines), runs, snapshot.now)
 
+    def timeline(self, hours: int = 24, *, slices: int = 100, tz: str | None = None) -> Timeline:
+        """The load of the last and the next hours, in at most so many slices, cut at full hours of the zone `tz`."""
+        with self._asking():
+            where = zone(self.settings.tz if tz is None else tz)
+            return load.look(self._archive, self._ids(), self._store.time(), hours=hours, slices=slices, where=where)
+
     def _snapshot(self, schedule_id: str, *, whole: bool = True) -> Snapshot:
         """A schedule with its ledger, or with the newest line of it; raises UnknownSchedule if there is neither."""
         found = self._archive.snapshot(schedule_id, whole=whole)
@@ -183,12 +190,6 @@ class Client:
         except OverflowError as e:
             raise BadInstant(f"{name} {given!r:.60} lies before the calendar begins: write '24h'") from e
 
-    def _could_be_of(self, job_id: str) -> list[str]:
-        """The ids of schedules that could have such a job: all beginnings of what follows the prefix."""
-        parts = job_id.removeprefix(jobs_begin(self._keys)).split("_")
-        beginnings = ("_".join(parts[:n]) for n in range(1, min(len(parts), _LONGEST_ID)))
-        return [each for each in beginnings if each and job_id.startswith(jobs_begin(self._keys, each))]
-
     def _up_to_date(self, lines: Iterable[Line]) -> list[Line]:
         """The same, where what is on its way says how far it is."""
         found = list(lines)
@@ -214,6 +215,13 @@ def _moved_on(run: Fired, progress: Progress | None) -> Fired:
     if progress.status != "started":
         return replace(run, state=progress.status)
     return replace(run, state="started", started_at=_time(progress.started_at), worker=progress.worker or None)
+
+
+def _could_be_of(job_id: str, keys: Keys) -> list[str]:
+    """The ids of schedules that could have such a job: all beginnings of what follows the prefix."""
+    parts = job_id.removeprefix(jobs_begin(keys)).split("_")
+    beginnings = ("_".join(parts[:n]) for n in range(1, min(len(parts), _LONGEST_ID)))
+    return [each for each in beginnings if each and job_id.startswith(jobs_begin(keys, each))]
 
 
 def _noted(job_id: str, record: Record | None) -> Fired | None:

@@ -5,6 +5,7 @@ What one answer is made of is read in one step, so that a tick decided meanwhile
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from beat import clock, jobs, ledger
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from beat.keys import Keys
 
 _PAGE = 500
+_LINES = 5000
 
 
 class Snapshot(NamedTuple):
@@ -102,6 +104,31 @@ class Archive:
                 pipe.lindex(self._keys.runs(each), 0)
             found = pipe.execute(raise_on_error=False)
         return [line if isinstance(line, bytes) else None for line in found]
+
+    def heads(self, asked: Mapping[str, int]) -> Iterator[tuple[str, list[bytes]]]:
+        """So many of the newest lines of each ledger, which are read at once."""
+        waiting = list(asked.items())
+        while waiting:
+            lines = itertools.accumulate(number for _, number in waiting[:_PAGE])
+            page = waiting[: sum(1 for each in lines if each < _LINES) + 1]
+            waiting = waiting[len(page) :]
+            with self._client.pipeline(transaction=False) as pipe:
+                for each, number in page:
+                    pipe.lrange(self._keys.runs(each), 0, number - 1)
+                found = pipe.execute(raise_on_error=False)
+            for (each, _), head in zip(page, found, strict=True):
+                yield each, [] if _is_strange(head) else head
+
+    def timings(self, ids: Sequence[str]) -> Iterator[tuple[str, str, str, str, str]]:
+        """Id, state, next tick, jitter and rule of those that are schedules, as they are written."""
+        with self._client.pipeline(transaction=False) as pipe:
+            for each in ids:
+                pipe.hmget(self._keys.schedule(each), "state", "next_run", "jitter", "rule", "definition")
+            found = pipe.execute(raise_on_error=False)
+        for each, values in zip(ids, found, strict=True):
+            if not _is_strange(values) and any(values):
+                state, following, jitter, rule, definition = map(_text, values)
+                yield each, state, following, jitter, rule or definition
 
     def counted(self, ids: Sequence[str], counters: Sequence[str]) -> list[str]:
         """Those of the schedules of which one of these counters is not 0."""

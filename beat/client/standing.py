@@ -69,7 +69,7 @@ def read(schedule_id: str, found: Mapping[bytes, bytes]) -> Standing:
     told = {name.decode(errors="replace"): value.decode(errors="replace") for name, value in found.items()}
     definition = _object(told.get("definition", ""))
     rule = _object(told.get("rule", "")) or definition
-    times: dict[str, Any] = {name: _instant(told.get(name, "")) for name in _INSTANTS}
+    times: dict[str, Any] = {name: instant(told.get(name, "")) for name in _INSTANTS}
     counts: dict[str, Any] = {name: _count(told.get(name, "")) or 0 for name in _COUNTS}
     return Standing(
         schedule_id=schedule_id,
@@ -88,6 +88,11 @@ def read(schedule_id: str, found: Mapping[bytes, bytes]) -> Standing:
     )
 
 
+def rule(written: str) -> Schedule | None:
+    """The schedule with the ticks that were written so; None for what is no rule."""
+    return ticking(_object(written))
+
+
 def ticking(rule: Mapping[str, Any]) -> Schedule | None:
     """The schedule with these ticks; None for what is no rule."""
     try:
@@ -102,7 +107,8 @@ _INSTANTS = (
 _COUNTS = ("success_count", "failure_count", "stopped_count", "consecutive_failures")
 
 
-def _instant(written: str) -> datetime | None:
+def instant(written: str) -> datetime | None:
+    """The instant that was written so; None for what is none."""
     try:
         return clock.read(written) if written else None
     except BadInstant:

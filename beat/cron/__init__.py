@@ -6,10 +6,10 @@ The next tick is a pure function of the instant asked about, strictly later, and
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from beat import clock
-from beat.cron import dst, grammar, words
+from beat.cron import dst, grammar, hashed, words
 from beat.cron.fields import HOUR
 from beat.cron.wall import WallTimes
 from beat.errors import BadCron, BadInstant, BadOption
@@ -30,26 +30,38 @@ class Cron:
 
     Five fields, or six with `seconds=True` (seconds first). DST follows Debian's cron: an expression whose minute or
     hour field begins with `*` follows the wall clock; any other is a fixed time, which runs right after a jump that
-    skips it, and once in an hour that is repeated.
+    skips it, and once in an hour that is repeated. `H` is what `seed` chooses, a schedule's id.
     """
 
-    __slots__ = ("_times", "_zone", "chosen", "expression", "normalised", "seconds", "tz")
+    __slots__ = ("_times", "_zone", "chosen", "expression", "hashed", "normalised", "seconds", "seed", "tz")
 
-    def __init__(self, expression: str, tz: str = "UTC", seconds: bool = False) -> None:  # noqa: FBT001, FBT002 (public)
+    def __init__(self, expression: str, tz: str = "UTC", seconds: bool = False, seed: str | None = None) -> None:  # noqa: FBT001, FBT002 (public)
         if not isinstance(seconds, bool):
             raise BadOption(f"seconds must be True or False, not {seconds!r:.60}")
-        parsed = grammar.parse(expression, seconds=seconds)
+        parsed = grammar.parse(expression, seconds=seconds, seed=seed)
         self._zone = zone(tz)
-        self.chosen = parsed.chosen
-        self._times = WallTimes(parsed.chosen)
-        self.expression = expression
-        self.normalised = parsed.normalised
-        self.tz = tz
-        self.seconds = seconds
+        self.expression, self.tz, self.seconds = expression, tz, seconds
+        self.hashed = hashed.within(expression)
+        self.seed = seed if self.hashed else None
+        if self.hashed and seed is None:
+            return  # without what decides the ticks: see __getattr__
+        self.chosen, self.normalised = parsed
+        self._times = WallTimes(self.chosen)
         # Only a wall clock that skips an hour can keep an expression of that hour from ever ticking.
         skippable = not self.chosen.fixed and self.chosen.hours != HOUR.values
         if skippable and self._next(_LOOKED_FROM) is None:
-            raise BadCron(expression, f"never fires: whenever it would, the clock of {tz} skips that hour")
+            told = hashed.told(self.seed, self.normalised)
+            raise BadCron(expression, f"never fires: whenever it would, the clock of {tz} skips that hour{told}")
+
+    def seeded(self, seed: str) -> Cron:
+        """The same, with every `H` as this id decides it."""
+        return Cron(self.expression, self.tz, self.seconds, seed) if self.hashed else self
+
+    if not TYPE_CHECKING:  # or any misspelt name would pass
+
+        def __getattr__(self, name: str) -> NoReturn:
+            missing = f"'Cron' object has no attribute {name!r}"
+            raise hashed.needs_id(self.expression) if name in Cron.__slots__ else AttributeError(missing)
 
     def after(self, instant: datetime) -> datetime:
         """The first tick strictly later than `instant`."""
@@ -152,17 +164,20 @@ class Cron:
         return self._times.first(stretch.reached, stretch.opens) is not None
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Cron) and (self.chosen, self.tz) == (other.chosen, other.tz)
+        return isinstance(other, Cron) and self._key() == other._key()
 
     def __hash__(self) -> int:
-        return hash((self.chosen, self.tz))
+        return hash(self._key())
 
-    def __reduce__(self) -> tuple[type[Cron], tuple[str, str, bool]]:
-        return Cron, (self.expression, self.tz, self.seconds)
+    def _key(self) -> tuple[object, str]:
+        return self.expression if self.hashed and self.seed is None else self.chosen, self.tz
+
+    def __reduce__(self) -> tuple[type[Cron], tuple[object, ...]]:
+        return Cron, (self.expression, self.tz, self.seconds, self.seed)
 
     def __str__(self) -> str:
         return self.expression
 
     def __repr__(self) -> str:
-        extra = ", seconds=True" if self.seconds else ""
+        extra = ", seconds=True" * self.seconds + (f", seed={self.seed!r}" if self.seed is not None else "")
         return f"Cron({self.expression!r}, tz={self.tz!r}{extra})"

@@ -33,6 +33,7 @@ SECOND = Field("second", 0, 59)
 MINUTE = Field("minute", 0, 59)
 HOUR = Field("hour", 0, 23)
 DAY = Field("day-of-month", 1, 31)
+COMMON_DAY = DAY._replace(high=28)  # those that every month has
 MONTH = Field("month", 1, 12, _MONTHS)
 WEEKDAY = Field("day-of-week", 0, 6, _WEEKDAYS)
 

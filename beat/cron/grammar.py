@@ -1,7 +1,7 @@
 """Reads a cron expression, or refuses it with the field, a caret and a suggestion.
 
-croniter does the expanding. What it would accept and should not (wrapped ranges, `R`, foreign digits, steps beyond the
-range …) is refused before it sees the expression.
+croniter expands lists and steps. What it would accept and should not (wrapped ranges, `R`, foreign digits, steps beyond
+the range …) is refused before it sees the expression.
 """
 
 from __future__ import annotations
@@ -11,12 +11,10 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING, NamedTuple
 
-from croniter import CroniterError, croniter
-
-from beat.cron import refusals
-from beat.cron.fields import DAY, FIVE, SECOND, SIX, WEEKDAY, Chosen, Field
+from beat.cron import hashed, refusals, values
+from beat.cron.fields import DAY, FIVE, SIX, WEEKDAY, Chosen, Field
 from beat.cron.refusals import Word
-from beat.errors import BadCron, did_you_mean
+from beat.errors import BadCron, BadOption, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,6 +30,7 @@ MACROS = {
     "@annually": "0 0 1 1 *",
 }
 _ITEM = re.compile(r"(?P<low>\*|[a-z0-9]+)(?:-(?P<high>[a-z0-9]+))?(?:/(?P<step>[a-z0-9]*))?", re.ASCII | re.IGNORECASE)
+_SPAN = re.compile(r"(\d+)(?:-(\d+))?", re.ASCII)
 
 
 class Parsed(NamedTuple):
@@ -42,19 +41,24 @@ class Parsed(NamedTuple):
     """Numbers instead of names and macros, in order."""
 
 
-def parse(expression: str, *, seconds: bool = False) -> Parsed:
-    """What `expression` chooses; raises BadCron if it cannot be read or can never fire."""
+def parse(expression: str, *, seconds: bool = False, seed: str | None = None) -> Parsed:
+    """What `expression` chooses; raises BadCron if it cannot be read or can never fire.
+
+    `seed` is the id that decides what `H` is; without one, `H` is all that it might be.
+    """
     if not isinstance(expression, str):
         raise BadCron(
             repr(expression)[:60],
             f"an expression is text, not {type(expression).__name__}",
             hint=refusals.example(FIVE),
         )
-    return _parse(expression, seconds)
+    if not isinstance(seed, str | None):
+        raise BadOption(f"seed must be text, the id of a schedule, not {seed!r:.60}")
+    return _parse(expression, seconds, seed if hashed.within(expression) else None)
 
 
 @functools.lru_cache(4096)
-def _parse(expression: str, seconds: bool) -> Parsed:  # noqa: FBT001 (positional: a key of the cache)
+def _parse(expression: str, seconds: bool, seed: str | None) -> Parsed:  # noqa: FBT001 (positional: a key of the cache)
     _refuse_foreign_text(expression)
     columns = SIX if seconds else FIVE
     words = _split(expression, columns)
@@ -62,15 +66,15 @@ def _parse(expression: str, seconds: bool) -> Parsed:  # noqa: FBT001 (positiona
     if len(words) == 1:  # a macro, which has no seconds of its own
         texts = ["0"] * seconds + MACROS[texts[0].lower()].split()
     else:
-        texts = [_normalise(column, word) for column, word in zip(columns, words, strict=True)]
+        texts = [_normalise(column, word, seed) for column, word in zip(columns, words, strict=True)]
     normalised = " ".join(texts)
-    chosen = _choose(expression, normalised, columns)
+    chosen = _choose(normalised, columns)
     if not chosen.ever:
         day, month = words[-3], words[-2]
         span = (day.start, month.start + len(month.text))
         raise BadCron(
             expression,
-            f"never fires: no month {month.text} has a day {day.text}",
+            f"never fires: no month {month.text} has a day {day.text}" + hashed.told(seed, normalised),
             span,
             "The 29th of February is '29 2'.",
         )
@@ -108,27 +112,31 @@ def _check_macro(word: Word, written: str) -> None:
         raise word.refuse("intervals are not cron", f"Write every={duration!r} instead.")
     if name == "@reboot":
         raise word.refuse("a schedule is about time, not about starts", "Call the function when your process starts.")
+    if name == "@h":
+        raise word.refuse("H is for fields, not a name of its own", "Write 'H * * * *' for once an hour.")
     if name in MACROS and written != word.text:
         raise BadCron(word.expression, f"{word.text} stands alone", (len(word.text), len(written)), f"Write '{name}'.")
     if name not in MACROS:
         raise word.refuse(f"{word.text!r} is not one of {', '.join(MACROS)}", did_you_mean(word.text, MACROS).strip())
 
 
-def _normalise(column: Field, word: Word) -> str:
+def _normalise(column: Field, word: Word, seed: str | None) -> str:
     items = []
     for item in _items(word):
-        found = _ITEM.fullmatch(item.text)
-        if not found:
+        if picked := hashed.span(column, item, seed):
+            items.append(_written(column, *picked))
+        elif found := _ITEM.fullmatch(item.text):
+            items.append(_normalise_item(column, item, found))
+        else:
             raise refusals.unreadable(column, item)
-        items.append(_normalise_item(column, item, found))
     stars = [item for item in items if item.startswith("*")]
-    values = sorted(
+    others = sorted(
         {item for item in items if item not in stars}, key=lambda item: (int(re.split("[-/,]", item)[0]), item)
     )
     starred = word.text.startswith("*")  # decides about DST and about days, so it must stay as it is
     if "*" in stars:
         return "*" if starred else f"{column.low}-{column.high}"
-    return ",".join(dict.fromkeys([*stars, *values] if starred else [*values, *stars]))
+    return ",".join(dict.fromkeys([*stars, *others] if starred else [*others, *stars]))
 
 
 def _items(word: Word) -> Iterator[Word]:
@@ -141,7 +149,7 @@ def _items(word: Word) -> Iterator[Word]:
 
 
 def _normalise_item(column: Field, item: Word, found: re.Match[str]) -> str:
-    step = _step(column, item.part(found, "step")) if found["step"] is not None else 1
+    step = values.step(column, item.part(found, "step")) if found["step"] is not None else 1
     if found["low"] == "*":
         if found["high"]:
             raise item.refuse(
@@ -149,8 +157,8 @@ def _normalise_item(column: Field, item: Word, found: re.Match[str]) -> str:
             )
         low, high = column.low, column.high
     else:
-        low = _value(column, item.part(found, "low"))
-        high = _value(column, item.part(found, "high")) if found["high"] else low
+        low = values.value(column, item.part(found, "low"))
+        high = values.value(column, item.part(found, "high")) if found["high"] else low
         if found["step"] and not found["high"]:  # `5/15` means from 5 on, in steps of 15
             if column is WEEKDAY:
                 spans = [f"'{low}-{end}/{step}'" for end in (6, 7) if step <= end - low + 1] or [f"'{low}'"]
@@ -177,45 +185,19 @@ def _written(column: Field, low: int, high: int, step: int) -> str:
     return f"{low}-{high}" + (f"/{step}" if step > 1 else "")
 
 
-def _value(column: Field, word: Word) -> int:
-    text = word.text.lower()
-    if text in column.names:
-        return column.low + column.names.index(text)
-    if not text.isdigit():
-        raise refusals.unreadable(column, word)
-    if len(text) > len("00") or not column.low <= int(text) <= column.highest:
-        raise word.refuse(
-            f"{column.name} {word.text[:20]} is out of range {refusals.span_of(column)}",
-            refusals.out_of_range(column, text),
-        )
-    return int(text)
-
-
-def _step(column: Field, word: Word) -> int:
-    if not word.text.isdigit() or len(word.text) > len("000") or int(word.text) == 0:
-        shown = word._replace(text=word.text or "/", start=word.start if word.text else word.start - 1)
-        raise shown.refuse(
-            f"{column.name} step {word.text[:20]!r} is not a number from 1 to {len(column.values)}", "Write '*/5'."
-        )
-    return int(word.text)
-
-
-def _choose(expression: str, normalised: str, columns: tuple[Field, ...]) -> Chosen:
-    try:
-        expanded, _ = croniter.expand(normalised, second_at_beginning=columns is SIX)  # it answers with seconds last
-    except (CroniterError, ValueError, KeyError) as e:
-        raise BadCron(expression, f"croniter cannot read it: {e}", hint=refusals.example(columns)) from e
-    values = [
-        column.values if "*" in chosen else tuple(sorted({int(value) for value in chosen}))
-        for column, chosen in zip((*FIVE, SECOND), expanded, strict=False)
-    ]
-    minutes, hours, days, months, weekdays = values[:5]
-    minute_text, hour_text, day_text, _, weekday_text = normalised.split()[-5:]
+@functools.lru_cache(4096)  # of its own: of many ids a hash makes few expressions
+def _choose(normalised: str, columns: tuple[Field, ...]) -> Chosen:
+    texts = normalised.split()
+    found = [_plain(column, text) for column, text in zip(columns, texts, strict=True)]
+    if not all(found):
+        found = _expand(normalised, columns)
+    *seconds, minutes, hours, days, months, weekdays = found
+    minute_text, hour_text, day_text, _, weekday_text = texts[-5:]
     either = not (day_text.startswith("*") or weekday_text.startswith("*"))
     if either and (days == DAY.values or weekdays == WEEKDAY.values):
         days, weekdays, either = DAY.values, WEEKDAY.values, False
     return Chosen(
-        seconds=values[5] if columns is SIX else (0,),
+        seconds=seconds[0] if seconds else (0,),
         minutes=minutes,
         hours=hours,
         days=days,
@@ -224,3 +206,27 @@ def _choose(expression: str, normalised: str, columns: tuple[Field, ...]) -> Cho
         either=either,
         fixed=not (minute_text.startswith("*") or hour_text.startswith("*")),
     )
+
+
+def _plain(column: Field, text: str) -> tuple[int, ...]:
+    """The values of `*`, of a number and of a range; none of anything else."""
+    if text == "*":
+        return column.values
+    found = _SPAN.fullmatch(text)
+    return tuple(range(int(found[1]), int(found[2] or found[1]) + 1)) if found else ()
+
+
+def _expand(normalised: str, columns: tuple[Field, ...]) -> list[tuple[int, ...]]:
+    # here, because loading it takes a fifth of the start of `beat next`
+    from croniter import CroniterError, croniter  # noqa: PLC0415
+
+    try:
+        expanded, _ = croniter.expand(normalised, second_at_beginning=columns is SIX)
+    except (CroniterError, ValueError, KeyError) as e:
+        raise BadCron(normalised, f"croniter cannot read it: {e}", hint=refusals.example(columns)) from e
+    if columns is SIX:
+        expanded = [expanded[-1], *expanded[:-1]]  # it answers with seconds last
+    return [
+        column.values if "*" in chosen else tuple(sorted({int(value) for value in chosen}))
+        for column, chosen in zip(columns, expanded, strict=True)
+    ]

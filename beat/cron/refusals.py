@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from beat.cron.fields import FIVE, SIX, WEEKDAY, Field
+from beat.cron.fields import COMMON_DAY, FIVE, SIX, WEEKDAY, Field
 from beat.errors import BadCron, did_you_mean
 
 _FOREIGN = {  # what other crons know and this one does not: character → what to do instead
@@ -13,8 +13,9 @@ _FOREIGN = {  # what other crons know and this one does not: character → what 
     "L": "the last day of a month has no sign here; run on '28-31' and let the job look at the date",
     "W": "the nearest weekday has no sign here; run on 'mon-fri' and let the job look at the date",
     "#": "the n-th weekday has no sign here; write '1-7' for the first week and let the job look at the weekday",
-    "R": "a random time would differ from process to process",
+    "R": "a random time would differ from process to process; 'H' is one that the schedule's id decides",
 }
+_HASH = re.compile(r"[\d/()-]*H(?:[\d/()-].*)?", re.ASCII | re.IGNORECASE)
 _SIGN = re.compile(r"[\d/()-]*([?LWR#])[\d/()-]*", re.ASCII)
 
 
@@ -48,6 +49,11 @@ def unreadable(column: Field, word: Word) -> BadCron:
     if found := _SIGN.fullmatch(word.text.upper()):
         problem = f"{column.name} {word.text!r} uses {found[1]!r}, which beat does not know"
         return word.refuse(problem, f"Note: {_FOREIGN[found[1]]}.")
+    if _HASH.fullmatch(word.text):
+        rule = "is a capital letter" if "h" in word.text else "stands alone or with a range in brackets, a step or both"
+        problem = f"{column.name} {word.text!r}: H {rule}"
+        some = f"H({column.low}-{column.low + 5})"
+        return word.refuse(problem, f"Write 'H', '{some}', 'H/2' or '{some}/2'.")
     names = f" or a name such as {column.names[1]!r}" if column.names else ""
     problem = f"{column.name} {word.text!r} is not a number in {span_of(column)}{names}, a range, a list or a step"
     examples = f"The names are {' '.join(column.names)}." if column.names else "Examples: '5', '1-5', '1,3', '*/5'."
@@ -73,7 +79,8 @@ def turned(column: Field, low: int, high: int) -> str:
 
 def span_of(column: Field) -> str:
     """The numbers that a field admits."""
-    return f"{column.low}-{column.highest}" + (" (0 and 7 are Sunday)" if column is WEEKDAY else "")
+    notes = {WEEKDAY: " (0 and 7 are Sunday)", COMMON_DAY: " (the days that every month has)"}
+    return f"{column.low}-{column.highest}{notes.get(column, '')}"
 
 
 def out_of_range(column: Field, text: str) -> str:

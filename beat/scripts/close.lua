@@ -43,7 +43,7 @@
 --   BADTYPE  a key is not what it should be
 local open, closed, records, events, waiting_slots = unpack(KEYS)
 local schedule_prefix, runs_prefix, job_prefix, results_prefix, token = unpack(ARGV, 1, 5)
-local history_limit, events_limit, watched_limit, running_prefix = unpack(ARGV, 6, 9)
+local history_limit, events_limit, watched_limit, running_prefix = ARGV[6], ARGV[7], ARGV[8], ARGV[9]
 
 -- include instants
 -- include now

@@ -62,7 +62,7 @@
 --   EARLY     not due by Redis' clock; words: the milliseconds to wait
 local due_index, queues, announcements, open, records, events, waiting_slots = unpack(KEYS)
 local schedule_prefix, template_prefix, lock_prefix, announced_prefix, job_prefix, runs_prefix = unpack(ARGV, 1, 6)
-local token, history_limit, events_limit, running_prefix, waiting_prefix = unpack(ARGV, 7, 11)
+local token, history_limit, events_limit, running_prefix, waiting_prefix = ARGV[7], ARGV[8], ARGV[9], ARGV[10], ARGV[11]
 
 -- include instants
 -- include now

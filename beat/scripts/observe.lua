@@ -24,17 +24,18 @@
 -- Replies {now in ms, how many open runs were looked at, {each fact about a run, in the order of `facts` below}, …}
 local open, closed, records = KEYS[1], KEYS[2], KEYS[3]
 local job_prefix, results_prefix, executions_prefix, execution_prefix, worker_prefix, channel_prefix = unpack(ARGV, 1, 6)
-local limit, interval, closed_limit, queue_prefix = ARGV[7], ARGV[8], ARGV[9], ARGV[10]
+local limit, interval, closed_limit, queue_prefix = ARGV[7], tonumber(ARGV[8]), ARGV[9], ARGV[10]
 
 -- include instants
 -- include now
 -- include sane
+-- include allowed
 
 local first, width = 11, 4
 local passable = 100000  -- so many ids of lists may be passed, and so many bytes taken, that no page keeps Redis for long
 local most_value, most_error, room = 90000, 300000, 1000000
 local found, later, lost = {now, 0}, {}, {}
-local going = {queued = true, started = true, scheduled = true, deferred = true, created = true}
+local waiting = {queued = true, scheduled = true, deferred = true, created = true}
 
 local function is_listening(job)  -- a worker that runs jobs itself sends no heartbeats meanwhile, but listens
   local name = redis.call('HGET', job_prefix .. job, 'worker_name')
@@ -84,50 +85,49 @@ end
 
 local function gone(job, where, record) found[#found + 1] = {job, where, record, '', '', '', '', '', '', '', '', '', '', '', '', '', '', '', ''} end
 
-local function status_of(job)  -- nothing when RQ has no record of it
-  local status = redis.pcall('HGET', job_prefix .. job, 'status')
-  return type(status) == 'string' and status
+local function field_of(job, field)  -- nothing when RQ has no record of it
+  local value = redis.pcall('HGET', job_prefix .. job, field)
+  return type(value) == 'string' and value
 end
 
-local function waits(job)  -- its status, and since when it waits
-  local h = redis.pcall('HMGET', job_prefix .. job, 'status', 'enqueued_at')
-  return h[1], to_ms(h[2]) or 0
+local may_sort = not forbidden({{'SORT_RO', open}})  -- what is tried in vain would stand in Redis' log of attacks
+local function each_has(ids, field)  -- ids: the first of the index. One command for all of them, if this user may read any key
+  local found = may_sort and redis.pcall('SORT_RO', open, 'by', 'nosort', 'limit', 0, #ids, 'get', job_prefix .. '*->' .. field)
+  if found and not found['err'] then return found end
+  found = {}
+  for i, job in ipairs(ids) do found[i] = field_of(job, field) end
+  return found
 end
 
-local function is_its_turn(job)  -- to be asked for a sign of life: every five seconds. Ticks often end in the same digits
-  return (math.floor(now / 1000) + (string.byte(job, -1) or 0) + (string.byte(job, -12) or 0)) % 5 == 0
+local second, byte = math.floor(now / 1000), string.byte
+local function is_its_turn(job, seconds)  -- to be asked for a sign of life. Ticks often end in the same digits
+  return (second + (byte(job, -1) or 0) + 2 * (byte(job, -12) or 0)) % seconds == 0
 end
 
-local function look(job, backlog)
+local function look(job, status, record)  -- how soon to look again, or nothing when it is no open run
   if room < 0 then return 0 end  -- the next page begins here
-  local wait, alive, status, since = tonumber(interval), '', nil, nil
-  if backlog / 5 > wait then status, since = waits(job) else status = status_of(job) end
-  if going[status] and status ~= 'started' then  -- of a long backlog, each is looked at less often the longer it waits
-    return since and math.max(wait, math.min(backlog / 5, (now - since) / 5)) or wait
-  end
-  if status == 'started' and not is_its_turn(job) then return wait end
-  if status == 'started' or status == 'canceled' then  -- what is cancelled while it runs goes on, and ends
-    alive = is_alive(job) and '1' or '0'
-    if status == 'canceled' and alive == '1' then return wait end
-  end
-  local record = redis.call('HGET', records, job)
-  if not record or string.find(record, '"outcome":"', 1, true) then return end  -- nobody knows it, or it is closed
+  if not record or string.find(record, 'outcome":"', 1, true) then return end  -- nobody knows it, or it is closed
   if not status then
     gone(job, 'open', record)
     return 10000
-  elseif alive ~= '1' or string.find(record, '"missing":', 1, true) then
-    facts(job, 'open', record, alive, '')
   end
-  return wait
+  local alive = ''
+  if status == 'started' or status == 'canceled' then  -- what is cancelled while it runs goes on, and ends
+    alive = is_alive(job) and '1' or '0'
+    if status == 'canceled' and alive == '1' then return interval end
+  end
+  if alive ~= '1' or string.find(record, 'missing":', 1, true) then facts(job, 'open', record, alive, '') end
+  return interval
 end
 
-local function look_again(job)
-  local record, status = redis.call('HGET', records, job), status_of(job)
-  if not record or not status then lost[#lost + 1] = job return end
-  local h = redis.call('HMGET', job_prefix .. job, 'started_at', 'ended_at')
-  local sign = status .. '|' .. (h[1] or '') .. '|' .. (h[2] or '')
+local function look_again(job, record)
+  local h = redis.pcall('HMGET', job_prefix .. job, 'status', 'started_at', 'ended_at')
+  if not record or not h[1] then lost[#lost + 1] = job return end
+  local sign = h[1] .. '|' .. (h[2] or '') .. '|' .. (h[3] or '')
   if not string.find(record, '"sign":"' .. sign .. '"', 1, true) then facts(job, 'closed', record, '', '') end
 end
+
+local function records_of(ids) return #ids > 0 and redis.call('HMGET', records, unpack(ids)) or {} end
 
 local function holds(list, job)  -- nil when that would take too long to find out
   if kind_of(list) ~= 'list' then return false end
@@ -138,7 +138,7 @@ local function holds(list, job)  -- nil when that would take too long to find ou
 end
 
 local function search(job, queue, scheduled, seen)
-  local record, status = redis.call('HGET', records, job), status_of(job)
+  local record, status = redis.call('HGET', records, job), field_of(job, 'status')
   if not record or (status ~= 'queued' and status ~= 'scheduled') then return end
   local origin = queue_prefix .. (redis.call('HGET', job_prefix .. job, 'origin') or '')
   local there = kind_of(scheduled) == 'zset' and redis.call('ZSCORE', scheduled, job) ~= false
@@ -160,11 +160,24 @@ if #ARGV >= first then
 end
 if kind_of(open) == 'zset' then
   local ids = redis.call('ZRANGEBYSCORE', open, '-inf', now, 'LIMIT', 0, limit)
-  local backlog = redis.call('ZCARD', open)
-  for _, job in ipairs(ids) do
-    local wait = look(job, backlog)
-    if wait then later[#later + 1], later[#later + 2] = math.floor(now + wait), job else lost[#lost + 1] = job end
+  local number, closer, size = redis.call('ZCARD', open), {}, 0
+  local backlog, seconds = number / 5, number > tonumber(limit) and 10 or 5
+  local statuses, enqueued = each_has(ids, 'status'), backlog > interval and each_has(ids, 'enqueued_at')
+  local function again(job, wait)
+    if not wait then lost[#lost + 1] = job return end
+    later[size + 1], later[size + 2], size = digits_of(math.floor(now + wait)), job, size + 2
   end
+  for i = 1, #ids do
+    local job, status = ids[i], statuses[i]
+    if waiting[status] then  -- of a long backlog, each is looked at less often the longer it waits
+      again(job, enqueued and math.max(interval, math.min(backlog, (now - (to_ms(enqueued[i]) or 0)) / 5)) or interval)
+    elseif status == 'started' and not is_its_turn(job, seconds) then
+      again(job, interval)
+    else
+      closer[#closer + 1], statuses[job] = job, status
+    end
+  end
+  for i, record in ipairs(records_of(closer)) do again(closer[i], look(closer[i], statuses[closer[i]], record)) end
   found[2] = room < 0 and tonumber(limit) or #ids
   if #later > 0 then redis.call('ZADD', open, unpack(later)) end
   if #lost > 0 then redis.call('ZREM', open, unpack(lost)) end
@@ -173,7 +186,8 @@ lost = {}
 if tonumber(closed_limit) > 0 and kind_of(closed) == 'zset' then
   local pages = math.ceil(redis.call('ZCARD', closed) / closed_limit)  -- another page each time, whichever beat asks
   local rank = pages > 0 and math.floor(now / math.max(interval, 1)) % pages * closed_limit or 0
-  for _, job in ipairs(redis.call('ZREVRANGE', closed, rank, rank + closed_limit - 1)) do look_again(job) end
+  local ids = redis.call('ZREVRANGE', closed, rank, rank + closed_limit - 1)
+  for i, record in ipairs(records_of(ids)) do look_again(ids[i], record) end
   if #lost > 0 then
     redis.call('ZREM', closed, unpack(lost))
     redis.call('HDEL', records, unpack(lost))

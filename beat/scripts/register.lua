@@ -27,7 +27,7 @@
 -- ITEM[8]  next_due    ms     when that is due
 -- ITEM[9]  rule        text   all that decides its ticks, as JSON
 -- ITEM[10] fields      count  how many of the values that follow are names and values of the hash
--- ITEM[11] template    count  how many after those are names and values of the job
+-- ITEM[11] template    count  how many after those are names and values of the job; 0 when it is that of the item before
 --
 -- Replies {now in ms, {code, words}, …}, one for each item
 --   NEW       it was not there
@@ -89,6 +89,14 @@ local function record(id, code, rev, rule, was, from, next)  -- the ledger knows
   tell(id, type, next, '', beat, line)
 end
 
+local job  -- the newest template: the first and the last of its words, and a key that has it
+local function write_job(key)
+  if job.key and job.key ~= key then return redis.call('COPY', job.key, key, 'REPLACE') end
+  redis.call('DEL', key)
+  redis.call('HSET', key, unpack(ARGV, job.first, job.last))
+  job.key = key
+end
+
 local function upsert(at)
   local id, rev, seen_rev, seen_next, seen_state, state, next, next_due, rule, fields, template = unpack(ARGV, at, at + width - 1)
   local key = schedule_prefix .. id
@@ -123,8 +131,7 @@ local function upsert(at)
     add(written, 'next_run', next, 'due_at', due_text(next, placed))
   end
   redis.call('HSET', key, unpack(written))
-  redis.call('DEL', template_prefix .. id)
-  redis.call('HSET', template_prefix .. id, unpack(ARGV, at + width + fields, at + width + fields + template - 1))
+  write_job(template_prefix .. id)
   if state == 'active' and placed then add(placings, placed, id) else add(removed, id) end
   add(added, id)
   record(id, code, rev, rule, was, next_run or '', next == 'keep' and (next_run or '') or next)
@@ -148,8 +155,11 @@ if not refused then
 end
 local replies, at = {now}, first
 while at <= #ARGV do
+  local job_at = at + width + ARGV[at + 9]
+  local next_at = job_at + ARGV[at + 10]
+  if next_at > job_at then job = {first = job_at, last = next_at - 1} end
   replies[#replies + 1] = refused or {upsert(at)}
-  at = at + width + ARGV[at + 9] + ARGV[at + 10]
+  at = next_at
 end
 if #added > 0 then redis.call('SADD', schedules, unpack(added)) end
 if #placings > 0 then redis.call('ZADD', due, unpack(placings)) end

@@ -9,7 +9,7 @@
 -- ARGV[3…] items, each of
 -- ITEM[1] id  text  the schedule
 --
--- Replies {{code, words}, …}, one for each item
+-- Replies {SAME, {which, code, words}, …}: every item is SAME but those that are named, counted from 1; 0 names them all
 --   SAME     nothing to do
 --   LOCKED   a beat is at work on it
 --   INDEXED  the index said something else; it was put right
@@ -24,8 +24,9 @@ local schedule_prefix, lock_prefix = unpack(ARGV, 1, 2)
 -- include now
 -- include sane
 
-local function index(id, score)
-  local found = redis.call('ZSCORE', due, id)
+local known = {}
+
+local function index(id, score, found)
   -- A claim that was never given back, or what could not be enqueued, is hidden for a while: that is as it should be.
   local hidden = score and found and tonumber(found) >= score and tonumber(found) <= now + 30000
   if hidden or (not score and not found) or (score and found and tonumber(found) == score) then return 'SAME', '' end
@@ -33,21 +34,20 @@ local function index(id, score)
   return 'INDEXED', ''
 end
 
-local function repair(id)
+local function repair(id, lock, score)
   local key = schedule_prefix .. id
-  local kind = kind_of(key)
-  if kind == 'none' then
+  local h = redis.pcall('HMGET', key, 'state', 'rev', 'next_run', 'due_at', 'run_count', 'skip_count', 'last_error')
+  if h['err'] then return 'BADTYPE', key .. ' is a ' .. kind_of(key) end
+  local state, rev, next_run, due_at, run_count, skip_count, last_error = unpack(h, 1, 7)
+  if not rev and kind_of(key) == 'none' then
     redis.call('SREM', schedules, id)
     redis.call('ZREM', due, id)
     return 'GONE', ''
   end
-  if kind ~= 'hash' then return 'BADTYPE', key .. ' is a ' .. kind end
-  local h = redis.call('HMGET', key, 'state', 'rev', 'next_run', 'due_at', 'run_count', 'skip_count', 'last_error')
-  local state, rev, next_run, due_at, run_count, skip_count, last_error = unpack(h)
+  known[#known + 1] = id
+  if lock then return 'LOCKED', '' end
   local wrong = problem(rev, next_run, due_at, run_count, skip_count)
   if not wrong and state == 'active' and not next_run then wrong = 'next_run is missing' end
-  redis.call('SADD', schedules, id)
-  if redis.call('EXISTS', lock_prefix .. id) == 1 then return 'LOCKED', '' end
   if wrong then
     redis.call('ZREM', due, id)
     if state == 'broken' and last_error == wrong then return 'SAME', '' end
@@ -59,13 +59,20 @@ local function repair(id)
     redis.call('ZADD', due, to_ms(due_at), id)
     return 'MENDED', ''
   end
-  return index(id, state == 'active' and to_ms(due_at) or nil)
+  return index(id, state == 'active' and to_ms(due_at) or nil, score)
 end
 
-local replies, refused = {}, nil
+if #ARGV < 3 then return {'SAME'} end
 for key, wanted in pairs({[schedules] = 'set', [due] = 'zset'}) do
   local kind = kind_of(key)
-  if kind ~= 'none' and kind ~= wanted then refused = {'BADTYPE', key .. ' is a ' .. kind .. ', not a ' .. wanted} end
+  if kind ~= 'none' and kind ~= wanted then return {'SAME', {0, 'BADTYPE', key .. ' is a ' .. kind .. ', not a ' .. wanted}} end
 end
-for i = 3, #ARGV do replies[#replies + 1] = refused or {repair(ARGV[i])} end
+local locks = {}
+for i = 3, #ARGV do locks[#locks + 1] = lock_prefix .. ARGV[i] end
+local held, scores, replies = redis.call('MGET', unpack(locks)), redis.call('ZMSCORE', due, unpack(ARGV, 3)), {'SAME'}
+for n = 1, #locks do
+  local code, words = repair(ARGV[n + 2], held[n], scores[n])
+  if code ~= 'SAME' then replies[#replies + 1] = {n, code, words} end
+end
+if #known > 0 then redis.call('SADD', schedules, unpack(known)) end
 return replies

@@ -29,7 +29,11 @@ _HEAD = re.compile(r"\A#!lua.*\n")
 _ASKS = "redis.call('TIME')"
 _TOLD = "({told_seconds, told_micros})"
 _COPIES = re.compile(r"redis\.call\('COPY', ([^,]+), ([^,]+), 'REPLACE'\)")
-_COPIED = r"redis.call('DEL', \2) redis.call('HSET', \2, unpack(redis.call('HGETALL', \1)))"
+_COPIED = r"told_copy(\1, \2)"
+_COPY = (
+    "local function told_copy(from, to) redis.call('DEL', to) "
+    "return redis.call('HSET', to, unpack(redis.call('HGETALL', from))) end "
+)
 # The time comes as two more arguments. They are taken off before the script counts its own, in place of the first
 # line, so that the numbers of the lines stay right.
 _TAKES = "local told_micros, told_seconds = table.remove(ARGV), table.remove(ARGV)\n"
@@ -74,7 +78,7 @@ class ClockedRedis(Clocked, FakeRedis):
 
     def told(self, script: str) -> str:
         """What is run in the place of a script, whose copies are copies."""
-        return _COPIES.sub(_COPIED, super().told(script))
+        return _COPY + _COPIES.sub(_COPIED, super().told(script))
 
 
 def _digest(script: str) -> str:

@@ -115,8 +115,9 @@ class ManualBeat:
             self._taken += 1
             if self.redis.lrem(jobs.queue_key(fired.queue), 1, fired.job_id):  # else a worker has it
                 results.append(fired.run())
-                ended = {"status": "finished", "ended_at": clock.text(self.clock.now)}
-                self.redis.hset(jobs.job_key(fired.job_id), mapping=ended)
+                if self._schedules[fired.schedule_id].overlap != "allow":
+                    self._close(fired)
+                self.redis.delete(jobs.job_key(fired.job_id))
         return results
 
     def assert_fired(self, schedule_id: str, *, at: When | Iterable[When]) -> None:
@@ -126,6 +127,13 @@ class ManualBeat:
         found = [fired.scheduled_for for fired in self.fired if fired.schedule_id == schedule.id]
         span = f"after {shown(schedule, self._started)} and up to {shown(schedule, self.clock.now)}"
         compare(schedule, instants(schedule, at), found, f"was not fired as expected {span}")
+
+    def _close(self, fired: Fired) -> None:
+        """As when a worker has ended it, and somebody took note: another tick may wait for that."""
+        ended: Any = {"status": "finished", "ended_at": clock.text(self.clock.now)}
+        self.redis.hset(jobs.job_key(fired.job_id), mapping=ended)
+        self.redis.zadd(self._desk.keys.open, {fired.job_id: 0}, xx=True)
+        self._attendant.clear(1)
 
     def _register(self) -> None:
         sync = Sync(self._desk, self._schedules.values(), beat=_NAME, emit=self._hear)

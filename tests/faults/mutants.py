@@ -43,6 +43,7 @@ class Mutant(NamedTuple):
 
 
 FIRE = ("tests/redis/test_fire.py",)
+SLOTS = ("tests/redis/test_slots.py",)
 STRUCK = ("tests/faults/test_commands.py", "-k", "fire or claim")
 
 MUTANTS = [
@@ -107,7 +108,13 @@ MUTANTS = [
     ),
     Mutant(
         "next tick from now",
-        (("beat/prepare.py", "following = after(schedule, tick)", "following = schedule.after(max(now, tick))"),),
+        (
+            (
+                "beat/prepare.py",
+                "following, after(schedule, following)",
+                "following, schedule.after(max(now, following))",
+            ),
+        ),
         ("tests/unit/test_prepare.py",),
     ),
     Mutant(
@@ -126,11 +133,36 @@ MUTANTS = [
         (
             (
                 "beat/scripts/fire.lua",
-                "  last_code[ARGV[i + 1]] = code\n",
-                "  last_code[ARGV[i + 1]] = code\n  redis.call('DEL', lock_prefix .. ARGV[i + 1])\n  ours = {}\n",
+                "  elseif last_code[id] ~= 'ENDED' then last_code[id] = code end\n",
+                "  else last_code[id] = code redis.call('DEL', lock_prefix .. id) ours = {} end\n",
             ),
         ),
         FIRE,
+    ),
+    Mutant(
+        "no room is room enough",
+        (("beat/scripts/fire.lua", "if count >= tonumber(room) then return stand", "if false then return stand"),),
+        SLOTS,
+    ),
+    Mutant(
+        "who waits is let in twice",
+        (("beat/scripts/fire.lua", "item.id, member) then return 'STALE' end", "item.id, 'x') then end"),),
+        SLOTS,
+    ),
+    Mutant(
+        "a run that has ended keeps its room",
+        (("beat/scripts/close.lua", "    leave_slot(id, job)\n    if ttl", "    if ttl"),),
+        SLOTS,
+    ),
+    Mutant(
+        "ended runs are not closed first",
+        (("beat/scripts/fire.lua", "if cleared == '' and (ended > 0", "if cleared == '' and (false"),),
+        SLOTS,
+    ),
+    Mutant(
+        "who waits is overtaken",
+        (("beat/scripts/fire.lua", "if count < room and waits == 0 then return 0", "if count < room then return 0"),),
+        SLOTS,
     ),
     Mutant(
         "claim without hiding",

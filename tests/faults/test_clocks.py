@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import statistics
+import sys
 import threading
 import time
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import pytest
 from redis import Redis
 
-from tests.beats import TASKS, Beat
+from tests.beats import TASKS, Started
 from tests.facts import wait_until
 from tests.files import lay_out
+from tests.nursery import ROOT
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from beat.embedded import PrivateRedis
 
-ROOT = Path(__file__).parent.parent.parent
 HOUR = 3600
 AHEAD = timedelta(days=1000).total_seconds()
 # Python imports sitecustomize before anything else.
@@ -98,9 +100,10 @@ def here(home: Path) -> Path:
     return lay_out(home, {"tasks.py": TASKS})
 
 
-def shimmed(here: Path, url: str, shim: str) -> Beat:
+def shimmed(here: Path, url: str, shim: str) -> Started:
     lay_out(here, {"shim/sitecustomize.py": shim})
-    return Beat(here, url, PYTHONPATH=f"{here / 'shim'}:{ROOT}")
+    command = [sys.executable, "-m", "beat", "run", "tasks"]
+    return Started(here, *command, BEAT_REDIS_URL=url, PYTHONPATH=f"{here / 'shim'}:{ROOT}")
 
 
 def fired(redis: Any) -> list[int]:

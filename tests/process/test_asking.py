@@ -1,4 +1,4 @@
-"""`beat history`, `why`, `verify` and `show` as people and programs meet them: real processes, pipes and terminals."""
+"""What `beat history`, `why`, `verify`, `show`, `timeline` tell people and programs: real processes and terminals."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ from tests.beats import Beat
 from tests.facts import wait_until
 from tests.files import lay_out
 from tests.lines import MINUTE, NINE, Ledger
-from tests.process.test_command_line import beat, document, on_a_terminal, refused, without_colours
+from tests.process.commands import on_a_terminal
+from tests.process.test_command_line import beat, document, refused, without_colours
 from tests.workers import Steps, Worker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import datetime
 
 NIGHTLY = {"cron": "0 3 * * *", "tz": "Europe/Berlin"}
 THREE = clock.read("2026-11-16T02:00:00Z")  # in Berlin
@@ -29,7 +31,14 @@ DAY = timedelta(days=1)
 TRACEBACK = 'Traceback (most recent call last):\n  File "app.py", line 7, in report\n    users["x"]\nKeyError: \'x\'\n'
 ERROR = Error("KeyError", "'x'", TRACEBACK)
 REFUSED = Error("RowsRefused", "these rows cannot be read, because they hold neither a name nor a number", "")
-COMMANDS = [["history"], ["history", "nightly"], ["why", "nightly", "03:00"], ["verify"], ["show", "nightly"]]
+COMMANDS = [
+    ["history"],
+    ["history", "nightly"],
+    ["why", "nightly", "03:00"],
+    ["verify"],
+    ["show", "nightly"],
+    ["timeline"],
+]
 
 
 @pytest.fixture(scope="module")
@@ -80,8 +89,8 @@ def minutely(redis: Redis, schedule_id: str = "often", runs: int = 3) -> Ledger:
     return book.keep(redis)
 
 
-def lines(*arguments: str, cwd: Path) -> list[str]:
-    done = beat(*arguments, cwd=cwd)
+def lines(*arguments: str, cwd: Path, **environ: str) -> list[str]:
+    done = beat(*arguments, cwd=cwd, **environ)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.splitlines()
 
@@ -295,6 +304,79 @@ def test_show_for_programs(here: Path) -> None:
     assert found["statistics"]["skipped"] == {"misfire": 1}
 
 
+# beat timeline
+
+
+def just_now(redis: Redis, *ids: str, ended: str = "succeeded") -> datetime:
+    """Hourly schedules that ran two minutes ago; the next full hour comes back."""
+    then = clock.now().replace(microsecond=0) - 2 * MINUTE
+    following = then.replace(minute=0, second=0) + timedelta(hours=1, minutes=0 if then.minute < 57 else 60)
+    for each in ids:
+        book = Ledger(each, {"cron": "0 * * * *", "tz": "UTC"}).registered(then - DAY, then).fired(then, following)
+        book.ended(then, ended).keep(redis)
+    return following
+
+
+def test_a_timeline_draws_past_and_future_and_names_the_pile_ups(running: Path, redis: Redis) -> None:
+    following = just_now(redis, *(f"hourly{n:02}" for n in range(12)))
+    just_now(redis, "bad", ended="failed")
+    shown = lines("timeline", cwd=running)
+    assert shown[0].startswith("jobs per hour ")
+    assert shown[0].endswith(" UTC")
+    assert shown[1].startswith("    13 ┤")
+    assert next(line for line in shown if line.startswith("failed")).split() == ["failed", "1"]
+    assert "past: 13 jobs (12 succeeded, 1 failed)" in shown
+    place = next(n for n, line in enumerate(shown) if line.endswith("schedules that pile up"))
+    assert shown[place].split()[:5] == ["UTC", "from", "now", "due", "times"]
+    assert shown[place + 1].startswith(f"{following:%Y-%m-%d %H:%M}  in ")
+    assert shown[place + 1].endswith("  bad, hourly00, hourly01 and 10 more")
+    assert shown[-1].startswith("To spread schedules, write H for the minute, as in 'H 3 * * *', or give them jitter=")
+
+
+def test_a_timeline_fits_the_terminal_and_has_colours_there_alone(running: Path, redis: Redis) -> None:
+    just_now(redis, "good")
+    for columns, step in ((80, "hour"), (200, "20 minutes")):
+        _, seen = on_a_terminal("timeline", cwd=running, columns=columns)
+        assert without_colours(seen).startswith(f"jobs per {step} ")
+        assert "\x1b[32m" in seen
+        assert max(map(len, without_colours(seen).splitlines())) <= columns
+    assert "\x1b" not in beat("timeline", cwd=running).stdout
+    assert "\x1b" not in on_a_terminal("timeline", cwd=running, NO_COLOR="1")[1]
+
+
+def test_a_timeline_is_drawn_in_the_zone_that_is_asked_for(running: Path, redis: Redis) -> None:
+    just_now(redis, "good")
+    assert lines("timeline", "--tz", "Asia/Kolkata", cwd=running)[0].endswith(" IST")
+    assert lines("timeline", cwd=running, BEAT_TZ="Asia/Tokyo")[0].endswith(" JST")
+    code, said = refused("timeline", "--tz", "Tokyo", cwd=running)
+    assert (code, said.startswith("error: time zone 'Tokyo' is not known")) == (2, True)
+
+
+def test_a_timeline_for_programs(running: Path, redis: Redis) -> None:
+    following = just_now(redis, *(f"hourly{n:02}" for n in range(12)))
+    found = document("timeline", "--hours", "2", cwd=running)
+    assert (found["schedules"], found["active"], found["step"]) == (12, 12, 300)
+    assert sum(each["succeeded"] for each in found["slices"]) == 12
+    assert {"start", "end", "failed", "stopped", "lost", "open", "skipped", "coming"} < set(found["slices"][0])
+    [pile] = found["pile_ups"]
+    assert (pile["at"], pile["schedules"], pile["names"][0]) == (clock.text(following), 12, "hourly00")
+
+
+@pytest.mark.parametrize("hours", ["0", "169", "1.5", "a day"])
+def test_hours_beyond_a_week_are_refused(running: Path, hours: str) -> None:
+    code, said = refused("timeline", "--hours", hours, cwd=running)
+    assert code == 2
+    assert said.startswith("error: Invalid value for '--hours': ")
+
+
+def test_without_a_schedule_a_timeline_says_what_to_do(running: Path, redis: Redis) -> None:
+    assert not redis.keys()
+    done = beat("timeline", cwd=running)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr == "there is no schedule yet: beat run MODULE registers those of your code\n"
+    assert document("timeline", cwd=running)["schedules"] == 0
+
+
 # Terminals
 
 
@@ -328,6 +410,7 @@ def test_nothing_in_a_ledger_can_steer_the_terminal(running: Path, redis: Redis)
         ["why", "nightly", "2026-11-16T02:00Z"],
         ["verify"],
         ["show", "nightly"],
+        ["timeline"],
     ):
         _, seen = on_a_terminal(*command, cwd=running)
         assert not {"\x1b", "\x07", "\x9b", "\u202e"}.intersection(without_colours(seen)), command

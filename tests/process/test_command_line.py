@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import functools
 import json
 import os
-import pty
 import re
 import signal
-import struct
 import subprocess
 import sys
-import termios
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,13 +18,14 @@ import pytest
 from beat._version import __version__
 from beat.cli import COMMANDS
 from tests.files import lay_out
+from tests.nursery import ROOT
+from tests.process.commands import called, environment, on_a_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     Write = Callable[[Mapping[str, str]], Path]
 
-ROOT = Path(__file__).parent.parent.parent
 SCRIPT = Path(sys.executable).parent / "beat"
 PYTHON = [sys.executable, "-m", "beat"]
 INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
@@ -49,10 +46,6 @@ def write(here: Path) -> Write:
     return functools.partial(lay_out, here)
 
 
-def environment(**more: str) -> dict[str, str]:
-    return {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error", **more}
-
-
 def run(command: list[str], cwd: Path, **environ: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command, cwd=cwd, env=environment(**environ), capture_output=True, text=True, check=False, timeout=60
@@ -60,9 +53,9 @@ def run(command: list[str], cwd: Path, **environ: str) -> subprocess.CompletedPr
 
 
 def beat(*arguments: str, cwd: Path, **environ: str) -> subprocess.CompletedProcess[str]:
-    done = run([*PYTHON, *arguments], cwd, **environ)
-    assert "Traceback" not in done.stderr
-    return done
+    done = called(*arguments, cwd=cwd, **environ)
+    assert b"Traceback" not in done.stderr
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 def refused(*arguments: str, cwd: Path, **environ: str) -> tuple[int, str]:
@@ -77,33 +70,6 @@ def document(*arguments: str, cwd: Path, **environ: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(done.stdout)
     assert found["schema_version"] == 1
     return found
-
-
-def on_a_terminal(*arguments: str, cwd: Path, columns: int = 80, **environ: str) -> tuple[int, str]:
-    """The exit code, and all that a terminal of so many columns receives."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-    with subprocess.Popen(
-        [*PYTHON, *arguments],
-        cwd=cwd,
-        env=environment(**{"TERM": "xterm-256color", **environ}),
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-    ) as process:
-        os.close(theirs)
-        received = b""
-        while piece := _read(ours):
-            received += piece
-    os.close(ours)
-    return process.returncode, received.decode().replace("\r\n", "\n")
-
-
-def _read(terminal: int) -> bytes:
-    try:
-        return os.read(terminal, 65536)
-    except OSError:  # EIO: the process has closed its side
-        return b""
 
 
 def without_colours(text: str) -> str:
@@ -131,8 +97,8 @@ def test_help_lists_every_command_in_its_group_and_no_other(command: list[str], 
 
 @pytest.mark.parametrize("name", [name for group in COMMANDS.values() for name in group])
 def test_every_command_that_help_lists_has_help_of_its_own(name: str, here: Path) -> None:
-    done = beat(name, "-h", cwd=here)
-    assert done.returncode == 0
+    done = run([*PYTHON, name, "-h"], here)  # which imports nothing but what it needs
+    assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(f"Usage: beat {name} ")
     assert f"\n  beat {name}" in done.stdout, "an example to copy"
 
@@ -167,7 +133,8 @@ def test_what_there_is_not_is_refused_with_the_nearest_that_there_is(
     ("arguments", "unwanted"),
     [
         (["--help"], {"rq", "redis", "pydantic", "rich", "croniter"}),
-        (["next", "0 9 * * *"], {"rq", "redis", "pydantic", "rich"}),
+        (["next", "0 9 * * *"], {"rq", "redis", "pydantic", "rich", "croniter"}),
+        (["next", "*/5 9,17 * * *"], {"rq", "redis", "pydantic", "rich"}),
     ],
 )
 def test_what_a_command_does_not_need_it_does_not_import(arguments: list[str], unwanted: set[str], here: Path) -> None:
@@ -248,6 +215,14 @@ def test_next_starts_where_it_is_told(start: str, first: str, here: Path) -> Non
     assert first_ticks("*/15 * * * *", "--tz", "Europe/Paris", "--from", start, "-n", "1", cwd=here) == [first]
 
 
+def test_next_shows_what_the_id_of_a_schedule_chooses(write: Write) -> None:
+    cwd = write({"pyproject.toml": '[tool.beat.presets]\nnightly = "H H * * *"\n'})
+    shown = [beat("next", rule, "--id", "report", "-n", "1", cwd=cwd).stdout for rule in ("H H * * *", "nightly")]
+    assert shown[0].splitlines()[:2] == ["H H * * *  (normalised: 16 21 * * *)", "at 21:16, every day, UTC"]
+    assert " 21:16 UTC" in shown[0].splitlines()[-1]
+    assert without_distance(shown[1]) == without_distance(shown[0])
+
+
 def test_next_knows_the_presets_and_the_zone_of_the_project(write: Write) -> None:
     cwd = write({
         "pyproject.toml": """
@@ -324,6 +299,9 @@ def test_a_bad_expression_is_shown_with_a_caret_and_nothing_else_is_printed(here
         (["@every 5m"], "Write --every '5m' instead."),
         (["--every", "soon"], "'soon' is not a length of time"),
         (["nightly"], "is neither five fields nor the name of a preset (no presets are set)"),
+        (["H H * * *"], "H needs a schedule's id: beat next 'H H * * *' --id report"),
+        (["H H * * *", "--id", "a b"], "id 'a b' must be 1 to 100 of the characters"),
+        (["H(29-0) * * * *", "--id", "report"], "Write 'H(0-29)'."),
         (["0 9 * * *", "-n", "0"], "0 is not in the range 1<=x<=1000"),
         (["0 9 * * *", "-n", "1001"], "1001 is not in the range 1<=x<=1000"),
         (["0 9 * * *", "--tz", "Europe/Pariss"], "Did you mean 'Europe/Paris'?"),
@@ -585,6 +563,13 @@ def test_verbose_lists_the_schedules(write: Write) -> None:
     assert (name, declared, when) == ("daily", "tasks.py:4", "at 09:00, every day, UTC")
     assert INSTANT.fullmatch(tick)
     assert blank == ""
+
+
+def test_check_shows_what_the_id_of_a_schedule_chooses(write: Write) -> None:
+    cwd = write({"tasks.py": DAILY.replace("0 9 * * *", "H H * * *").replace("daily", "report")})
+    (found,) = document("check", "tasks", cwd=cwd)["schedules"]
+    assert (found["timing"], found["when"]) == ("H H * * *", "at 21:16, every day, UTC")
+    assert found["next_tick"].endswith("T21:16:00Z")
 
 
 @pytest.mark.parametrize("columns", [60, 120])

@@ -16,7 +16,7 @@ from beat.options import Options
 
 ROOT = Path(__file__).parent.parent.parent
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-EXAMPLES = [file for file in sorted((ROOT / "examples").glob("*.py")) if "periodic" in file.read_text(encoding="utf-8")]
+EXAMPLES = [file for file in sorted((ROOT / "examples").rglob("*.py")) if "periodic" in file.read_text("utf-8")]
 """Those that declare schedules; each of the others has a test of its own."""
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")

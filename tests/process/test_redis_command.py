@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import re
 import shutil
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,12 +14,12 @@ import redis
 
 from beat import embedded
 from beat.cli.redis import Status, plain, raw, shown, text
+from tests.process.commands import called, on_a_terminal
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Iterator
 
-ROOT = Path(__file__).parent.parent.parent
-BEAT = [sys.executable, "-m", "beat", "redis"]
 NASTY = b'\xff\x1b[31m\n\r\t\a\b\0"\\\xc3\xa9'
 
 
@@ -52,14 +48,8 @@ def client(url: str) -> Iterator[redis.Redis]:
         yield connected
 
 
-def environment(**more: str) -> dict[str, str]:
-    return {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error", **more}
-
-
 def piped(*words: str | bytes, cwd: Path, **environ: str) -> subprocess.CompletedProcess[bytes]:
-    done = subprocess.run(
-        [*BEAT, *words], cwd=cwd, env=environment(**environ), capture_output=True, check=False, timeout=60
-    )
+    done = called("redis", *words, cwd=cwd, **environ)
     assert b"Traceback" not in done.stderr
     return done
 
@@ -73,22 +63,9 @@ def said(*words: str, cwd: Path, **environ: str) -> tuple[int, str]:
 
 def seen(*words: str, cwd: Path) -> str:
     """All that a terminal receives."""
-    ours, theirs = pty.openpty()
-    with subprocess.Popen(
-        [*BEAT, *words], cwd=cwd, env=environment(TERM="xterm"), stdin=theirs, stdout=theirs, stderr=theirs
-    ) as process:
-        os.close(theirs)
-        received = b"".join(iter(lambda: _read(ours), b""))
-    os.close(ours)
-    assert process.returncode == 0, received
-    return received.decode().replace("\r\n", "\n")
-
-
-def _read(terminal: int) -> bytes:
-    try:
-        return os.read(terminal, 65536)
-    except OSError:  # EIO: the process has closed its side
-        return b""
+    code, received = on_a_terminal("redis", *words, cwd=cwd)
+    assert code == 0, received
+    return received
 
 
 # ---- the forms of a reply

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import fnmatch
 import json
-import os
 import re
 import select
 import shutil
@@ -23,11 +22,12 @@ from redis import Redis
 
 from beat import Registry, Scheduler, embedded, globs
 from beat._version import __version__
-from tests.beats import TASKS, Beat, Drain, exactly_once
+from tests.beats import TASKS, Beat, Drain, Started, exactly_once
 from tests.facts import wait_until
 from tests.faults import harm
 from tests.faults.proxy import Proxy
 from tests.files import lay_out
+from tests.process.commands import called
 from tests.redis import job_functions
 from tests.redis.making import claim, registration
 
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from beat.embedded import PrivateRedis
     from beat.store import Store
 
-ROOT = Path(__file__).parent.parent.parent
 SCRIPT = str(Path(sys.executable).parent / "beat")
 PYTHON = [sys.executable, "-m", "beat"]
 AWAY = "Redis does not work for us"
@@ -78,21 +77,6 @@ INSTANCE = {
 }  # fmt: skip
 
 
-class Started(Beat):
-    """Any command line that runs a beat."""
-
-    def __init__(self, cwd: Path, *command: str, **environment: str) -> None:
-        self._log = cwd / f"beat-{id(self)}.log"
-        with self._log.open("wb") as log:
-            self.process = subprocess.Popen(
-                command,
-                cwd=cwd,
-                env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **environment},
-                stdout=log,
-                stderr=log,
-            )
-
-
 @pytest.fixture
 def here(home: Path) -> Path:
     """A project with one schedule."""
@@ -101,10 +85,10 @@ def here(home: Path) -> Path:
 
 def refused(cwd: Path, url: str, *arguments: str, **environment: str) -> tuple[int, str]:
     """The exit code of a beat that does not begin, and all that it wrote."""
-    with Started(cwd, SCRIPT, "run", *arguments, BEAT_REDIS_URL=url, **environment) as beat:
-        code = beat.process.wait(20)
-        assert "Traceback" not in beat.log
-        return code, beat.log
+    done = called("run", *arguments, cwd=cwd, BEAT_REDIS_URL=url, **environment)
+    said = (done.stdout + done.stderr).decode()
+    assert "Traceback" not in said
+    return done.returncode, said
 
 
 def free_port() -> int:

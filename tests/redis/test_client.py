@@ -86,6 +86,7 @@ def test_the_settings_say_which_redis_and_which_prefix(
         lambda client: client.why("report", NINE),
         lambda client: client.verify(),
         lambda client: client.show("report"),
+        lambda client: client.timeline(),
     ],
 )
 def test_without_a_redis_every_question_is_answered_in_one_sentence(ask: Any, tmp_path: Any) -> None:

@@ -10,9 +10,9 @@ import pytest
 from redis import exceptions
 
 from beat import clock, housekeeper
-from beat.event import Event
 from beat.attendant import Attendant
 from beat.book import Book
+from beat.event import Event
 from beat.every import Every
 from beat.guard import Mark
 from beat.health import Health

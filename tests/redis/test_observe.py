@@ -25,7 +25,7 @@ from tests.redis.hand_made import (
     records,
     returned,
 )
-from tests.redis.making import QUEUE, Calls, changed, everything, second
+from tests.redis.making import QUEUE, Calls, changed, everything, restricted, second
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -217,6 +217,14 @@ def test_of_the_started_each_is_looked_at_closely_once_in_five_seconds(store: St
     (one,) = look(store).sightings
     assert (one.status, one.alive) == ("started", "0")
     assert len(open_runs(store)) == 5
+
+
+def test_of_many_each_is_looked_at_closely_once_in_ten(store: Store) -> None:
+    for n in range(10):
+        put_run(store, f"job-{n}", "started")
+    store.client.zadd(store.keys.open, dict.fromkeys((f"later-{n}" for n in range(10)), 1e15))
+    assert len(look(store, limit=20, interval=0).sightings) == 2
+    assert len(look(store, limit=19, interval=0).sightings) == 1
 
 
 def test_each_of_the_started_has_its_turn(store: Store) -> None:
@@ -480,14 +488,58 @@ def test_where_nothing_was_fired_there_is_nothing_to_see(store: Store) -> None:
 # --- how much it costs -----------------------------------------------------------------------------------------------
 
 
-def test_who_waits_costs_one_command(store: Store) -> None:
+def test_many_who_wait_cost_a_few_commands(store: Store) -> None:
     for n in range(500):
         put_run(store, f"job-{n}", "queued")
     calls = Calls(store)
-    look(store)
-    counted = calls.count()
+    assert look(store).looked == 500
+    assert sum(calls.count().values()) < 10
+
+
+def test_the_closed_cost_a_command_each(store: Store) -> None:
+    for n in range(200):
+        put_closed(store, f"job-{n}", "failed")
+    calls = Calls(store)
+    assert handed(store) == []
+    assert sum(calls.count().values()) < 210
+
+
+FEW = {"all but some keys": [], "no sorting": ["-sort_ro"], "as the manual says": ["-@dangerous", "+info"]}
+
+
+@pytest.mark.parametrize("rules", FEW.values(), ids=FEW)
+def test_for_who_may_not_read_any_key_who_waits_costs_one_command(rules: list[str], store: Store) -> None:
+    for n in range(500):
+        put_run(store, f"job-{n}", "queued")
+    with restricted(store, *rules) as other:
+        calls = Calls(store)
+        assert look(other).looked == 500
+        counted = calls.count()
     assert counted["hget"] == 500
-    assert sum(counted.values()) < 510
+    assert sum(counted.values()) < 512
+
+
+@pytest.mark.parametrize("rules", FEW.values(), ids=FEW)
+@pytest.mark.parametrize("backlog", [1, 20_000])
+def test_who_may_not_read_any_key_sees_the_same(rules: list[str], backlog: int, store: Store) -> None:
+    for status in ("queued", "scheduled", "finished", "failed", "canceled", "no word of rq's", GONE):
+        put_run(store, f"job-{status}", status, **{} if status is GONE else {"enqueued_at": "2020-01-01T00:00:00Z"})
+    put_run(store, "strange")
+    spoil(store, "rq:job:strange")
+    store.client.zadd(store.keys.open, {f"other-{n}": 1e15 for n in range(backlog)})
+    admin: Any = store.client
+    admin.execute_command("ACL", "LOG", "RESET")
+    seen, waits = [], []
+    with restricted(store, *rules) as other:
+        for each in (store, other):
+            found = look(each, limit=50)
+            seen.append(found.sightings)
+            waits.append({job: at - found.now for job, at in open_runs(store).items() if not job.startswith("other")})
+            store.client.zadd(store.keys.open, dict.fromkeys(waits[-1], 0))
+    assert seen[0] == seen[1]
+    assert len(seen[0]) == 6
+    assert waits[0] == waits[1]
+    assert admin.execute_command("ACL", "LOG") == [], "nobody is told of an attack"
 
 
 # --- signs of life ---------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from beat.lock import Lock
 from beat.outbox import Outbox
 from beat.protocol import Closing, Item, Registration
 from beat.runs import Runs
+from beat.slots import Slots
 from beat.store import Store
 from tests.redis.making import shows
 
@@ -38,6 +39,8 @@ METHODS: dict[str, Callable[..., Any]] = {
     "take": Outbox.take,
     "announce": Store.announce,
     "heartbeat": Store.heartbeat,
+    "attend": Slots.attend,
+    "withdraw": Slots.withdraw,
     "acquire": Lock.acquire,
     "extend": Lock.extend,
     "release": Lock.release,
@@ -46,7 +49,7 @@ ITEMS = {"fire": Item._fields, "register": Registration._fields, "close": Closin
 FILLED_IN = {
     "schedule_prefix", "template_prefix", "lock_prefix", "job_prefix", "announced_prefix", "runs_prefix",
     "results_prefix", "executions_prefix", "execution_prefix", "worker_prefix", "channel_prefix", "queue_prefix",
-    "format", "history_limit", "events_limit", "watched_limit",
+    "running_prefix", "waiting_prefix", "format", "history_limit", "events_limit", "watched_limit",
 }  # fmt: skip
 """What Store knows by itself."""
 LOCKS_OWN = {"token", "ttl"}
@@ -231,8 +234,8 @@ DEFECTS: list[tuple[str, str, str, str]] = [
     ("the_bindings_are_the_header", "heartbeat", "instance, instances, announced,", "instances, instance, announced,"),
     ("the_bindings_are_the_header", "extend", "-- ARGV[2] ttl    ms", "-- ARGV[2] lock_ttl    ms"),
     ("items_are_the_header", "fire", "local kind, id, rev, tick, due,", "local kind, id, tick, rev, due,"),
-    ("items_are_the_header", "fire", "local first, width = 10, 16", "local first, width = 10, 15"),
-    ("items_are_the_header", "fire", "local first, width = 10, 16", "local first, width = 9, 16"),
+    ("items_are_the_header", "fire", "local first, width = 12, 18", "local first, width = 12, 17"),
+    ("items_are_the_header", "fire", "local first, width = 12, 18", "local first, width = 11, 18"),
     ("items_are_the_header", "register", "local first, width = 9, 11", "local first, width = 9, 10"),
     ("items_are_the_header", "register", "local first, width = 9,", "local first, width = 8,"),
     ("items_are_the_header", "close", "local kind, job, seen, record,", "local kind, seen, job, record,"),

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from beat import clock, sync
+from beat import Client, clock, sync
+from beat.cron import Cron
 from beat.event import Event
 from beat.every import Every
 from beat.schedule import Schedule
@@ -21,6 +22,7 @@ from tests.unit.refusals import BadRepr
 if TYPE_CHECKING:
     from redis import Redis
 
+    from beat.embedded import PrivateRedis
     from beat.protocol import Registration, Reply
 
 TTL = 30_000
@@ -76,6 +78,20 @@ def lapse(redis: Redis, beat: Beat) -> None:
 OLD, NEW = schedule(queue="old"), schedule(queue="new")
 
 # --- the first time, and every time after ----------------------------------------------------------------------------
+
+
+def test_a_hash_is_kept_as_it_was_written_and_its_rule_as_the_id_chose(
+    store: Store, redis: Redis, server: PrivateRedis
+) -> None:
+    made = schedule(timing=Cron("H H * * *"))
+    Beat(store, made).start()
+    found = kept(redis)
+    assert (found["cron"], json.loads(found["definition"])["cron"]) == ("H H * * *", "H H * * *")
+    assert json.loads(found["rule"]) == {"cron": "16 21 * * *", "tz": "UTC"}
+    assert found["timing_rev"] == schedule(timing=Cron("16 21 * * *")).timing_rev
+    assert found["next_run"].endswith("T21:16:00Z")
+    (verified,) = Client(server.url).verify()
+    assert verified.sound
 
 
 def test_a_new_schedule_is_brought_in_with_its_first_tick(redis: Redis, store: Store) -> None:

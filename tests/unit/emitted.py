@@ -35,7 +35,8 @@ def emitted() -> list[Emitted]:
 
 
 def _of(file: Path) -> Iterator[Emitted]:
-    tree = ast.parse(file.read_text(encoding="utf-8"))
+    text = file.read_text(encoding="utf-8")
+    tree = ast.parse(text if "Event(" in text or "replace(" in text else "")  # every test process does this
     for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
             for call in ast.walk(function):

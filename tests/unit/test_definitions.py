@@ -50,6 +50,7 @@ def returns(made: Schedule) -> Schedule:
         {"timing": Cron("*/10 0 9 * * *", "Europe/Paris", seconds=True)},
         {"timing": Cron("@daily", "Asia/Kathmandu")},
         {"timing": Cron("30 2 * * *", "Australia/Lord_Howe"), "tz": "Australia/Lord_Howe"},
+        {"timing": Cron("H H(0-5) * * *", "Europe/Paris")},
         {"timing": Every("1s")},
         {"timing": Every("1h30m", phase="7m")},
         {"timing": Every(timedelta(days=366))},
@@ -193,7 +194,15 @@ def test_any_json_is_refused_or_read(value: Any) -> None:
 
 instants = st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 (hypothesis')
 zones = st.sampled_from(["UTC", "Europe/Berlin", "America/Havana", "Pacific/Chatham", "Asia/Kathmandu", "Etc/GMT+5"])
-expressions = ["* * * * *", "*/7 3 * * *", "0 0 1,15 * fri", "59 23 31 12 *", "@weekly", "5-59/9 * * jan mon"]
+expressions = [
+    "* * * * *",
+    "*/7 3 * * *",
+    "0 0 1,15 * fri",
+    "59 23 31 12 *",
+    "@weekly",
+    "5-59/9 * * jan mon",
+    "H/9 H * * *",
+]
 crons = st.builds(Cron, st.sampled_from(expressions), zones)
 everies = st.integers(1, 366 * 86_400).flatmap(
     lambda period: st.one_of(

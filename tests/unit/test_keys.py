@@ -18,6 +18,7 @@ NAMES = {
     "records": "beat:records",
     "watching": "beat:watching",
     "searched": "beat:searched",
+    "waiting_slots": "beat:waiting",
     "instances": "beat:instances",
     "announcements": "beat:announcements",
     "repairing": "beat:repairing",
@@ -25,6 +26,8 @@ NAMES = {
     "schedule": "beat:schedule:x",
     "template": "beat:template:x",
     "runs": "beat:runs:x",
+    "running": "beat:running:x",
+    "waiting": "beat:waiting:x",
     "lock": "beat:lock:x",
     "instance": "beat:instance:x",
     "announced": "beat:announced:x",
@@ -52,7 +55,7 @@ def test_every_key_begins_with_the_prefix_and_no_two_are_the_same(prefix: str) -
 
 def test_no_schedule_can_take_another_kind_of_keys_name() -> None:
     families = [value.removesuffix("x") for value in named(Keys()).values() if value.endswith(":x")]
-    assert len(families) == 6
+    assert len(families) == 8
     single = [value for name, value in named(Keys()).items() if not value.endswith(":x")]
     assert not [
         (one, other) for one in families for other in [*families, *single] if other != one and other.startswith(one)

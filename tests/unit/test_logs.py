@@ -148,6 +148,14 @@ def test_what_an_operator_should_know_is_a_warning(name: str) -> None:
     assert logs.LINES[name][0] == logging.WARNING
 
 
+@pytest.mark.parametrize(
+    ("reason", "level"), [("misfire", "WARNING"), ("too_old", "WARNING"), ("overlap", "INFO"), ("excluded", "INFO")]
+)
+def test_what_the_code_asked_for_is_no_warning(reason: str, level: str, capsys: pytest.CaptureFixture[str]) -> None:
+    [line] = lines(capsys, "text", Event("skipped", "report", {"tick": "then", "count": 1, "reason": reason}))
+    assert level in line
+
+
 def test_what_is_below_the_level_is_not_written(capsys: pytest.CaptureFixture[str]) -> None:
     assert lines(capsys, "text", sample("fired"), level="warning") == []
 

@@ -823,11 +823,6 @@ def test_importing_and_declaring_open_no_socket(watched: dict[str, Any]) -> None
     assert begun(watched, "socket.") == []
 
 
-@pytest.mark.xfail(
-    reason="croniter asks `file` about the interpreter's architecture as soon as it is imported",
-    raises=AssertionError,
-    strict=False,
-)
 def test_importing_and_declaring_start_no_process(watched: dict[str, Any]) -> None:
     assert begun(watched, "subprocess.", "os.fork", "os.exec", "os.posix_spawn", "os.system") == []
 

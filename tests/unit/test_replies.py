@@ -87,6 +87,12 @@ def test_each_code_has_its_event(code: str, name: str) -> None:
     assert name in NAMES
 
 
+def test_what_is_left_to_others_is_told_with_the_reason() -> None:
+    heard = Heard()
+    heard.settle([QUARANTINE], Reply("OTHERS"))
+    assert [event.fields["words"] for event in heard.events] == ["definition cannot be read"]
+
+
 def test_what_cannot_be_enqueued_is_told_with_its_function() -> None:
     heard, words = Heard(), f"{fire().queue} is a string, not a queue"
     for _ in range(2):

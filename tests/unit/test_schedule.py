@@ -341,6 +341,12 @@ def test_another_way_to_write_an_expression_is_another_rev() -> None:
     assert schedule(timing=Cron("@daily")).rev != schedule(timing=Cron("0 0 * * *")).rev
 
 
+def test_those_of_a_kind_have_their_revs_by_id_and_arguments() -> None:
+    made = [schedule(**given) for given in ({}, {"id": "b"}, {"args": [1]}, {"kwargs": {"a": 1}}, {"meta": {"a": 1}})]
+    assert len({each.kind for each in made}) == len({each.timing_rev for each in made}) == 1
+    assert len({each.rev for each in made}) == len(made)
+
+
 def test_a_rev_can_be_read_by_people_and_machines() -> None:
     assert all(len(rev) == 16 and int(rev, 16) for rev in (schedule().rev, schedule().timing_rev))
 

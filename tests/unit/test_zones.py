@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from beat import zones
 from beat.errors import BadInstant, BadZone
 from beat.zones import DAY, names, zone
 from tests.unit.refusals import accepted, refused
@@ -138,6 +139,14 @@ def test_every_offset_that_is_suggested_is_a_zone_with_that_offset() -> None:
 def test_every_zone_of_the_database_is_accepted() -> None:
     every = zoneinfo.available_timezones() - {"localtime", "Factory"}
     assert {zone(name).name for name in every} == every == names()
+
+
+@pytest.mark.parametrize("packaged", [[], ["nowhere/tzdata/zoneinfo"]])
+def test_a_zone_that_the_system_alone_knows_is_accepted(packaged: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(zones, "_packaged", lambda: packaged)
+    monkeypatch.setattr(zones, "_listed", zones._listed.__wrapped__)  # noqa: SLF001 (without its cache)
+    assert zone("Europe/Paris").name == "Europe/Paris"
+    assert refused(BadZone, lambda: zone("Factory"))
 
 
 @given(st.text())

@@ -1,0 +1,43 @@
+"""The slots of one installation, in Redis: room for runs, and the ticks that wait for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from beat import jobs
+from beat.protocol import Slot
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from beat.store import Store
+
+_CANCELLED_S = 86_400
+"""For how long RQ's record of a job stays that was taken out of its queue."""
+
+
+class Slots:
+    """Those for which ticks wait."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def attend(self, *, limit: int, interval: int) -> list[Slot]:
+        """The slots for which ticks wait, at most so many, each about once in `interval` ms whichever beat asks."""
+        _, *found = self._store.run("attend", limit=limit, interval=interval)
+        return [
+            Slot(_text(each), _text(rev), ended, tuple(map(_text, running)), tuple(map(_text, waiting)))
+            for each, rev, ended, running, waiting in found
+        ]
+
+    def withdraw(self, ids: Sequence[str], queue: str, *, kept: int = _CANCELLED_S) -> None:
+        """Ends jobs that are no longer wanted: those in the queue at once, the others as soon as their workers hear."""
+        key, scheduled = jobs.queue_key(queue), jobs.registry_key("scheduled", queue)
+        replies = self._store.run("withdraw", [(each, key, scheduled) for each in ids], kept=kept)
+        for each, (code, worker) in zip(ids, replies, strict=True):
+            if code == b"STARTED":
+                jobs.stop(self._store.client, each, _text(worker))
+
+
+def _text(value: Any) -> str:
+    return str(value.decode(errors="replace"))

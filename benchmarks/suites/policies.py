@@ -1,0 +1,102 @@
+"""What policies cost: a pass over many schedules that are all due, some of which skip, wait, or have jitter and bounds.
+
+Of the schedules a tenth finds its previous run still going and skips, a tenth waits for it, a tenth has jitter (of a
+few milliseconds, so that nobody waits for it), an end, a limit of runs and days of rest. *Plain* has none of that. A
+pass is counted from the due instant until every schedule has moved on to its next tick; the two take turns.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from typing import TYPE_CHECKING
+
+from benchmarks.figures import Figure
+from benchmarks.firing import AHEAD_S, EACH_S, STARTS_S, TooLate
+from benchmarks.stage import Beat, stage, until_registered, wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from benchmarks.figures import Say, Scale
+    from benchmarks.stage import Stage
+
+TITLE = "What policies cost"
+SUITE = "policies"
+SCHEDULES = 10_000
+ROUNDS, TRIES = 3, 4
+TASKS = """
+from datetime import datetime, timedelta, timezone
+from beat import register
+
+def work(): ...
+
+start = datetime.fromtimestamp({start}, timezone.utc)
+bounds = dict(end=start + timedelta(days=30), max_runs=100, exclude=["2020-12-25"], jitter="5ms")
+policies = [dict(overlap="skip"), dict(overlap="wait"), bounds] if {mixed} else []
+for n in range({schedules}):
+    given = policies[n % 10] if n % 10 < len(policies) else {{}}
+    register(work, every="1h", start=start, id=f"s{{n:06d}}", queue="q0", **given)
+"""
+
+
+def run(scale: Scale, say: Say) -> Iterator[Figure]:
+    taken: dict[str, list[float]] = {"beat, plain": [], "beat": []}
+    with stage() as made:
+        for turn in range(1 if scale.quick else ROUNDS):
+            for who, seconds in taken.items():
+                say(f"{who}: {SCHEDULES:,} schedules, round {turn + 1}")
+                seconds.append(passed(made, mixed=who == "beat"))
+    for who, seconds in taken.items():
+        yield Figure(SUITE, "pass", tuple(seconds), "s", who, {"schedules": SCHEDULES})
+
+
+def passed(made: Stage, *, mixed: bool) -> float:
+    """How long after the due instant all have moved on."""
+    each_s = EACH_S
+    for _ in range(TRIES):
+        try:
+            return _passed(made, mixed=mixed, each_s=each_s)
+        except TooLate:
+            each_s *= 1.5
+    raise TimeoutError(f"{SCHEDULES:,} schedules were not registered in time, {TRIES} times")
+
+
+def _passed(made: Stage, *, mixed: bool, each_s: float) -> float:
+    home = made.clean()
+    start = math.ceil(made.now() + STARTS_S + AHEAD_S + 1.6 * SCHEDULES * each_s)
+    words = TASKS.format(start=start, mixed=mixed, schedules=SCHEDULES)
+    (home / "tasks.py").write_text(words, encoding="utf-8")
+    with Beat(home, made.url) as beat:
+        until_registered(made, beat, SCHEDULES)
+        busy = [f"s{n:06d}" for n in range(SCHEDULES) if n % 10 in {0, 1}] if mixed else []  # that skip, and that wait
+        occupy(made, busy)
+        if made.now() > start - AHEAD_S:
+            raise TooLate
+        time.sleep(start - AHEAD_S + 0.1 - made.now())
+        later = (start + 1800) * 1000
+        wait_for(lambda: made.redis.zcount("beat:due", later, "+inf") == SCHEDULES, 120, pause=0.005)
+        taken = made.now() - start
+        check(made, len(busy))
+    return taken
+
+
+def occupy(made: Stage, ids: Sequence[str]) -> None:
+    """A run of each goes on, and nobody is to look at it meanwhile."""
+    later = int(made.now() * 1000) + 600_000
+    with made.redis.pipeline(transaction=False) as pipe:
+        for each in ids:
+            job = f"busy_{each}"
+            pipe.zadd(f"beat:running:{each}", {job: later})
+            pipe.zadd("beat:open", {job: later})
+            pipe.hset("beat:records", job, json.dumps({"schedule": each}))
+            pipe.hset(f"rq:job:{job}", "status", "started")
+        pipe.execute()
+
+
+def check(made: Stage, busy: int) -> None:
+    """What was measured is what was meant."""
+    fired, waiting = made.redis.llen("rq:queue:q0"), made.redis.zcard("beat:waiting")
+    if (fired, waiting) != (SCHEDULES - busy, busy // 2):
+        raise AssertionError(f"{fired:,} fired and {waiting:,} wait, of {SCHEDULES:,} with {busy:,} busy")

@@ -1,0 +1,182 @@
+"""Processes that are spared their imports: forked from one that has imported beat and rq, and otherwise as any other.
+
+A beat that is started anew works half a second on its imports, which tests with hundreds of beats cannot afford. The
+nursery has no thread, no connection and no schedule, so that a child begins where `python -m` is after its imports, in
+a session, a directory and an environment of its own. What depends on how Python itself is started (what a command
+imports, most PYTHON… variables) needs `subprocess`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import gc
+import importlib
+import json
+import os
+import runpy
+import signal
+import socket
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from beat.cli import COMMANDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+ROOT = Path(__file__).parent.parent
+IMPORTED = [*(f"beat.cli.{name}" for group in COMMANDS.values() for name in group), "rq.cli", "tests.workers"]
+CALL = b"!"
+SIZE = 4
+"""The bytes of a process id or an exit code."""
+
+
+# --- for the tests ---------------------------------------------------------------------------------------------------
+
+
+class Forked:
+    """What `python -m command` would be, with as much of `Popen` as the tests need; `streams` are its 0, 1 and 2."""
+
+    def __init__(self, *command: str, cwd: Path, env: Mapping[str, str], streams: Iterable[int]) -> None:
+        self.args = command
+        self.returncode: int | None = None
+        self._keeper, theirs = socket.socketpair()
+        with theirs:
+            socket.send_fds(_nursery(), [CALL], [theirs.fileno(), *streams])
+        self._keeper.sendall(json.dumps([command, str(cwd), dict(env)]).encode())
+        self._keeper.shutdown(socket.SHUT_WR)
+        self.pid = self._heard()
+
+    def poll(self) -> int | None:
+        """The exit code, if it has ended; that of a signal is negative."""
+        try:
+            return self.wait(0)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Waits until it has ended; its exit code."""
+        if self.returncode is None:
+            self._keeper.settimeout(timeout)
+            try:
+                self.returncode = self._heard()
+            except (TimeoutError, BlockingIOError):
+                raise subprocess.TimeoutExpired(self.args, timeout or 0) from None
+            self._keeper.close()
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def _heard(self) -> int:
+        said = self._keeper.recv(SIZE)
+        assert said, "the nursery has died"
+        return int.from_bytes(said, signed=True)
+
+    def __del__(self) -> None:
+        self._keeper.close()
+
+
+def logged(log: Path, command: Iterable[str], cwd: Path, env: Mapping[str, str]) -> Forked:
+    """One that reads nothing, and writes all that it has to say into a file."""
+    with log.open("wb") as written, Path(os.devnull).open("rb") as nothing:
+        said = written.fileno()
+        return Forked(*command, cwd=cwd, env=env, streams=[nothing.fileno(), said, said])
+
+
+@functools.cache
+def _nursery() -> socket.socket:
+    """The way to the nursery of this process, which ends when it is closed."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        process = subprocess.Popen(
+            [sys.executable, "-Bu", "-m", "tests.nursery", str(theirs.fileno())],  # -B: tests rewrite their modules
+            cwd=ROOT,
+            env={"PATH": os.environ["PATH"]},
+            stdin=subprocess.DEVNULL,
+            pass_fds=[theirs.fileno()],
+            start_new_session=True,  # Ctrl-C is for the tests, which end what they started
+        )
+    atexit.register(process.wait)
+    atexit.register(ours.close)
+    return ours
+
+
+# --- the nursery -----------------------------------------------------------------------------------------------------
+
+
+def main(calls: socket.socket) -> None:
+    """Forks a keeper for each call, until nobody is left who could call."""
+    for name in IMPORTED:
+        importlib.import_module(name)
+    gc.collect()
+    gc.freeze()  # so that no child copies what it only looks through
+    signal.signal(signal.SIGCHLD, _reap)
+    while True:
+        call, fds, *_ = socket.recv_fds(calls, len(CALL), 4)
+        if not call:
+            return
+        if not os.fork():
+            calls.close()
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            _keep(*fds)
+            return
+        for fd in fds:
+            os.close(fd)
+
+
+def _reap(*_: object) -> None:
+    """Waits for the keepers that have ended, so that the time that they and theirs took is counted as ours."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG) != (0, 0):
+            pass
+
+
+def _keep(caller: int, *streams: int) -> None:
+    """Forks the child, says its id, waits for it, and says how it ended."""
+    with socket.socket(fileno=caller) as answer:
+        with answer.makefile("r") as asked:
+            command, cwd, env = json.load(asked)
+        child = os.fork()
+        if child:
+            for stream in streams:
+                os.close(stream)
+            answer.sendall(child.to_bytes(SIZE))
+            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            answer.sendall(code.to_bytes(SIZE, signed=True))
+            os._exit(0)
+    _become(command, cwd, env, streams)
+
+
+def _become(command: list[str], cwd: str, env: Mapping[str, str], streams: Iterable[int]) -> None:
+    """This process is `python -m command` from here on."""
+    os.setsid()
+    os.chdir(cwd)
+    os.environ.clear()
+    os.environ.update(env)
+    time.tzset()
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    if "PYTHONWARNINGS" in env:
+        warnings.simplefilter(env["PYTHONWARNINGS"])  # type: ignore[arg-type]
+    sys.path[:1] = [cwd, *filter(None, env.get("PYTHONPATH", "").split(os.pathsep))]
+    sys.argv = command
+    runpy.run_module(command[0], run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main(socket.socket(fileno=int(sys.argv[1])))
