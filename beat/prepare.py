@@ -89,7 +89,7 @@ def _verdicts(schedule: Schedule, tick: datetime, now: datetime, lateness: Laten
         following = yield from _MISSED[schedule.misfire](schedule, following, limit, lateness, now)
     while following is not None and (policies.due(schedule, following) <= now or following == tick):
         if policies.is_excluded(schedule, following):
-            awake = _awake(schedule, following, max(now, following) + _INSTANT)
+            awake = _awake(schedule, following, max(spread, following) + _INSTANT)
             following = yield from _skip(schedule, following, awake, EXCLUDED)
         else:
             fired, following = following, after(schedule, following)

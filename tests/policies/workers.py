@@ -1,0 +1,116 @@
+"""Workers in a book: they take jobs and end them as RQ's do, by what they write into Redis, when the clock says so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from beat import clock, jobs
+
+if TYPE_CHECKING:
+    from redis import Redis
+
+QUEUE = "default"
+DEATHS = ("killed", "deleted", "taken")
+"""Its worker is killed: RQ's hash says `started` for ever. Its hash is deleted. Taken from the queue, never begun."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to become of a run, in seconds."""
+
+    waits: float = 0
+    """In the queue."""
+    lasts: float = 0
+    """From when a worker takes it."""
+    fate: str = "finished"
+    """Or failed, or one of DEATHS."""
+    deaf: bool = False
+    """Whether its worker does not listen when it is told to stop it."""
+
+
+@dataclass
+class Run:
+    """A job that was enqueued."""
+
+    job: str
+    tick: datetime
+    plan: Plan
+    enqueued: datetime
+    stage: str = "queued"
+    """Then started, then ended; or dead, when it never ends by itself."""
+
+    @property
+    def starts(self) -> datetime:
+        return self.enqueued + timedelta(seconds=self.plan.waits)
+
+    @property
+    def ends(self) -> datetime:
+        return self.starts + timedelta(seconds=self.plan.lasts)
+
+
+class Workers:
+    """As many as are needed: the n-th job is run by the n-th plan, over and over."""
+
+    def __init__(self, redis: Redis, plans: list[Plan]) -> None:
+        self._redis, self._plans = redis, plans
+        self._told: set[str] = set()
+        self.runs: dict[str, Run] = {}
+        """In the order in which they came into the queue."""
+
+    def notice(self, now: datetime) -> None:
+        """Sees what was taken out of the queue, and what has come into it: nothing may come twice."""
+        queue = [each.decode() for each in self._redis.lrange(jobs.queue_key(QUEUE), 0, -1)]
+        for run in self.runs.values():
+            if run.stage == "queued" and run.job not in queue:
+                assert self._redis.hget(jobs.job_key(run.job), "status") == b"canceled"
+                run.stage = "ended"
+        for job in queue:
+            if job not in self.runs:
+                tick, plan = clock.at(int(job.rpartition("_")[2])), self._plans[len(self.runs) % len(self._plans)]
+                self.runs[job] = Run(job, tick, plan, now)
+            assert self.runs[job].stage == "queued", f"{job} came into the queue twice"
+
+    def work(self, now: datetime) -> None:
+        """All that happens up to now."""
+        for run in self.runs.values():
+            if run.stage == "queued" and run.starts <= now:
+                self._take(run)
+            if run.stage == "started" and run.ends <= now:
+                self._end(run, run.plan.fate, run.ends)
+            if run.stage == "started" and run.job in self._told:
+                self._end(run, "stopped", now)
+
+    def stop(self, _: Redis, job: str, worker: str) -> None:
+        """RQ's command: a worker that is alive, has this job and listens will stop it."""
+        if worker == "alive" and not self.runs[job].plan.deaf:
+            self._told.add(job)
+
+    def hurry(self, now: datetime) -> None:
+        """From now on every run ends at once."""
+        self._plans = [Plan()]
+        for run in self.runs.values():
+            if run.stage in {"queued", "started"}:
+                run.plan, run.enqueued = Plan(), min(run.enqueued, now)
+
+    def _take(self, run: Run) -> None:
+        key = jobs.job_key(run.job)
+        assert self._redis.lrem(jobs.queue_key(QUEUE), 1, run.job) == 1, f"{run.job} is not in the queue"
+        dies = run.plan.fate in DEATHS
+        run.stage = "dead" if dies else "started"
+        if run.plan.fate == "deleted":
+            self._redis.delete(key)
+        if run.plan.fate in {"deleted", "taken"}:
+            return
+        name = "dead" if dies else "alive"
+        begun = {"status": "started", "started_at": clock.text(run.starts), "worker_name": name}
+        self._redis.hset(key, mapping=begun)
+        if not dies:  # a sign of life
+            self._redis.zadd(jobs.EXECUTIONS_PREFIX + run.job, {"1": 0})
+            self._redis.hset(f"{jobs.EXECUTION_PREFIX}{run.job}:1", "last_heartbeat", run.ends.timestamp())
+
+    def _end(self, run: Run, status: str, at: datetime) -> None:
+        run.stage = "ended"
+        self._redis.hset(jobs.job_key(run.job), mapping={"status": status, "ended_at": clock.text(at)})
+        self._redis.delete(jobs.EXECUTIONS_PREFIX + run.job, f"{jobs.EXECUTION_PREFIX}{run.job}:1")
