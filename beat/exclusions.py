@@ -45,7 +45,7 @@ def rests(exclude: Iterable[str], day: date) -> bool:
     """Whether a schedule rests on that day of its zone."""
     written = day.isoformat()
     return any(
-        bool(function(one)(day)) if _is_path(one) else _first(one) <= written <= one.rpartition(_TO)[2]
+        _asked(one, day) if _is_path(one) else _first(one) <= written <= one.rpartition(_TO)[2]
         for one in exclude
     )
 
@@ -109,6 +109,18 @@ def _first(one: str) -> str:
 
 def _is_path(one: str) -> bool:
     return not one[:1].isdigit()
+
+
+def _asked(path: str, day: date) -> bool:
+    try:
+        said = function(path)(day)
+    except BadFunction:
+        raise
+    except (Exception, SystemExit) as e:
+        raise BadFunction(f"exclude {path!r} failed: {type(e).__name__}: {e!s:.200}") from e
+    if not isinstance(said, bool):
+        raise BadFunction(f"exclude {path!r} must return True or False, not {said!r:.60}")
+    return said
 
 
 @functools.cache
