@@ -234,7 +234,7 @@ class Ticker:
                 self._holding.hold([again])
         if unseen and self.attendant:  # before they are sent again
             self.attendant.clear(sum(int(reply.words) for reply in unseen))
-        return any(reply.code in _GIVEN for reply in fired.replies) and any(chain.func for chain in due)
+        return any(reply.code in _GIVEN for reply in fired.replies)
 
     def _wakes_at(self) -> float:
         """The next whole interval of Redis' clock, or when the first of what is held is due, or a lock runs out."""
