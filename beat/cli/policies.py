@@ -67,6 +67,8 @@ def skipped(told: Explanation, passed: Passed, where: Zone) -> str:
             return f"{reason}: {newer} took its place{_waited(passed.waited, told, where)} (overlap='replace')"
         case "excluded":
             return f"{reason}: the schedule rests on {_day(told, where)}"
+        case "finished":
+            return f"{reason}: as many ticks had become jobs, or waited, as there are to be (max_runs)"
     if passed.waited:
         return f"{reason}: when its turn came{_waited(passed.waited, told, where)}, the schedule was {reason}"
     return reason

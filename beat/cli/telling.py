@@ -23,6 +23,7 @@ _REASONS = {
     "overlap": "an earlier run had not ended",
     "replaced": "a newer tick took its place",
     "excluded": "the schedule rests on that day",
+    "finished": "as many as max_runs allows had become jobs",
 }
 _ON_ITS_WAY = {
     "queued": "and waits in its queue",
