@@ -45,8 +45,7 @@ def rests(exclude: Iterable[str], day: date) -> bool:
     """Whether a schedule rests on that day of its zone."""
     written = day.isoformat()
     return any(
-        _asked(one, day) if _is_path(one) else _first(one) <= written <= one.rpartition(_TO)[2]
-        for one in exclude
+        _asked(one, day) if _is_path(one) else _first(one) <= written <= one.rpartition(_TO)[2] for one in exclude
     )
 
 
