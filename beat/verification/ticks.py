@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 _POINTED = {"scheduler", "catchup"}
 """By whom a tick is enqueued that was next; a run that somebody asked for moves nothing."""
-_Kind = Literal["enqueued", "skipped", "waiting"]
+_Kind = Literal["enqueued", "skipped", "finished", "waiting"]
+"""What a line says of its ticks: skipped because the schedule has finished, they are its last ones."""
 
 
 class Decided:
@@ -104,8 +105,9 @@ class Walk:
                 case Enqueued(tick=tick, by=by) if tick and by in _POINTED:
                     self._tally.add()
                     self._decide(Stretch(tick, tick, 1), entry.at, "enqueued")
-                case Skipped():
-                    self._decide(Stretch(entry.tick, entry.last, entry.count), entry.at, "skipped")
+                case Skipped(reason=reason):
+                    kind: _Kind = "finished" if reason == "finished" else "skipped"
+                    self._decide(Stretch(entry.tick, entry.last, entry.count), entry.at, kind)
                 case Waiting():
                     self._point(Stretch(entry.tick, entry.tick, 1), entry.at, "waiting")
                 case Changed():
@@ -185,8 +187,8 @@ class Walk:
                 self._note(found, kind)
             else:
                 say(at, f"{text(first)} was decided, and is not a tick of the rule")
-            ends = kind != "skipped" and self._tally.finishes(rule, len(self._decided.waiting))
-            self.pointer = None if ends else rule.after(found.last)
+            counts = kind in {"enqueued", "waiting"} and self._tally.finishes(rule, len(self._decided.waiting))
+            self.pointer = None if counts or kind == "finished" else rule.after(found.last)
 
     def _twice(self, found: Stretch, rule: Schedule) -> None:
         """Some have had their verdict; those from the pointer on have not."""
