@@ -130,12 +130,16 @@ class Walk:
         if expected is None:
             say(now, f"next_run is {text(next_run)}, and the ledger says that there are no more ticks")
         elif next_run is None:
-            if state != "disabled" and not self._tally.allows_end(rule):
+            if state != "disabled" and not self._may_be_over(rule):
                 say(now, f"next_run is empty, and the ledger says that {text(expected)} comes next")
         elif next_run < expected:
             say(now, f"next_run is {text(next_run)}, and the ledger says that {text(expected)} comes next")
         else:
             self._findings.miss(rule, expected, next_run)
+
+    def _may_be_over(self, rule: Schedule) -> bool:
+        """Whether there may be no more ticks: by max_runs, or because what was trimmed told of those from here on."""
+        return self._tally.allows_end(rule) or (self.pointer is not None and self._findings.is_beyond(self.pointer))
 
     def _decide(self, found: Stretch, at: datetime, kind: _Kind) -> None:
         """A verdict: on the ticks that come next, or on one that waited."""
@@ -213,7 +217,7 @@ class Walk:
         if entry.type == "registered":
             self._anew(entry)
         elif not self.lost and self.rule is not None:
-            leave(entry, self.rule, self.pointer, self._findings, finished=self._tally.allows_end(self.rule))
+            leave(entry, self.rule, self.pointer, self._findings, finished=self._may_be_over(self.rule))
         self.rule = readable(entry.rule)
         self.pointer, self.lost = entry.next, self.rule is None
         if self.rule is None:

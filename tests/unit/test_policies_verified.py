@@ -98,6 +98,14 @@ LIVES: dict[str, Callable[[], Policed]] = {
     "max_runs, caught up with": lambda: Policed(misfire="all", max_runs=3).away(10).until(3),
     "max_runs lowered below those that wait": lambda: lowered().until(3),
     "max_runs lowered below those that wait, and they take their turn": lambda: lowered().until(1).work().until(3),
+    "ended while they waited, and goes on": lambda: (
+        Policed(overlap="wait", misfire="all", end=NINE + 8 * MINUTE)
+        .away(9)
+        .work()
+        .until(1)
+        .change(overlap="skip")
+        .until(2)
+    ),
     "max_runs and no longer": lambda: Policed(max_runs=3).until(6).change().until(3),
     "jitter": lambda: Policed(jitter="50s").until(6.5),
     "jitter longer than the period": lambda: Policed(jitter="5m").until(12),
