@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 _POINTED = {"scheduler", "catchup"}
 """By whom a tick is enqueued that was next; a run that somebody asked for moves nothing."""
-_Kind = Literal["enqueued", "skipped", "waiting"]
+_Kind = Literal["enqueued", "skipped", "finished", "waiting"]
+"""What a line says of its ticks: skipped because the schedule has finished, they are its last ones."""
 
 
 class Decided:
@@ -104,8 +105,9 @@ class Walk:
                 case Enqueued(tick=tick, by=by) if tick and by in _POINTED:
                     self._tally.add()
                     self._decide(Stretch(tick, tick, 1), entry.at, "enqueued")
-                case Skipped():
-                    self._decide(Stretch(entry.tick, entry.last, entry.count), entry.at, "skipped")
+                case Skipped(reason=reason):
+                    kind: _Kind = "finished" if reason == "finished" else "skipped"
+                    self._decide(Stretch(entry.tick, entry.last, entry.count), entry.at, kind)
                 case Waiting():
                     self._point(Stretch(entry.tick, entry.tick, 1), entry.at, "waiting")
                 case Changed():
@@ -128,12 +130,16 @@ class Walk:
         if expected is None:
             say(now, f"next_run is {text(next_run)}, and the ledger says that there are no more ticks")
         elif next_run is None:
-            if state != "disabled" and not self._tally.allows_end(rule):
+            if state != "disabled" and not self._may_be_over(rule):
                 say(now, f"next_run is empty, and the ledger says that {text(expected)} comes next")
         elif next_run < expected:
             say(now, f"next_run is {text(next_run)}, and the ledger says that {text(expected)} comes next")
         else:
             self._findings.miss(rule, expected, next_run)
+
+    def _may_be_over(self, rule: Schedule) -> bool:
+        """Whether there may be no more ticks: by max_runs, or because what was trimmed told of those from here on."""
+        return self._tally.allows_end(rule) or (self.pointer is not None and self._findings.is_beyond(self.pointer))
 
     def _decide(self, found: Stretch, at: datetime, kind: _Kind) -> None:
         """A verdict: on the ticks that come next, or on one that waited."""
@@ -185,8 +191,8 @@ class Walk:
                 self._note(found, kind)
             else:
                 say(at, f"{text(first)} was decided, and is not a tick of the rule")
-            ends = kind != "skipped" and self._tally.finishes(rule, len(self._decided.waiting))
-            self.pointer = None if ends else rule.after(found.last)
+            counts = kind in {"enqueued", "waiting"} and self._tally.finishes(rule, len(self._decided.waiting))
+            self.pointer = None if counts or kind == "finished" else rule.after(found.last)
 
     def _twice(self, found: Stretch, rule: Schedule) -> None:
         """Some have had their verdict; those from the pointer on have not."""
@@ -211,7 +217,7 @@ class Walk:
         if entry.type == "registered":
             self._anew(entry)
         elif not self.lost and self.rule is not None:
-            leave(entry, self.rule, self.pointer, self._findings, finished=self._tally.allows_end(self.rule))
+            leave(entry, self.rule, self.pointer, self._findings, finished=self._may_be_over(self.rule))
         self.rule = readable(entry.rule)
         self.pointer, self.lost = entry.next, self.rule is None
         if self.rule is None:

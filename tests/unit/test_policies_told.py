@@ -167,6 +167,13 @@ TOLD: list[tuple[str, Callable[[], Policed], str, str, str]] = [
         for state in ("paused", "disabled", "retired", "broken")
     ),
     (
+        "finished by those that wait",
+        lambda: Policed(overlap="wait", max_runs=9).until(2).change(overlap="wait", max_runs=2).until(1),
+        "09:03",
+        "skipped",
+        ("skipped by manual-beat: finished: as many ticks had become jobs, or waited, as there are to be (max_runs)"),
+    ),
+    (
         "waits now",
         lambda: held_up(Policed(overlap="wait"), 4),
         "09:02",
@@ -283,7 +290,8 @@ def test_why_says_it_in_a_sentence(made: Callable[[], Policed], time: str, answe
 
 
 def test_every_reason_has_its_sentence() -> None:
-    reasons = {"misfire", "too_old", "overlap", "replaced", "excluded", "paused", "disabled", "retired", "broken"}
+    states = {"paused", "disabled", "retired", "broken", "finished"}
+    reasons = {"misfire", "too_old", "overlap", "replaced", "excluded", *states}
     told = {row[4].split(": ")[1] for row in TOLD if row[3] == "skipped"}
     assert told == reasons
 
