@@ -158,7 +158,7 @@ class Stage:
     def agrees(self) -> None:
         """Redis says what the model says, and what must hold whatever the model says."""
         model, state, verdicts = self.model, self.state, self.verdicts
-        assert verdicts == model.verdicts
+        assert verdicts == model.verdicts, (verdicts, model.verdicts)
         assert self.waiting == [tick.at for tick in model.waiting]
         assert state.get("next_run", "") == (clock.text(model.next.at) if model.next else "")
         expected = "disabled" if not self.schedule.enabled else "active" if model.next else "finished"

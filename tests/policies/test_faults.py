@@ -31,7 +31,8 @@ class Fault(NamedTuple):
     def planted(self, name: str) -> Script:
         """Any script, with the fault in the one that has it."""
         found = WRITTEN(name)
-        assert name != self.script or self.what in found.text
+        if name == self.script and self.what not in found.text:
+            raise ValueError(f"{name}.lua has changed: it no longer holds {self.what!r}")
         return replace(found, text=found.text.replace(self.what, self.instead)) if name == self.script else found
 
 
@@ -42,7 +43,7 @@ FAULTS = [
     Fault(
         "no verdict on what was replaced", "fire", "skip_count, kept = skipped(item.id, older,", "local _ = tostring("
     ),
-    Fault("more runs than max_runs", "fire", "+ redis.call('ZCARD', waiting_prefix .. id) >=", ">="),
+    Fault("more runs than max_runs", "fire", "if finishes(id, key, number_of(total), max_runs) then", "if false then"),
     Fault("who waits comes twice", "fire", "    leave_line(item)\n    local before", "    local before"),
     Fault(
         "who waits is forgotten",

@@ -29,7 +29,7 @@ from beat.registry import default
 streams = sys.stdin, sys.stdout, sys.stderr
 print(json.dumps({
     "name": [__name__, sys.argv],
-    "place": [os.getcwd(), sys.path],
+    "place": [os.getcwd(), list(dict.fromkeys(sys.path))],
     "environment": {name: value for name, value in os.environ.items() if name != "LC_CTYPE"},  # of Python's own making
     "leads": [os.getsid(0) == os.getpid(), os.getpgid(0) == os.getpid()],
     "streams": [(stream.isatty(), stream.encoding, stream.errors) for stream in streams],
