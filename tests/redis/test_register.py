@@ -413,3 +413,21 @@ def test_a_key_of_the_wrong_type_refuses_the_page_before_any_write(key: str, kin
     replies = register(store, registration("report", at), registration("other", at))
     assert replies == [Reply("BADTYPE", f"{key} is a string, not a {kind}")] * 2
     assert not changed(before, store)
+
+
+def test_a_tick_that_is_held_back_is_not_moved_either(store: Store) -> None:
+    """By its jitter, or while others are caught up with: its time has come, and it must have its verdict."""
+    at, later = second(store) - 60, second(store) + 600
+    put(store, at=at, due_at=text(later))
+    known = registration(at=at)
+    [reply] = store.register(
+        [
+            known._replace(
+                rev="r2", seen_rev=known.rev, seen_next=text(at), seen_state="active", next=text(later + 60),
+                next_due=(later + 60) * 1000,
+            )
+        ],
+        beat="tests",
+    )  # fmt: skip
+    assert reply.code == "UPDATED"
+    assert (hash_of(store)["next_run"], hash_of(store)["due_at"]) == (text(at), text(later))
