@@ -17,8 +17,9 @@ _MS, _DAY, _YEAR = timedelta(milliseconds=1), timedelta(days=1), timedelta(days=
 def refuse_contradictions(schedule: Any) -> None:
     """Options that say nothing together, or the opposite of each other."""
     for name, needed, fits in _TOGETHER:
-        if getattr(schedule, name) is not None and not fits(schedule):
-            raise BadOption(f"{name}={getattr(schedule, name)!r} says nothing here: {needed}")
+        if (value := getattr(schedule, name)) is not None and not fits(schedule):
+            shown = durations.short(value) if isinstance(value, timedelta) else value
+            raise BadOption(f"{name}={shown!r} says nothing here: {needed}")
 
 
 _TOGETHER: tuple[tuple[str, str, Callable[[Any], bool]], ...] = (
