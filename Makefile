@@ -95,6 +95,10 @@ guard: $(READY) ## has beat become slow? beside enqueue_many, in one run
 pictures: $(READY) ## draw the pictures of docs/guides/policies.md anew, from the verdicts of a manual beat
 	$(BIN)/python -m docs.pictures
 
+.PHONY: pairs
+pairs: $(READY) ## play every pair of options anew, and write docs/reference/policy-pairs.md
+	$(BIN)/python -m tests.policies.pairs
+
 .PHONY: format
 format: $(READY) ## let ruff rewrite the code
 	$(BIN)/ruff check --fix .

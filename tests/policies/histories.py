@@ -57,12 +57,12 @@ def histories(draw: st.DrawFn) -> History:
     begins = draw(st.sampled_from([NOON, MIDNIGHT]))
     options, period = draw(_options(begins))
     # No slot is looked at more often than once in 0.9 s unless a tick is due.
-    gaps = st.none() | st.sampled_from([0.3, 1, 2.5, 4, 12, 40]).map(lambda n: max(1, n * period))
+    gaps = st.none() | st.sampled_from([0.3, 1, 2.5, 4, 12, 12, 40]).map(lambda n: max(1, n * period))
     lengths = st.sampled_from([0, 0.5, 1.5, 5]).map(lambda n: n * period)
     fates = st.sampled_from(["finished", "finished", "failed", *DEATHS])
     return History(
         options=options,
-        passes=draw(st.lists(st.builds(Pass, gaps, st.booleans()), min_size=1, max_size=14)),
+        passes=draw(st.lists(st.builds(Pass, gaps, st.booleans()), min_size=3, max_size=14)),
         plans=draw(st.lists(st.builds(Plan, lengths, lengths, fates, st.booleans()), min_size=1, max_size=5)),
         begins=begins,
         settings={"page_size": draw(st.sampled_from([100, 3]))},

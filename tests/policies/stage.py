@@ -1,4 +1,4 @@
-"""The stage: one schedule, a real beat whose clock is set by hand, workers that go by a plan, and the model beside them.
+"""The stage: one schedule, a real beat with a clock set by hand, workers that go by a plan, and the model beside them.
 
 After every pass Redis must say of every tick what the model says of it.
 """
@@ -17,19 +17,18 @@ from beat import clock, exclusions, jobs, policies
 from beat.keys import Keys
 from beat.registry import Registry
 from beat.store import Store
-from beat.testing import ManualBeat
-from beat.testing import manual_beat as manual
+from beat.testing import ManualBeat, manual_beat
+from beat.testing.fake_redis import ClockedRedis
 from beat.watcher import Watcher
 from tests.policies.model import SECOND, Model, Policy, Tick
-from tests.policies.workers import Plan, Workers
+from tests.policies.workers import Plan, Workers, text
 from tests.redis.job_functions import anything
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from redis import Redis
+    from collections.abc import Iterator
 
     from beat.schedule import Schedule
+    from tests.policies.clients import Connect
 
 BEGINS = datetime(2026, 11, 16, 9, tzinfo=UTC)
 DEAD_FOR = timedelta(seconds=60)
@@ -63,10 +62,11 @@ class History:
 class Stage:
     """Plays a history. `connect` makes another Redis than the fake one, for a manual clock."""
 
-    def __init__(self, history: History, connect: Callable[[Any], Redis] | None = None) -> None:
+    def __init__(self, history: History, connect: Connect | None = None) -> None:
+        self._passes = history.passes
         registry, options = Registry(), {"id": "x", **history.options}
         self.schedule = registry.register(anything, options.pop("cron", None), **options)
-        with mock.patch.object(manual, "ClockedRedis", connect or manual.ClockedRedis):
+        with mock.patch.object(manual_beat, "ClockedRedis", connect or ClockedRedis):
             self.beat = ManualBeat(history.begins, registry=registry, **history.settings)
         self.redis = self.beat.redis
         self.model = Model(_policy(self.schedule), _ticks(self.schedule, history.begins))
@@ -78,6 +78,11 @@ class Stage:
     @property
     def now(self) -> datetime:
         return self.beat.clock.now
+
+    def goes_on_to_the_end(self) -> None:
+        """The whole history, and then until all is well again."""
+        self.plays(*self._passes)
+        self.recovers()
 
     def plays(self, *passes: Pass) -> None:
         """Each pass, and a look at what became of the ticks."""
@@ -92,21 +97,22 @@ class Stage:
         self.plays(Pass(1), Pass(1))
         if any(run.stage == "dead" for run in self._runs):
             self.plays(Pass(5), Pass(75), Pass(75))
-        while (tick := self._wanted()) and len(self.model.enqueued) == before:
-            self.plays(Pass(max(0, (tick.due - self.now).total_seconds())))
+        while (when := self._wanted()) and len(self.model.enqueued) == before:
+            self.plays(Pass(max(0, (when - self.now).total_seconds())))
         self.plays(*[Pass(1)] * (2 + self.model.policy.max_waiting))
         assert {*waited} <= {*self.verdicts}, "a tick waits for nothing"
         assert {run.job for run in self._runs if run.stage == "dead"} == self.lost
-        keys = {key.decode().removeprefix("beat:") for key in self.redis.keys("beat:*")}
+        keys = {text(key).removeprefix("beat:") for key in self.redis.keys("beat:*")}
         assert {key for key in keys - KNOWN if not key.startswith("announced:")} == set(), "left behind"
         if self.model.policy.overlap != "allow":
             assert self.redis.zcard("beat:running:x") <= self.model.policy.max_running
 
-    def _wanted(self) -> Tick | None:
-        """The next tick on no day of rest."""
-        if not self.model.next:
+    def _wanted(self) -> datetime | None:
+        """When the next tick may fire that lies on no day of rest; one before it may have more jitter."""
+        if not (self.model.next and self.model.wakes):
             return None
-        return next((tick for tick in _ticks(self.schedule, self.model.next.at - SECOND) if not tick.excluded), None)
+        ticks = _ticks(self.schedule, self.model.next.at - SECOND)
+        return next((max(tick.due, self.model.wakes) for tick in ticks if not tick.excluded), None)
 
     # --- what Redis says ---------------------------------------------------------------------------------------------
 
@@ -122,7 +128,7 @@ class Stage:
 
     @property
     def state(self) -> dict[str, str]:
-        return {name.decode(): value.decode(errors="replace") for name, value in self.redis.hgetall("beat:schedule:x").items()}
+        return {text(name): text(value) for name, value in self.redis.hgetall("beat:schedule:x").items()}
 
     @property
     def verdicts(self) -> dict[datetime, str]:
@@ -146,7 +152,7 @@ class Stage:
 
     @property
     def waiting(self) -> list[datetime]:
-        return [clock.read(member.decode().split()[1]) for member in self.redis.zrange("beat:waiting:x", 0, -1)]
+        return [clock.read(text(member).split()[1]) for member in self.redis.zrange("beat:waiting:x", 0, -1)]
 
     # --- what must hold ----------------------------------------------------------------------------------------------
 
@@ -158,7 +164,9 @@ class Stage:
         assert state.get("next_run", "") == (clock.text(model.next.at) if model.next else "")
         expected = "disabled" if not self.schedule.enabled else "active" if model.next else "finished"
         assert state["state"] == expected
-        assert [run.tick for run in self._runs] == model.enqueued == sorted(model.enqueued), "in the order of their ticks"
+        assert [run.tick for run in self._runs] == model.enqueued == sorted(model.enqueued), (
+            "in the order of their ticks"
+        )
         assert int(state["run_count"]) == len(self._runs)
         assert int(state["skip_count"]) == len(verdicts) - len(self._runs)
         self._is_sound()
@@ -170,7 +178,11 @@ class Stage:
         assert len(self.waiting) <= policy.max_waiting
         assert policy.max_runs is None or len(runs) <= policy.max_runs
         waited = {line["tick"] for line in ledger if line["type"] == "waiting"}
-        begun = [line for line in ledger if line["type"] == "waiting" or (line["type"] == "enqueued" and line["tick"] not in waited)]
+        begun = [
+            line
+            for line in ledger
+            if line["type"] == "waiting" or (line["type"] == "enqueued" and line["tick"] not in waited)
+        ]
         for line in begun:
             tick, at = clock.read(line["tick"]), clock.read(line["at"])
             assert tick <= policies.due(self.schedule, tick) <= min(at, tick + policy.jitter), "too early"

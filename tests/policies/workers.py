@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from beat import clock, jobs
 
@@ -61,7 +61,7 @@ class Workers:
 
     def notice(self, now: datetime) -> None:
         """Sees what was taken out of the queue, and what has come into it: nothing may come twice."""
-        queue = [each.decode() for each in self._redis.lrange(jobs.queue_key(QUEUE), 0, -1)]
+        queue = [text(each) for each in self._redis.lrange(jobs.queue_key(QUEUE), 0, -1)]
         for run in self.runs.values():
             if run.stage == "queued" and run.job not in queue:
                 assert self._redis.hget(jobs.job_key(run.job), "status") == b"canceled"
@@ -104,7 +104,7 @@ class Workers:
         if run.plan.fate in {"deleted", "taken"}:
             return
         name = "dead" if dies else "alive"
-        begun = {"status": "started", "started_at": clock.text(run.starts), "worker_name": name}
+        begun: Any = {"status": "started", "started_at": clock.text(run.starts), "worker_name": name}
         self._redis.hset(key, mapping=begun)
         if not dies:  # a sign of life
             self._redis.zadd(jobs.EXECUTIONS_PREFIX + run.job, {"1": 0})
@@ -114,3 +114,8 @@ class Workers:
         run.stage = "ended"
         self._redis.hset(jobs.job_key(run.job), mapping={"status": status, "ended_at": clock.text(at)})
         self._redis.delete(jobs.EXECUTIONS_PREFIX + run.job, f"{jobs.EXECUTION_PREFIX}{run.job}:1")
+
+
+def text(value: Any) -> str:
+    """What Redis answered."""
+    return str(value.decode(errors="replace"))

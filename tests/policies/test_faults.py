@@ -1,0 +1,78 @@
+"""The property tests notice what they are there for: each of these faults, planted in a script or a policy."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+from unittest import mock
+
+import hypothesis
+import pytest
+from hypothesis import Phase
+
+from beat import prepare, scripts
+from tests.policies.histories import histories
+from tests.policies.stage import History, Stage
+
+if TYPE_CHECKING:
+    from beat.scripts import Script
+    from tests.policies.clients import Connect
+
+
+class Fault(NamedTuple):
+    """What is wrong, in which script, what stands there, and what stands there instead."""
+
+    name: str
+    script: str
+    what: str
+    instead: str
+
+    def planted(self, name: str) -> Script:
+        """Any script, with the fault in the one that has it."""
+        found = WRITTEN(name)
+        assert name != self.script or self.what in found.text
+        return replace(found, text=found.text.replace(self.what, self.instead)) if name == self.script else found
+
+
+WRITTEN = scripts.script
+FAULTS = [
+    Fault("one run too many", "fire", "if count >= tonumber(room) then", "if count > tonumber(room) then"),
+    Fault("ended runs take up room", "fire", "if unseen then return", "if false then return"),
+    Fault(
+        "no verdict on what was replaced", "fire", "skip_count, kept = skipped(item.id, older,", "local _ = tostring("
+    ),
+    Fault("more runs than max_runs", "fire", "+ redis.call('ZCARD', waiting_prefix .. id) >=", ">="),
+    Fault("who waits comes twice", "fire", "    leave_line(item)\n    local before", "    local before"),
+    Fault(
+        "who waits is forgotten",
+        "close",
+        "redis.call('ZADD', waiting_slots, 'XX', now, id)",
+        "redis.call('ZREM', waiting_slots, id)",
+    ),
+]
+
+
+def find_it(connect: Connect) -> None:
+    """Looks for a history in which something is not as it should be; raises NoSuchExample if there is none."""
+
+    def goes_wrong(history: History) -> bool:
+        try:
+            Stage(history, connect).goes_on_to_the_end()
+        except AssertionError:
+            return True
+        return False
+
+    quick = hypothesis.settings(max_examples=500, phases=[Phase.generate], database=None)
+    hypothesis.find(histories(), goes_wrong, settings=quick, random=random.Random(2))  # noqa: S311
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_a_fault_in_a_script_is_noticed(connect: Connect, fault: Fault, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scripts, "script", fault.planted)
+    find_it(connect)
+
+
+def test_a_fault_in_a_policy_is_noticed(connect: Connect) -> None:
+    with mock.patch.dict(prepare._MISSED, all=prepare._MISSED["once"]):  # noqa: SLF001 (a fault is planted inside)
+        find_it(connect)

@@ -1,0 +1,140 @@
+"""No pair of options is without an answer: how they go together, or why they do not."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import fields
+from typing import TYPE_CHECKING, get_args
+
+import pytest
+
+from beat.options import Misfire, Overlap
+from beat.schedule import Schedule
+from tests.policies import pairs
+from tests.policies.pairs import OPTIONS, PAIRS, Cell, Option, cell, options, refusal, told
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.policies.clients import Connect
+
+NO_POLICY = {
+    *("id", "func", "tz", "args", "kwargs", "description", "priority", "queue", "job_timeout", "result_ttl"),
+    *(
+        "failure_ttl",
+        "ttl",
+        "retry",
+        "at_front",
+        "meta",
+        "on_success",
+        "on_failure",
+        "on_stopped",
+        "serializer",
+        "declared",
+    ),
+}
+EITHER = {("end=05:30", "max_runs=3")}
+"""Whichever comes first: the other one makes no difference."""
+EXPECTED = {
+    ('misfire="once"', 'exclude="2026-11-16"'): (
+        "21:00 to 22:00 skipped (excluded); 23:00 to 02:00 skipped (misfire); 03:00 caught up 30 min later; "
+        "04:00 to 10:00 enqueued"
+    ),
+    ('misfire="skip"', "max_runs=3"): (
+        "21:00 to 22:00 enqueued; 23:00 to 03:00 skipped (misfire); 04:00 enqueued; finished"
+    ),
+    ('misfire="all"', 'overlap="skip"'): (
+        "21:00 enqueued; 22:00 skipped (overlap); 23:00 caught up 4 h 30 min later; 00:00 to 05:00 skipped (overlap); "
+        "06:00 enqueued; 07:00 to 08:00 skipped (overlap); 09:00 enqueued; 10:00 skipped (overlap)"
+    ),
+    ('misfire="all"', 'overlap="wait"'): (
+        "21:00 enqueued; 22:00 waited 5 h 30 min later; 23:00 waited 7 h 00 min later; "
+        "00:00 to 05:00 skipped (overlap); 06:00 waited 3 h 00 min later; "
+        "07:00 to 08:00 skipped (overlap); 09:00 waits; 10:00 skipped (overlap)"
+    ),
+    ('misfire="all"', "max_runs=3"): "21:00 to 22:00 enqueued; 23:00 caught up 4 h 30 min later; finished",
+    ('catchup_window="3h"', 'overlap="wait"'): (
+        "21:00 enqueued; 22:00 waited 5 h 30 min later; 23:00 to 00:00 skipped (too_old); "
+        "01:00 to 02:00 skipped (misfire); 03:00 waited 3 h 00 min later; 04:00 to 05:00 skipped (overlap); "
+        "06:00 waited 3 h 00 min later; 07:00 to 08:00 skipped (overlap); 09:00 waits; 10:00 skipped (overlap)"
+    ),
+    ('overlap="wait"', "max_runs=3"): (
+        "21:00 enqueued; 22:00 waited 5 h 30 min later; 23:00 to 02:00 skipped (misfire); 03:00 waits; finished"
+    ),
+    ('overlap="wait"', "end=05:30"): (
+        "21:00 enqueued; 22:00 waited 5 h 30 min later; 23:00 to 02:00 skipped (misfire); 03:00 waits; "
+        "04:00 to 05:00 skipped (overlap); finished"
+    ),
+    ('overlap="replace"', "end=05:30"): (
+        "21:00 enqueued; 22:00 waited 5 h 30 min later; 23:00 to 02:00 skipped (misfire); 03:00 skipped (replaced); "
+        "04:00 waited 1 h 00 min later; 05:00 waited; finished"
+    ),
+    ("start=22:30", 'every="50m"'): (
+        "22:30 to 23:20 enqueued; 00:10 to 03:30 skipped (misfire); 04:20 caught up 30 min later; "
+        "05:10 to 10:10 enqueued"
+    ),
+    ("end=05:30", "max_runs=3"): (
+        "21:00 to 22:00 enqueued; 23:00 to 02:00 skipped (misfire); 03:00 caught up 30 min later; finished"
+    ),
+    ('misfire="skip"', 'catchup_window="3h"'): (
+        "refused: catchup_window='3h' says nothing here: with misfire='skip' no late tick fires, however old"
+    ),
+    ('overlap="allow"', "max_waiting=2"): (
+        "refused: max_waiting=2 says nothing here: ticks wait only with overlap='wait'"
+    ),
+    ('"H * * * *"', 'every="50m"'): (
+        "refused: a schedule needs one rule, this has both an expression and every=: "
+        "write @periodic('0 9 * * *') or @periodic(every='15m')"
+    ),
+}
+"""Written by hand."""
+
+
+def named(pair: tuple[Option, Option]) -> str:
+    return " with ".join(each.name for each in pair)
+
+
+@pytest.fixture(scope="session")
+def alone(connect: Connect) -> Callable[[Option, Option], str]:
+    """What becomes of the ticks with one option, without another."""
+
+    @functools.cache
+    def play(other: str, without: str) -> str:
+        named = {option.name: option for option in OPTIONS}
+        said = {**options(named[other]), **(named[without].instead if without else {})}
+        return refusal(said) or told(said, connect)
+
+    return lambda other, without: play(other.name, without.name if without.instead else "")
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: " with ".join(each.name for each in pair))
+def test_a_pair_does_what_the_page_says_and_each_of_the_two_makes_a_difference(
+    pair: tuple[Option, Option], connect: Connect, alone: Callable[[Option, Option], str]
+) -> None:
+    found = cell(pair, connect)
+    section = pairs.PAGE.read_text(encoding="utf-8").partition(f"## `{found.first}`\n")[2].partition("## ")[0]
+    assert found.row in section.splitlines(), "run `make pairs`, and look at what has changed"
+    assert found.words == EXPECTED.get((found.first, found.second), found.words)
+    if found.words.startswith("refused") or (found.first, found.second) in EITHER:
+        return
+    for one, other in (pair, pair[::-1]):
+        idle = other.says == {"enabled": False} or one.says.items() <= other.needs.items()
+        assert idle or alone(other, one) != found.words, f"the row shows nothing of {one.name}"
+
+
+def test_the_page_has_a_row_for_every_pair_and_no_other() -> None:
+    text = pairs.PAGE.read_text(encoding="utf-8")
+    assert text.count("\n| `") == len(PAIRS)
+    blank = pairs.page(Cell(first.name, second.name, "") for first, second in PAIRS)
+    assert [line for line in text.splitlines() if line[:1] != "|"] == [
+        line for line in blank.splitlines() if line[:1] != "|"
+    ]
+
+
+def test_no_policy_is_missing() -> None:
+    said = {name for option in OPTIONS for name in option.says}
+    assert {each.name for each in fields(Schedule)} - NO_POLICY == said - {"every", "cron"} | {"timing"}
+    for name, kind in (("misfire", Misfire), ("overlap", Overlap)):
+        assert {option.says[name] for option in OPTIONS if name in option.says} == {*get_args(kind)}
+    names = {(first.name, second.name) for first, second in PAIRS}
+    assert {*pairs.NOTES, *pairs.TOGETHER, *EITHER, *EXPECTED} <= names
