@@ -91,7 +91,7 @@ def ticks(schedule: Schedule) -> str:
     """
     timing = schedule.timing
     picked = {"cron": timing.normalised} if isinstance(timing, Cron) and timing.hashed else {}
-    bounds = {name: clock.text(at) for name in ("start", "end") if (at := getattr(schedule, name))}
+    bounds = {name: kinds.plain(at) for name in ("start", "end", "max_runs") if (at := getattr(schedule, name))}
     return _short({**rule(schedule), **picked, "tz": str(schedule.tz), **bounds})
 
 

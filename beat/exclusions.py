@@ -17,7 +17,7 @@ from beat.errors import BadFunction, BadOption
 from beat.functions import path_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
 MOST = 1000
 _TO = ".."
@@ -45,7 +45,7 @@ def rests(exclude: Iterable[str], day: date) -> bool:
     """Whether a schedule rests on that day of its zone."""
     written = day.isoformat()
     return any(
-        bool(_function(one)(day)) if _is_path(one) else _first(one) <= written <= one.rpartition(_TO)[2]
+        _asked(one, day) if _is_path(one) else _first(one) <= written <= one.rpartition(_TO)[2]
         for one in exclude
     )
 
@@ -54,6 +54,12 @@ def words(exclude: Iterable[str]) -> str:
     """As a person would say it: `2026-12-25, 2026-12-31 to 2027-01-01, and the days of app.calendar.is_holiday`."""
     shown = [f"the days of {one}" if _is_path(one) else one.replace(_TO, " to ") for one in exclude]
     return ", ".join(shown)
+
+
+def last_day(exclude: Collection[str]) -> date | None:
+    """The last of the dates; None where there are none, or a function may name more."""
+    days = [one.rpartition(_TO)[2] for one in exclude]
+    return date.fromisoformat(max(days)) if days and not functions(exclude) else None
 
 
 def functions(exclude: Iterable[str]) -> list[str]:
@@ -105,8 +111,20 @@ def _is_path(one: str) -> bool:
     return not one[:1].isdigit()
 
 
+def _asked(path: str, day: date) -> bool:
+    try:
+        said = function(path)(day)
+    except BadFunction:
+        raise
+    except (Exception, SystemExit) as e:
+        raise BadFunction(f"exclude {path!r} failed: {type(e).__name__}: {e!s:.200}") from e
+    if not isinstance(said, bool):
+        raise BadFunction(f"exclude {path!r} must return True or False, not {said!r:.60}")
+    return said
+
+
 @functools.cache
-def _function(path: str) -> Callable[[date], Any]:
+def function(path: str) -> Callable[[date], Any]:
     """The function of that path, wherever in it the module ends."""
     parts = path.split(".")
     error: Exception | None = None

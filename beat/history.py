@@ -1,6 +1,7 @@
 """The ledger's lines put together: one line for each fired tick with what became of it, one for each skipped stretch.
 
-The newest line about a run counts: in the ledger a run may end, be started again, and end once more.
+The newest line about a run counts: in the ledger a run may end, be started again, and end once more. That a tick waited
+is told with its verdict; a line of its own has only what waits still.
 """
 
 from __future__ import annotations
@@ -8,14 +9,29 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from beat.ledger import Changed, Enqueued, Entry, Error, Outcome, Reopened, Skipped
+from beat.ledger import Changed, Enqueued, Entry, Error, Outcome, Reopened, Skipped, Waiting
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import datetime
 
-OPEN = "open"
-"""The state of a run whose outcome is not known yet."""
+OPEN, WAITING = "open", "waiting"
+"""The state of a run whose outcome is not known yet; that of a tick which waits for an earlier run to end."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Waits:
+    """A tick that waits for an earlier run to end, or waited before it had its verdict."""
+
+    schedule_id: str
+    tick: datetime
+    job_id: str
+    """The id that its job will have."""
+    behind: str
+    """The job for which it waits; nothing where other ticks wait before it."""
+    at: datetime
+    """Since when."""
+    beat: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +49,7 @@ class Fired:
     """None where the verdict was trimmed."""
     late_ms: int | None = None
     number: int | None = None
+    waited: Waits | None = None
     beat: str
     """Who enqueued it; where that line was trimmed, who learnt its outcome."""
     state: str = OPEN
@@ -70,6 +87,9 @@ class Passed:
     last: datetime
     count: int
     reason: str
+    behind: str = ""
+    """The job that was in its way, or that came in its place."""
+    waited: Waits | None = None
     at: datetime
     beat: str
 
@@ -90,32 +110,64 @@ class Change:
     beat: str
 
 
-Line = Fired | Passed | Change
+Line = Fired | Passed | Waits | Change
 
 
 def assemble(schedule_id: str, entries: Iterable[Entry]) -> list[Line]:
     """The entries of one schedule, newest first, as lines, newest first; a run stands where it was enqueued."""
-    entries = list(entries)
-    newest: dict[str, Outcome | Reopened] = {}
-    for entry in entries:
-        if isinstance(entry, Outcome | Reopened):
-            newest.setdefault(entry.job, entry)
-    enqueued = {entry.job for entry in entries if isinstance(entry, Enqueued)}
+    known = _Known(entries)
     shown: set[str] = set()
     lines: list[Line] = []
-    for entry in entries:
-        if isinstance(entry, Skipped | Changed):
-            lines.append(_passed(schedule_id, entry) if isinstance(entry, Skipped) else _change(schedule_id, entry))
-        elif entry.job not in shown and (isinstance(entry, Enqueued) or entry.job not in enqueued):
-            shown.add(entry.job)
-            lines.append(_fired(schedule_id, entry, newest.get(entry.job)))
+    for entry in known.entries:
+        match entry:
+            case Skipped():
+                lines.append(_passed(schedule_id, entry, known.ticks.get(entry.tick)))
+            case Changed():
+                lines.append(_change(schedule_id, entry))
+            case Waiting():
+                if known.ticks.get(entry.tick) is entry and not known.is_decided(entry):
+                    lines.append(_waits(schedule_id, entry))
+            case Enqueued(job=job) | Outcome(job=job) | Reopened(job=job):
+                if job not in shown and (isinstance(entry, Enqueued) or job not in known.enqueued):
+                    shown.add(job)
+                    lines.append(_fired(schedule_id, entry, known))
     return lines
 
 
-def _fired(schedule_id: str, entry: Enqueued | Outcome | Reopened, newest: Outcome | Reopened | None) -> Fired:
+class _Known:
+    """What the lines of a schedule say about each run and each tick."""
+
+    def __init__(self, entries: Iterable[Entry]) -> None:
+        self.entries = list(entries)
+        self.newest: dict[str, Outcome | Reopened] = {}
+        self.enqueued: set[str] = set()
+        self.waits: dict[str, Waiting] = {}
+        self.ticks: dict[datetime, Waiting] = {}
+        self._skipped: set[datetime] = set()
+        for entry in self.entries:
+            match entry:
+                case Outcome() | Reopened():
+                    self.newest.setdefault(entry.job, entry)
+                case Enqueued():
+                    self.enqueued.add(entry.job)
+                case Skipped():
+                    self._skipped.add(entry.tick)
+                case Waiting():
+                    self.waits.setdefault(entry.job, entry)
+                    self.ticks.setdefault(entry.tick, entry)
+
+    def is_decided(self, entry: Waiting) -> bool:
+        """Whether the tick that waited has its verdict."""
+        return entry.job in self.enqueued or entry.tick in self._skipped
+
+
+def _fired(schedule_id: str, entry: Enqueued | Outcome | Reopened, known: _Known) -> Fired:
     verdict: dict[str, Any] = {}
+    newest, waited = known.newest.get(entry.job), known.waits.get(entry.job)
     if isinstance(entry, Enqueued):
         verdict = {"triggered_by": entry.by, "enqueued_at": entry.at, "late_ms": entry.late_ms, "number": entry.number}
+    if waited:
+        verdict["waited"] = _waits(schedule_id, waited)
     return Fired(
         schedule_id=schedule_id,
         tick=entry.tick,
@@ -144,13 +196,26 @@ def _ended(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _passed(schedule_id: str, entry: Skipped) -> Passed:
+def _passed(schedule_id: str, entry: Skipped, waited: Waiting | None) -> Passed:
     return Passed(
         schedule_id=schedule_id,
         first=entry.tick,
         last=entry.last,
         count=entry.count,
         reason=entry.reason,
+        behind=entry.behind,
+        waited=_waits(schedule_id, waited) if waited else None,
+        at=entry.at,
+        beat=entry.beat,
+    )
+
+
+def _waits(schedule_id: str, entry: Waiting) -> Waits:
+    return Waits(
+        schedule_id=schedule_id,
+        tick=entry.tick,
+        job_id=entry.job,
+        behind=entry.behind,
         at=entry.at,
         beat=entry.beat,
     )

@@ -5,14 +5,15 @@ Each rule looks at one schedule and says in a sentence what will happen and what
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
-from beat import clock, durations
+from beat import clock, durations, exclusions, policies
 from beat.cron.fields import DAY, FIVE, HOUR, MINUTE, MONTH, SECOND, SIX
-from beat.errors import BadInstant
+from beat.errors import BadFunction, BadInstant
 from beat.every import Every
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 _AHEAD = timedelta(days=400)  # both changes of the clocks of the coming year
 _DAY = timedelta(days=1)
+_FOR_EVER = -1
+_LOOKED_AT = 100  # ticks, for the least time between two
 _NOT_IN_EVERY_MONTH = 29
 
 
@@ -44,6 +47,7 @@ def lint(schedules: Iterable[Schedule], now: datetime) -> list[Finding]:
         if problems := [Finding("problem", schedule, message) for message in _over(schedule, now)]:
             found += problems  # of what never runs there is nothing more to say
             continue
+        found += [Finding("problem", schedule, message) for message in _unimportable(schedule)]
         found += [Finding("warning", schedule, message) for message in _surprises(schedule, now)]
         if schedule.enabled and (twin := calls.setdefault(_call(schedule), schedule)) is not schedule:
             message = (
@@ -54,6 +58,8 @@ def lint(schedules: Iterable[Schedule], now: datetime) -> list[Finding]:
 
 
 def _surprises(schedule: Schedule, now: datetime) -> Iterator[str]:
+    for policy in (_late, _stuck, _rested, _scattered):
+        yield from policy(schedule, now)
     if isinstance(schedule.timing, Every):
         yield from _unanchored(schedule.timing, now)
         return
@@ -150,6 +156,50 @@ def _unanchored(every: Every, now: datetime) -> Iterator[str]:
         yield (
             f"every={durations.short(every.period)!r} is counted from 1970-01-01T00:00:00Z, so that it next runs at "
             f"{clock.text(every.after(now))}; say start= to choose the time"
+        )
+
+
+def _unimportable(schedule: Schedule) -> Iterator[str]:
+    for path in exclusions.functions(schedule.exclude):
+        try:
+            exclusions.function(path)
+        except BadFunction as e:
+            yield f"{e}: no tick could be decided"
+        except Exception as e:  # noqa: BLE001 (its module may raise anything)
+            yield f"exclude {path!r} cannot be imported: {type(e).__name__}: {e!s:.200}: no tick could be decided"
+
+
+def _late(schedule: Schedule, _now: datetime) -> Iterator[str]:
+    window, late = schedule.catchup_window, schedule.misfire_after
+    if window and late and window < late:
+        yield (
+            f"catchup_window={durations.short(window)!r} is shorter than misfire_after={durations.short(late)!r}: "
+            "a tick between the two is not missed yet, and is dropped all the same"
+        )
+
+
+def _stuck(schedule: Schedule, _now: datetime) -> Iterator[str]:
+    if schedule.overlap in {"skip", "wait"} and schedule.job_timeout == _FOR_EVER:
+        held = "skipped" if schedule.overlap == "skip" else "kept waiting or skipped"
+        yield (
+            f"with overlap={schedule.overlap!r} and job_timeout=-1 a run that hangs has every later tick {held}: "
+            "say how long a run may take"
+        )
+
+
+def _rested(schedule: Schedule, now: datetime) -> Iterator[str]:
+    last = exclusions.last_day(schedule.exclude)
+    if last and last < policies.day_of(schedule, now):
+        yield f"the last day of its exclude, {last}, is past: it rests no more"
+
+
+def _scattered(schedule: Schedule, now: datetime) -> Iterator[str]:
+    ticks = itertools.islice(schedule.ticks(now, now + _AHEAD), _LOOKED_AT) if schedule.jitter else ()
+    gap = min((later - earlier for earlier, later in itertools.pairwise(ticks)), default=None)
+    if gap and schedule.jitter and schedule.jitter > gap:
+        yield (
+            f"jitter={durations.short(schedule.jitter)!r} is longer than the {durations.short(gap)} between its ticks: "
+            "each goes after the one before it, so that several may come at once"
         )
 
 

@@ -67,7 +67,7 @@ CHECKS: Mapping[str, Callable[[Any], Any]] = {
     "catchup_window": lambda s: _span(s.catchup_window, "catchup_window"),
     "catchup_limit": lambda s: _number(s.catchup_limit, "catchup_limit", 100),
     "overlap": lambda s: _overlap(s.overlap),
-    "max_running": lambda s: _number(s.max_running, "max_running", 1000),
+    "max_running": lambda s: _number(s.max_running, "max_running", 100),
     "max_waiting": lambda s: _number(s.max_waiting, "max_waiting", 1000),
     "max_runs": lambda s: _number(s.max_runs, "max_runs"),
     "exclude": lambda s: exclusions.read(s.exclude),

@@ -59,6 +59,7 @@ class Slot(NamedTuple):
 
     id: str
     rev: str
+    state: str
     ended: int
     """How many of its runs have ended, and are not closed."""
     running: tuple[str, ...]

@@ -26,14 +26,13 @@ class Slots:
         """The slots for which ticks wait, at most so many, each about once in `interval` ms whichever beat asks."""
         _, *found = self._store.run("attend", limit=limit, interval=interval)
         return [
-            Slot(_text(each), _text(rev), ended, tuple(map(_text, running)), tuple(map(_text, waiting)))
-            for each, rev, ended, running, waiting in found
+            Slot(_text(each), _text(rev), _text(state), ended, tuple(map(_text, running)), tuple(map(_text, waiting)))
+            for each, rev, state, ended, running, waiting in found
         ]
 
-    def withdraw(self, ids: Sequence[str], queue: str, *, kept: int = _CANCELLED_S) -> None:
-        """Ends jobs that are no longer wanted: those in the queue at once, the others as soon as their workers hear."""
-        key, scheduled = jobs.queue_key(queue), jobs.registry_key("scheduled", queue)
-        replies = self._store.run("withdraw", [(each, key, scheduled) for each in ids], kept=kept)
+    def withdraw(self, ids: Sequence[str], *, kept: int = _CANCELLED_S) -> None:
+        """Ends jobs that are no longer wanted: those in a queue at once, the others as soon as their workers hear."""
+        replies = self._store.run("withdraw", [(each,) for each in ids], kept=kept)
         for each, (code, worker) in zip(ids, replies, strict=True):
             if code == b"STARTED":
                 jobs.stop(self._store.client, each, _text(worker))

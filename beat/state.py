@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 FIELDS = ("rev", "timing_rev", "state", "next_run", "due_at", "last_run")
-COUNTS = ("run_count", "manual_count")
+OTHERS = ("run_count", "manual_count", "last_skip")
 _LONG = 16  # more digits than Redis' scripts count with
 
 
@@ -31,14 +31,15 @@ class State:
     """Whether the fields of its jobs are there."""
     run_count: str = ""
     manual_count: str = ""
+    last_skip: str = ""
 
     @classmethod
     def read(cls, values: Sequence[str | bytes | None], *, template: bool = True) -> State | None:
-        """From the values of FIELDS, and of COUNTS; None when there is no such schedule."""
+        """From the values of FIELDS, and of OTHERS; None when there is no such schedule."""
         if not any(value is not None for value in values):
             return None
         texts = (value.decode(errors="replace") if isinstance(value, bytes) else value or "" for value in values)
-        return cls(**dict(zip((*FIELDS, *COUNTS), texts, strict=False)), template=template)
+        return cls(**dict(zip((*FIELDS, *OTHERS), texts, strict=False)), template=template)
 
     @property
     def next(self) -> datetime | None:
@@ -52,8 +53,9 @@ class State:
 
     @property
     def last(self) -> datetime | None:
-        """The newest tick that was enqueued."""
-        return _instant(self.last_run)
+        """The newest tick that was enqueued, was skipped or waits."""
+        found = [tick for tick in (_instant(self.last_run), _instant(self.last_skip)) if tick]
+        return max(found, default=None)
 
 
 def _count(written: str) -> int:

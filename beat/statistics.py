@@ -46,7 +46,7 @@ class Statistics:
     duration: Spread | None = None
     """Seconds of work, of the runs that ended."""
     late_ms: Spread | None = None
-    """Milliseconds from the tick to the job; not of runs that somebody asked for."""
+    """Milliseconds from the tick to the job; not of runs that somebody asked for, nor of ticks that waited for one."""
     wait: Spread | None = None
     """Seconds in the queue."""
     skipped: Mapping[str, int] = field(default_factory=dict)
@@ -77,7 +77,7 @@ def summarise(lines: Iterable[Line]) -> Statistics:
         stopped=states["stopped"],
         lost=states["lost"],
         duration=spread(run.duration for run in runs),
-        late_ms=spread(run.late_ms for run in runs if run.tick),
+        late_ms=spread(run.late_ms for run in runs if run.tick and not run.waited),
         wait=spread(run.wait for run in runs),
         skipped=dict(skipped),
     )

@@ -187,8 +187,7 @@ def _fixed(keys: Keys) -> dict[str, Value]:
     """What the headers of the scripts call keys and prefixes that never change."""
     return {
         "schedules": keys.schedules,
-        "due": keys.due,
-        "due_index": keys.due,
+        **dict.fromkeys(("due", "due_index"), keys.due),
         "meta": keys.meta,
         "events": keys.events,
         "instances": keys.instances,
@@ -206,6 +205,7 @@ def _fixed(keys: Keys) -> dict[str, Value]:
         "waiting_prefix": keys.waiting(""),
         "job_prefix": jobs.job_key(""),
         "queue_prefix": jobs.queue_key(""),
+        "scheduled_prefix": jobs.registry_key("scheduled", ""),
         "results_prefix": jobs.RESULTS_PREFIX,
         "executions_prefix": jobs.EXECUTIONS_PREFIX,
         "execution_prefix": jobs.EXECUTION_PREFIX,

@@ -36,6 +36,8 @@ def chain(claim: Claim, rev: str, schedule: Schedule, verdicts: Sequence[Verdict
     first, *rest = verdicts
     # As Redis has it: it compares text, and somebody may have written the same instant in another way.
     item = _item(rev, schedule, first, claim.tick, keys)
+    if item.due > claim.due:  # it was placed before its jitter changed
+        item = item._replace(due=claim.due)
     others = (_item(rev, schedule, verdict, clock.text(verdict.tick), keys) for verdict in rest)
     return Chain((item, *others) if rest else (item,), claim.due, schedule.func)
 

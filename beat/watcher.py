@@ -74,7 +74,10 @@ class Watcher:
 
     def look(self, number: int) -> None:
         """Looks at so many runs, those first that somebody has asked for, without waiting for its turn."""
-        self.settle(self._runs.observe(limit=number, interval=INTERVAL_MS))
+        while number > 0:
+            seen = self._runs.observe(limit=min(number, _PAGE), interval=INTERVAL_MS)
+            self.settle(seen)
+            number -= max(1, len(seen.sightings)) if seen.sightings else number
 
     def search(self) -> None:
         """Looks for runs that wait and are in no queue, if no other beat has just done so."""

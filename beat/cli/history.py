@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from beat.cli import asking, instants, output, telling
-from beat.history import Change, Fired, Passed
+from beat.history import WAITING, Change, Fired, Passed, Waits
 from beat.zones import zone
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def command(
 
     Each tick is a line: what became of its run, or why it was skipped. Changes of the definition stand between them.
     Of one schedule you also see how late the job was enqueued (late), how long it waited in its queue (wait) and how
-    long it ran (took). An open run has not ended, as far as is known.
+    long it ran (took). An open run has not ended, as far as is known; a waiting tick waits for an earlier run to end.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     client = asking.client(url)
     now = client.now()
@@ -80,6 +80,8 @@ def _instant(line: Line) -> datetime:
             return line.tick or line.at
         case Passed():
             return line.first
+        case Waits():
+            return line.tick
         case Change():
             return line.at.replace(microsecond=0)
 
@@ -124,6 +126,8 @@ def _outcome(line: Line) -> str:
             return line.state
         case Passed():
             return "skipped"
+        case Waits():
+            return WAITING
         case Change():
             return line.type
 

@@ -64,32 +64,32 @@ def since(written: str, where: Zone, now: datetime) -> datetime:
 
 def both(instant: datetime, where: Zone, beside: datetime | None = None) -> str:
     """`Mon 2026-11-16 03:00 Berlin = 02:00Z`; beside another instant of the same day, without the day."""
-    there, other = _there(instant, where), beside and _there(beside, where)
-    day = "" if other and other.date() == there.date() else f"{there:%a %Y-%m-%d} "
+    own, other = there(instant, where), beside and there(beside, where)
+    day = "" if other and other.date() == own.date() else f"{own:%a %Y-%m-%d} "
     if where.name == "UTC":
-        return f"{day}{_of_day(there)} UTC"
+        return f"{day}{_of_day(own)} UTC"
     city = where.name.rpartition("/")[2].replace("_", " ")
-    return f"{day}{_of_day(there)} {city} = {utc(instant, where)}"
+    return f"{day}{_of_day(own)} {city} = {utc(instant, where)}"
 
 
 def local(instant: datetime, where: Zone, *, fine: bool = False) -> str:
     """`2026-11-16 03:00`; `fine`: always with seconds."""
-    there = _there(instant, where)
-    return f"{there:%Y-%m-%d} {_of_day(there, fine=fine)}"
+    own = there(instant, where)
+    return f"{own:%Y-%m-%d} {_of_day(own, fine=fine)}"
 
 
 def named(instant: datetime, where: Zone, *, fine: bool = False) -> str:
     """`03:00 CET`, with the date only where it is not that of UTC; nothing in UTC."""
-    there = _there(instant, where)
-    day = "" if there.date() == instant.astimezone(UTC).date() else f"{there:%Y-%m-%d} "
-    return "" if where.name == "UTC" else f"{day}{_of_day(there, fine=fine)} {there:%Z}"
+    own = there(instant, where)
+    day = "" if own.date() == instant.astimezone(UTC).date() else f"{own:%Y-%m-%d} "
+    return "" if where.name == "UTC" else f"{day}{_of_day(own, fine=fine)} {own:%Z}"
 
 
 def utc(instant: datetime, where: Zone, *, fine: bool = False) -> str:
     """`02:00Z`, with the date only where it is not that of the zone."""
-    there = instant.astimezone(UTC)
-    day = "" if there.date() == _there(instant, where).date() else f"{there:%Y-%m-%d} "
-    return f"{day}{_of_day(there, fine=fine)}Z"
+    here = instant.astimezone(UTC)
+    day = "" if here.date() == there(instant, where).date() else f"{here:%Y-%m-%d} "
+    return f"{day}{_of_day(here, fine=fine)}Z"
 
 
 def span(seconds: float) -> str:
@@ -104,15 +104,16 @@ def span(seconds: float) -> str:
     return f"{seconds:.3g} s"
 
 
-def _there(instant: datetime, where: Zone) -> datetime:
+def there(instant: datetime, where: Zone) -> datetime:
+    """The instant by the clocks of the zone."""
     try:
         return instant.astimezone(where.info)
     except OverflowError:  # at the ends of the calendar a zone may have none left
         return instant
 
 
-def _of_day(there: datetime, *, fine: bool = False) -> str:
-    return f"{there:%H:%M:%S}" if fine or there.second else f"{there:%H:%M}"
+def _of_day(own: datetime, *, fine: bool = False) -> str:
+    return f"{own:%H:%M:%S}" if fine or own.second else f"{own:%H:%M}"
 
 
 def _is_day(text: str) -> bool:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from beat.cli import asking, instants, output, telling
+from beat import clock
+from beat.cli import asking, instants, output, policies, telling
+from beat.policies import slot
 from beat.zones import zone
 
 if TYPE_CHECKING:
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 
     from beat.client import Overview
     from beat.client.standing import Standing
+    from beat.policies import Slot
     from beat.statistics import Spread, Statistics
     from beat.zones import Zone
 
@@ -38,7 +41,9 @@ def command(*, schedule_id: str, url: str | None, as_json: bool) -> None:
     found = asking.client(url).show(schedule_id)
     if as_json:
         runs = [telling.plain(run) for run in found.open_runs]
-        output.document(schedule=_plain(found.standing), statistics=_measured(found.statistics), open_runs=runs)
+        waiting = [clock.text(tick) for tick in found.waiting]
+        told = {"schedule": _plain(found.standing), "statistics": _measured(found.statistics)}
+        output.document(**told, open_runs=runs, waiting=waiting)
         return
     where = zone(found.standing.tz)
     output.table(["schedule", schedule_id], [[name, value] for name, value in _state(found, where).items() if value])
@@ -51,9 +56,10 @@ def command(*, schedule_id: str, url: str | None, as_json: bool) -> None:
 def _state(found: Overview, where: Zone) -> dict[str, str]:
     known, now = found.standing, found.now
     return {
-        "state": known.state,
+        "state": f"{known.state}{_finished(known, where)}",
         "when": known.schedule.describe() if known.schedule else "its rule cannot be read",
-        "next": _when(known.next_run, where, now),
+        **(policies.words(known.policies, known.ticked) if known.policies else {}),
+        "next": f"{_when(known.next_run, where, now)}{_put_off(known, where)}",
         "last": _when(known.last_run, where, now),
         "function": str(known.definition.get("func", "")),
         "queue": str(known.definition.get("queue", "")),
@@ -61,6 +67,7 @@ def _state(found: Overview, where: Zone) -> dict[str, str]:
         "declared": str(known.definition.get("declared", "")),
         "runs": _counts(known),
         "open": _open(found),
+        "waiting": _waiting(found, where),
         "skipped": f"{known.skip_count:,}" if known.skip_count else "",
         "last success": _when(known.last_success, where, now),
         "last failure": _when(known.last_failure, where, now),
@@ -68,10 +75,41 @@ def _state(found: Overview, where: Zone) -> dict[str, str]:
     }
 
 
+def _finished(known: Standing, where: Zone) -> str:
+    if known.finished is None:
+        return ""
+    of = f" of {known.ticked:,}" if known.finished.max_runs else ""
+    return f" ({policies.bound(known.finished, where)}{of})"
+
+
+def _put_off(known: Standing, where: Zone) -> str:
+    due = known.jittered
+    if due is None or known.next_run is None:
+        return ""
+    late = instants.span((due - known.next_run).total_seconds())
+    return f", due {late} after {instants.local(known.next_run, where, fine=True)[-8:]}"
+
+
 def _open(found: Overview) -> str:
-    named = [f"{run.job_id} ({run.state})" for run in found.open_runs]
+    room = _room(found)
+    return _listed([f"{run.job_id} ({run.state})" for run in found.open_runs], room and room.running)
+
+
+def _waiting(found: Overview, where: Zone) -> str:
+    room = _room(found)
+    return _listed([instants.both(tick, where) for tick in found.waiting], room and room.waiting)
+
+
+def _room(found: Overview) -> Slot | None:
+    """What its slot has room for; None where runs may overlap."""
+    return slot(found.standing.policies) if found.standing.policies else None
+
+
+def _listed(named: list[str], most: int | None) -> str:
+    """`1 of 2: …`, where there may be so many; the first few by name."""
     more = [f"and {len(named) - _MOST:,} more"] if len(named) > _MOST else []
-    return ", ".join([*named[:_MOST], *more])
+    counted = f"{len(named):,} of {most:,}: " if named and most else ""
+    return counted + ", ".join([*named[:_MOST], *more])
 
 
 def _counts(known: Standing) -> str:
@@ -127,6 +165,7 @@ def _plain(known: Standing) -> dict[str, Any]:
         **telling.times(named),
         "rule": dict(known.rule),
         "definition": dict(known.definition),
+        "finished": known.finished and telling.times(known.finished._asdict()),
     }
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from beat import clock
 from beat.cli import instants, output
-from beat.history import Change, Fired, Passed
+from beat.history import WAITING, Change, Fired, Passed, Waits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +17,14 @@ if TYPE_CHECKING:
     from beat.zones import Zone
 
 _MOST = 120
-_REASONS = {"misfire": "no beat decided in time; of several such ticks the latest becomes a job"}
+_REASONS = {
+    "misfire": "no beat decided it in time",
+    "too_old": "too late for any policy",
+    "overlap": "an earlier run had not ended",
+    "replaced": "a newer tick took its place",
+    "excluded": "the schedule rests on that day",
+    "finished": "as many as max_runs allows had become jobs",
+}
 _ON_ITS_WAY = {
     "queued": "and waits in its queue",
     "scheduled": "and waits for its next attempt",
@@ -33,15 +40,18 @@ def story(line: Line, where: Zone, now: datetime) -> str:
             return ", ".join(part for part in (_enqueued(line), _started(line, where), _ended(line, now)) if part)
         case Passed():
             return skipped(line, where)
+        case Waits():
+            since = instants.span((now - line.at).total_seconds())
+            return f"waits for {since}, until {line.behind or 'an earlier run'} has ended"
         case Change():
             return f"{line.type} by {line.beat}: {changed(line, where)}"
 
 
-def skipped(line: Passed, where: Zone) -> str:
-    """Why, and with which others."""
-    why = f"{line.reason} ({_REASONS[line.reason]})" if line.reason in _REASONS else line.reason
+def skipped(line: Passed, where: Zone, why: str = "") -> str:
+    """Why, and with which others; `why` may be known better than by the name of the reason."""
+    why = why or (f"{line.reason} ({_REASONS[line.reason]})" if line.reason in _REASONS else line.reason)
     others = f", one of {line.count:,} ticks until {instants.local(line.last, where)}" if line.count > 1 else ""
-    return f"skipped by {line.beat}: {why}{others}"
+    return f"skipped by {line.beat}{others}: {why}"
 
 
 def changed(line: Change, where: Zone) -> str:
@@ -57,7 +67,7 @@ def changed(line: Change, where: Zone) -> str:
 def rule(found: Mapping[str, Any]) -> str:
     """A rule in the words of its definition: `0 9 * * * Europe/Berlin`, `every 15m`."""
     named = f"every {found['every']}" if "every" in found else str(found.get("cron", "an unreadable rule"))
-    extra = [f"{name} {found[name]}" for name in ("phase", "anchor", "start", "end") if name in found]
+    extra = [f"{name} {found[name]}" for name in ("phase", "anchor", "start", "end", "max_runs") if name in found]
     zone = str(found.get("tz", "UTC"))
     return " ".join([named, *([zone] if zone != "UTC" and "cron" in found else []), *extra])
 
@@ -74,7 +84,10 @@ def note(line: Line, where: Zone) -> str:
     match line:
         case Passed():
             several = f"{line.count:,} ticks until {instants.local(line.last, where)}" if line.count > 1 else ""
-            return ", ".join(part for part in (line.reason, several) if part)
+            behind = line.behind and f"{'by' if line.reason == 'replaced' else 'behind'} {line.behind}"
+            return ", ".join(part for part in (line.reason, behind, several) if part)
+        case Waits():
+            return f"behind {line.behind}" if line.behind else ""
         case Change():
             return changed(line, where)
     said = error(line) or line.message
@@ -83,6 +96,7 @@ def note(line: Line, where: Zone) -> str:
         first if len(first) <= _MOST and first == said else f"{first[:_MOST]} …",
         f"{line.attempts} attempts" if line.attempts > 1 else "",
         line.triggered_by if line.triggered_by not in ("", "scheduler") else "",
+        _waited(line),
     ]
     return "; ".join(part for part in parts if part)
 
@@ -92,6 +106,7 @@ def details(run: Fired) -> list[list[str]]:
     facts = {
         "tick": run.tick and clock.text(run.tick),
         "triggered by": run.triggered_by,
+        "waited": run.waited and f"since {clock.text(run.waited.at)} behind {run.waited.behind or 'others'}",
         "enqueued": run.enqueued_at and clock.text(run.enqueued_at),
         "started": run.started_at and clock.text(run.started_at),
         "ended": run.ended_at and clock.text(run.ended_at),
@@ -118,7 +133,11 @@ def plain(line: Line) -> dict[str, Any]:
             return {"type": "run", **_plain_run(line)}
         case Passed():
             told: dict[str, Any] = {"type": "skipped", "schedule": line.schedule_id, "first": line.first}
-            told |= {"last": line.last, "count": line.count, "reason": line.reason}
+            told |= {"last": line.last, "count": line.count, "reason": line.reason, "behind": line.behind or None}
+            told |= {"waited_since": line.waited and line.waited.at}
+        case Waits():
+            told = {"type": WAITING, "schedule": line.schedule_id, "tick": line.tick, "job": line.job_id}
+            told |= {"state": WAITING, "behind": line.behind or None}
         case Change():
             told = {"type": line.type, "schedule": line.schedule_id, "rule": dict(line.rule)}
             told |= {"was": None if line.was is None else dict(line.was), "from": line.before, "next": line.next}
@@ -140,6 +159,8 @@ def _plain_run(run: Fired) -> dict[str, Any]:
         "triggered_by": run.triggered_by or None,
         "number": run.number,
         "beat": run.beat,
+        "waited_since": run.waited and run.waited.at,
+        "behind": (run.waited and run.waited.behind) or None,
         "enqueued_at": run.enqueued_at,
         "late": None if run.late_ms is None else run.late_ms / 1000,
         "started_at": run.started_at,
@@ -162,10 +183,19 @@ def _enqueued(run: Fired) -> str:
         return "enqueued (by whom and when was trimmed)"
     wish = {"manual": " because somebody asked for it", "catchup": " to catch up"}.get(run.triggered_by, "")
     by = f" by {run.beat}" if run.beat else ""
+    if run.waited:
+        return f"enqueued{by}{wish} after it had {_waited(run)}"
     if run.late_ms is None or run.tick is None:
         return f"enqueued{by}{wish}"
     late = f"{instants.span(run.late_ms / 1000)} late" if run.late_ms > 0 else "on time"
     return f"enqueued{by} {late}{wish}"
+
+
+def _waited(run: Fired) -> str:
+    if run.waited is None or run.enqueued_at is None:
+        return ""
+    behind = f" behind {run.waited.behind}" if run.waited.behind else ""
+    return f"waited {instants.span((run.enqueued_at - run.waited.at).total_seconds())}{behind}"
 
 
 def _started(run: Fired, where: Zone) -> str:

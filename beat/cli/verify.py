@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from beat.verification import Stretch, Verification
 
 _BAD = 1
-_COUNTS = ("expected", "accounted", "missing", "double", "pending")
+_COUNTS = ("expected", "accounted", "missing", "double", "pending", "waiting")
+_ALWAYS = _COUNTS[:4]
 
 
 @click.command("verify")
@@ -54,7 +55,7 @@ def _show(found: Sequence[Verification]) -> None:
         for problem in _problems(each):
             output.complaint("problem", problem, each.schedule_id)
     totals = {name: sum(_count(each, name) for each in found) for name in _COUNTS}
-    words = [f"{number:,} {name}" for name, number in totals.items() if number or name != "pending"]
+    words = [f"{number:,} {name}" for name, number in totals.items() if number or name in _ALWAYS]
     output.say(", ".join(words))
     for each in found if len(found) == 1 else ():
         if each.trimmed_before:
@@ -65,7 +66,7 @@ def _table(found: Sequence[Verification]) -> None:
     columns = {"schedule": [each.schedule_id for each in found]}
     columns |= {name: [f"{_count(each, name):,}" for each in found] for name in _COUNTS}
     columns["trimmed before"] = [clock.text(each.trimmed_before) if each.trimmed_before else "" for each in found]
-    told = {name: cells for name, cells in columns.items() if name in ("schedule", *_COUNTS[:4]) or _says(cells)}
+    told = {name: cells for name, cells in columns.items() if name in ("schedule", *_ALWAYS) or _says(cells)}
     output.table(list(told), list(zip(*told.values(), strict=True)))
 
 
@@ -98,6 +99,7 @@ def _plain(found: Verification) -> dict[str, Any]:
         "expected": found.expected,
         "accounted": found.accounted,
         "pending": found.pending,
+        "waiting": found.waiting,
         **stretches,
         "trimmed_before": found.trimmed_before,
         "problems": list(found.problems),

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from beat.cli import asking, instants, output, telling
+from beat.cli import asking, instants, output, policies, telling
 from beat.zones import zone
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from datetime import datetime
 
     from beat.client.explanation import Explanation
@@ -37,9 +38,9 @@ def command(*, schedule_id: str, time: tuple[str, ...], url: str | None, as_json
     beat why report 2026-11-16 03:00   another day, in its zone
     beat why report 2026-11-16T02:00Z  any time with its offset
 
-    A tick was enqueued (when, by which beat, and how its run ended) or skipped (with the reason), or it is still to
-    come, or there is no tick at that time: then the nearest ones are named. Of what the ledger no longer holds,
-    nothing is claimed.
+    A tick was enqueued (when, by which beat, and how its run ended) or skipped (with the reason, and the option that
+    decides it), or it waits for an earlier run to end, or it is still to come, or there is no tick at that time: then
+    the nearest ones are named. Of what the ledger no longer holds, nothing is claimed.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     client = asking.client(url)
     where, now = zone(client.get_schedule(schedule_id).tz), client.now()
@@ -48,7 +49,7 @@ def command(*, schedule_id: str, time: tuple[str, ...], url: str | None, as_json
         output.say(meant.note, err=True)
     told = client.why(schedule_id, meant.instant)
     if as_json:
-        output.document(**_plain(told))
+        output.document(**_plain(told), sentence=sentence(told, where, now))
         return
     output.say(output.printable(f"{instants.both(told.instant, where)}: {sentence(told, where, now)}"))
     for run in told.runs:
@@ -58,31 +59,42 @@ def command(*, schedule_id: str, time: tuple[str, ...], url: str | None, as_json
 
 def sentence(told: Explanation, where: Zone, now: datetime) -> str:
     """The answer, as what follows the time and a colon."""
-    match told.answer:
-        case "enqueued":
-            first, *others = (telling.story(run, where, now) for run in told.runs)
-            return "; and again ".join([first, *others])
-        case "skipped" if told.passed:
-            return telling.skipped(told.passed, where)
-        case "due":
-            return _due(told)
-        case "not_due":
-            return f"not due yet: {_in(told.instant, now)}; the next tick is {_tick(told.next_run, where)}"
-        case "held":
-            return f"not decided: {_STATES.get(told.state, f'the state of the schedule is {told.state!r}')}"
-        case "not_registered":
-            return f"the schedule was not there yet: it was registered at {_tick(told.begins, where)}"
-        case "trimmed":
-            reach = f"it begins with the tick of {_tick(told.begins, where)}" if told.begins else "it is empty"
-            return f"not known: the ledger no longer goes back so far; {reach}"
-        case "missing":
-            return "no verdict, though it is a tick and later ones were decided: see `beat verify`"
-        case "unreadable":
-            return "not known: the rule that decided then cannot be read"
-    return _no_tick(told, where)
+    return _SENTENCES[told.answer](told, where, now)
 
 
-def _no_tick(told: Explanation, where: Zone) -> str:
+def _enqueued(told: Explanation, where: Zone, now: datetime) -> str:
+    return "; and again ".join(telling.story(run, where, now) for run in told.runs)
+
+
+def _skipped(told: Explanation, where: Zone, _now: datetime) -> str:
+    return telling.skipped(told.passed, where, policies.skipped(told, told.passed, where)) if told.passed else "skipped"
+
+
+def _not_due(told: Explanation, where: Zone, now: datetime) -> str:
+    due = told.due_at or told.instant
+    jitter = f", {instants.span((due - told.instant).total_seconds())} after its time (jitter)"
+    soon = f"in {instants.span((due - now).total_seconds())}{jitter if due > told.instant else ''}"
+    return f"not due yet: {soon}; the next tick is {_tick(told.next_run, where)}"
+
+
+def _held(told: Explanation, *_: object) -> str:
+    return f"not decided: {_STATES.get(told.state, f'the state of the schedule is {told.state!r}')}"
+
+
+def _not_registered(told: Explanation, where: Zone, _now: datetime) -> str:
+    return f"the schedule was not there yet: it was registered at {_tick(told.begins, where)}"
+
+
+def _trimmed(told: Explanation, where: Zone, _now: datetime) -> str:
+    reach = f"it begins with the tick of {_tick(told.begins, where)}" if told.begins else "it is empty"
+    return f"not known: the ledger no longer goes back so far; {reach}"
+
+
+def _no_tick(told: Explanation, where: Zone, _now: datetime) -> str:
+    if told.finished:
+        ended = f"{_tick(told.before, where)} ({policies.bound(told.finished, where)})"
+        went_on = f", and went on with {_tick(told.after, where)}" if told.after else ""
+        return f"no tick: the schedule had finished with {ended}{went_on}"
     near = [instants.both(tick, where, told.instant) for tick in (told.before, told.after) if tick]
     nearest = f"the nearest {'are' if len(near) > 1 else 'is'} {' and '.join(near)}" if near else "it has none at all"
     moved = ""
@@ -92,7 +104,7 @@ def _no_tick(told: Explanation, where: Zone) -> str:
     return f"not a tick of this schedule: {nearest}{moved}"
 
 
-def _due(told: Explanation) -> str:
+def _due(told: Explanation, *_: object) -> str:
     late = f"due for {instants.span(told.late or 0)}, and not decided yet"
     if told.holder:
         return f"{late}: {told.holder} is at work on it"
@@ -101,12 +113,33 @@ def _due(told: Explanation) -> str:
     return f"{late}: {told.beats} beat{'s are' if told.beats > 1 else ' is'} alive, none is at work on it"
 
 
-def _in(instant: datetime, now: datetime) -> str:
-    return f"in {instants.span((instant - now).total_seconds())}"
+def _catching_up(told: Explanation, *_: object) -> str:
+    limit = told.policies and told.policies.catchup_limit
+    few = f"{limit} at a time" if limit else "a few at a time"
+    turn = f"{told.ahead:,} of them go before it" if told.ahead else "it is the next of them"
+    alive = "" if told.beats else "; no beat is alive"
+    late = instants.span(told.late or 0)
+    return f"due for {late}: missed ticks are caught up with, {few} (catchup_limit); {turn}{alive}"
 
 
 def _tick(instant: datetime | None, where: Zone) -> str:
     return instants.both(instant, where) if instant else "none"
+
+
+_SENTENCES: Mapping[str, Callable[[Explanation, Zone, datetime], str]] = {
+    "enqueued": _enqueued,
+    "skipped": _skipped,
+    "waiting": policies.waits,
+    "due": _due,
+    "catching_up": _catching_up,
+    "not_due": _not_due,
+    "held": _held,
+    "not_a_tick": _no_tick,
+    "not_registered": _not_registered,
+    "trimmed": _trimmed,
+    "missing": lambda *_: "no verdict, though it is a tick and later ones were decided: see `beat verify`",
+    "unreadable": lambda *_: "not known: the rule that decided then cannot be read",
+}
 
 
 def _plain(told: Explanation) -> dict[str, Any]:
@@ -119,11 +152,17 @@ def _plain(told: Explanation) -> dict[str, Any]:
         "next_run": told.next_run,
         "runs": [telling.plain(run) for run in told.runs],
         "skipped": told.passed and telling.plain(told.passed),
+        "waiting": told.waits and telling.plain(told.waits),
+        "behind": told.behind and telling.plain(told.behind),
+        "instead": told.instead,
         "before": told.before,
         "after": told.after,
         "change": told.change and telling.plain(told.change),
+        "finished": told.finished and telling.times(told.finished._asdict()),
         "begins": told.begins,
+        "due_at": told.due_at,
         "late": told.late,
+        "ahead": told.ahead,
         "holder": told.holder or None,
         "beats": told.beats,
     })  # fmt: skip

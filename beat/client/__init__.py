@@ -9,7 +9,7 @@ import contextlib
 import itertools
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from beat import clock, connection, durations, redis_url, settings
 from beat.client import explanation, load, reading, standing
@@ -26,7 +26,7 @@ from beat.zones import zone
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-    from beat.client.archive import Progress, Snapshot
+    from beat.client.archive import Snapshot
     from beat.client.explanation import Explanation
     from beat.client.load import Timeline
     from beat.client.standing import Standing
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from beat.statistics import Statistics
     from beat.verification import Verification
 
+L = TypeVar("L", bound="Line")
 When = datetime | timedelta | str
 """An aware instant, or a length of time before now, such as `"24h"`."""
-_ON_ITS_WAY = ("queued", "started", "scheduled", "deferred")
 _LONGEST_ID = 100
 _MOST_NAMES = 10_000  # among which a name that was meant is looked for
 
@@ -51,6 +51,8 @@ class Overview(NamedTuple):
     """Of all that its ledger holds."""
     open_runs: tuple[Fired, ...]
     """Newest first."""
+    waiting: tuple[datetime, ...]
+    """The ticks that wait for an earlier run to end, oldest first."""
     now: datetime
 
 
@@ -117,8 +119,7 @@ class Client:
             candidates = [record.schedule_id] if record else self._archive.known(_could_be_of(job_id, self._keys))
             lines = (line for each in candidates for line in reading.lines(self._archive, each))
             run = next((line for line in lines if isinstance(line, Fired) and line.job_id == job_id), record)
-            found = self._up_to_date([run] if run else [])
-            return found[0] if found and isinstance(found[0], Fired) else None
+            return next(iter(self._up_to_date([run] if run else [])), None)
 
     def why(self, schedule_id: str, instant: datetime) -> Explanation:
         """What became of the tick at `instant`, or why there is none; raises UnknownSchedule."""
@@ -133,9 +134,10 @@ class Client:
                 snapshot.now,
                 snapshot.holder,
                 self._archive.beats(snapshot.now),
+                snapshot.waiting,
             ).answer()
-            runs = self._up_to_date(told.runs)
-            return replace(told, runs=tuple(run for run in runs if isinstance(run, Fired)))
+            behind = next(iter(self._up_to_date([told.behind] if told.behind else [])), None)
+            return replace(told, runs=tuple(self._up_to_date(told.runs)), behind=behind)
 
     def verify(self, schedule_id: str | None = None, *, since: When | None = None) -> list[Verification]:
         """Every tick that was to come, of one schedule or of all, against ledger, counters and jobs."""
@@ -154,8 +156,7 @@ class Client:
             found = self._read(snapshot, schedule_id)
             lines = assemble(schedule_id, snapshot.entries)
             going = self._up_to_date(line for line in lines if isinstance(line, Fired) and line.state == OPEN)
-            runs = tuple(run for run in going if isinstance(run, Fired))
-            return Overview(found, summarise(lines), runs, snapshot.now)
+            return Overview(found, summarise(lines), tuple(going), snapshot.waiting, snapshot.now)
 
     def timeline(self, hours: int = 24, *, slices: int = 100, tz: str | None = None) -> Timeline:
         """The load of the last and the next hours, in at most so many slices, cut at full hours of the zone `tz`."""
@@ -190,12 +191,13 @@ class Client:
         except OverflowError as e:
             raise BadInstant(f"{name} {given!r:.60} lies before the calendar begins: write '24h'") from e
 
-    def _up_to_date(self, lines: Iterable[Line]) -> list[Line]:
+    def _up_to_date(self, lines: Iterable[L]) -> list[L]:
         """The same, where what is on its way says how far it is."""
         found = list(lines)
         waiting = [line.job_id for line in found if isinstance(line, Fired) and line.state == OPEN]
         progress = dict(zip(waiting, self._archive.progress(waiting), strict=True))
-        return [_moved_on(line, progress.get(line.job_id)) if isinstance(line, Fired) else line for line in found]
+        moved: list[Any] = [reading.moved_on(line, progress) for line in found]
+        return moved
 
     @contextlib.contextmanager
     def _asking(self) -> Iterator[None]:
@@ -209,14 +211,6 @@ class Client:
             raise NoRedis(f"no Redis answers at {self._where}: {said}; start one, or set BEAT_REDIS_URL") from e
 
 
-def _moved_on(run: Fired, progress: Progress | None) -> Fired:
-    if progress is None or progress.status not in _ON_ITS_WAY:
-        return run
-    if progress.status != "started":
-        return replace(run, state=progress.status)
-    return replace(run, state="started", started_at=_time(progress.started_at), worker=progress.worker or None)
-
-
 def _could_be_of(job_id: str, keys: Keys) -> list[str]:
     """The ids of schedules that could have such a job: all beginnings of what follows the prefix."""
     parts = job_id.removeprefix(jobs_begin(keys)).split("_")
@@ -226,12 +220,12 @@ def _could_be_of(job_id: str, keys: Keys) -> list[str]:
 
 def _noted(job_id: str, record: Record | None) -> Fired | None:
     """A run whose verdict may have been trimmed, as far as its record tells."""
-    enqueued = _time(record.enqueued) if record else None
+    enqueued = reading.time(record.enqueued) if record else None
     if record is None or enqueued is None:
         return None
     return Fired(
         schedule_id=record.schedule,
-        tick=_time(record.tick),
+        tick=reading.time(record.tick),
         job_id=job_id,
         at=enqueued,
         triggered_by=record.by,
@@ -239,10 +233,3 @@ def _noted(job_id: str, record: Record | None) -> Fired | None:
         number=record.n,
         beat="",
     )
-
-
-def _time(written: str) -> datetime | None:
-    try:
-        return clock.read(written)
-    except BadInstant:
-        return None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from beat import clock, jobs, ledger
 from beat.connection import Refused
+from beat.errors import BadInstant
 from beat.sighting import Record
 
 if TYPE_CHECKING:
@@ -32,6 +33,10 @@ class Snapshot(NamedTuple):
     """Its ledger, newest first."""
     open_jobs: frozenset[str]
     """The jobs, of all schedules, whose outcome is waited for."""
+    running: frozenset[str]
+    """The jobs that take up the room of its slot; none where runs may overlap."""
+    waiting: tuple[datetime, ...]
+    """The ticks that wait for room there, oldest first."""
     holder: str
     """Whose lock is on it."""
     now: datetime
@@ -61,23 +66,28 @@ class Archive:
         self._keys = keys
 
     def snapshot(self, schedule_id: str, *, whole: bool = True) -> Snapshot:
-        """A schedule's hash, lock and ledger, in one step; not `whole`: only the newest line of the ledger."""
+        """A schedule's hash, lock, slot and ledger, in one step; not `whole`: only the newest line of the ledger."""
         keys = self._keys
-        wanted = {keys.schedule(schedule_id): "hash", keys.runs(schedule_id): "list", keys.open: "sorted set"}
+        sets = dict.fromkeys((keys.open, keys.running(schedule_id), keys.waiting(schedule_id)), "sorted set")
+        wanted = {keys.schedule(schedule_id): "hash", keys.runs(schedule_id): "list", **sets}
         with self._client.pipeline(transaction=True) as pipe:
             pipe.hgetall(keys.schedule(schedule_id))
             pipe.lrange(keys.runs(schedule_id), 0, -1 if whole else 0)
-            pipe.zrange(keys.open, 0, -1 if whole else 0)
+            for each in sets:
+                pipe.zrange(each, 0, -1 if whole else 0)
             pipe.get(keys.lock(schedule_id))
             pipe.time()
             *found, holder, (seconds, micros) = pipe.execute(raise_on_error=False)
         pairs = zip(wanted.items(), found, strict=True)
         problems = [f"{key} is no {kind}" for (key, kind), reply in pairs if _is_strange(reply)]
-        state, lines, waiting = ([] if isinstance(each, Exception) else each for each in found)
+        state, lines, going, running, waiting = ([] if isinstance(each, Exception) else each for each in found)
+        open_jobs = frozenset(map(_text, going))
         return Snapshot(
             state or {},
             lines,
-            frozenset(map(_text, waiting)),
+            open_jobs,
+            open_jobs.intersection(map(_text, running)),  # what nobody watches is no run
+            tuple(sorted(tick for member in waiting if (tick := _tick(_text(member))))),
             _text(holder),
             clock.from_ms(int(seconds) * 1000 + int(micros) // 1000),
             tuple(problems),
@@ -208,6 +218,14 @@ def _is_strange(reply: object) -> bool:
 
 def _is_any(counts: object) -> bool:
     return isinstance(counts, list) and any(count not in {None, b"0"} for count in counts)
+
+
+def _tick(member: str) -> datetime | None:
+    """Of what stands in line as `id tick by`."""
+    try:
+        return clock.read(member.split(" ")[1])
+    except (BadInstant, IndexError):
+        return None
 
 
 def _text(value: Any) -> str:

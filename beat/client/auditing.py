@@ -53,6 +53,8 @@ class Audit:
             state=found.state,
             now=snapshot.now,
             since=since,
+            due_at=found.jittered,
+            waiting=snapshot.waiting,
             jobs=self._jobs.get(schedule_id, {}),
             open_jobs=self._waiting(schedule_id, entries, snapshot.open_jobs),
             counts={name: getattr(found, name) for name in _COUNTS},

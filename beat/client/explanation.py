@@ -5,28 +5,35 @@ Nothing is claimed about what the ledger no longer holds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
-from beat import clock
-from beat.client.eras import begin, eras
-from beat.history import Change, Fired, Passed
+from beat import clock, policies
+from beat.client.eras import begin, eras, newest
+from beat.history import Change, Fired, Passed, Waits
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Iterable, Sequence
     from datetime import datetime
 
     from beat.client.eras import Era
-    from beat.client.standing import Standing
+    from beat.client.standing import Bound, Standing
     from beat.history import Line
+    from beat.schedule import Schedule
+
+_NONE = timedelta(0)
 
 Answer = Literal[
     "enqueued",  # it became a job: `runs`
-    "skipped",  # it passed without one: `passed`
+    "skipped",  # it passed without one: `passed`; `behind` or `instead`, if another was in its way or had its turn
+    "waiting",  # it waits for an earlier run to end: `waits`, `behind`
     "due",  # it is due, and no beat has decided yet: `late`, `holder`, `beats`
-    "not_due",  # it lies ahead
+    "catching_up",  # the same, and missed ticks have their turn before it: `ahead`
+    "not_due",  # it lies ahead, or its jitter has put it off: `due_at`
     "held",  # it will not be decided while the schedule is in its `state`
-    "not_a_tick",  # the schedule does not tick then: `before`, `after`, and the `change` that moved over it, if any
+    "not_a_tick",  # the schedule does not tick then: `before`, `after`, and the `change` that moved over it, or what
+    # had `finished` the schedule, if that is why
     "not_registered",  # the schedule was not there yet: `begins`
     "trimmed",  # the ledger no longer goes back so far: `begins`
     "missing",  # it should have been decided, and was not
@@ -47,18 +54,31 @@ class Explanation:
     runs: tuple[Fired, ...] = ()
     """One, unless something went wrong."""
     passed: Passed | None = None
+    waits: Waits | None = None
+    """None where that line was trimmed."""
+    behind: Fired | None = None
+    """The run that was in its way; None where the ledger no longer holds it."""
+    instead: datetime | None = None
+    """The tick that had its turn."""
     before: datetime | None = None
     """The nearest tick before the instant."""
     after: datetime | None = None
     """The nearest tick after it."""
     change: Change | None = None
+    finished: Bound | None = None
     begins: datetime | None = None
+    due_at: datetime | None = None
+    """When it is due, or was."""
     late: float | None = None
-    """Seconds since it was due."""
+    """Seconds since then."""
+    ahead: int = 0
+    """How many missed ticks are caught up with before this one."""
     holder: str = ""
     """The beat that is at work on the schedule."""
     beats: int = 0
     """How many beats are alive."""
+    policies: Schedule | None = field(default=None, repr=False)
+    """As they are now; None where the definition cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -71,17 +91,38 @@ class Question:
     now: datetime
     holder: str = ""
     beats: int = 0
+    waiting: Collection[datetime] = ()
+    """The ticks that wait for an earlier run to end."""
 
     def answer(self) -> Explanation:
         """The answer that says most."""
         runs = tuple(line for line in self.lines if isinstance(line, Fired) and line.tick == self.instant)
         if runs:
             return self._told("enqueued", runs=runs)
+        waits = next((line for line in self.lines if isinstance(line, Waits) and line.tick == self.instant), None)
+        if self.instant in self.waiting:
+            return self._told("waiting", waits=waits, behind=self._run(waits.behind if waits else ""))
+        if waits:
+            return self._told("missing")
         known = eras(self.standing, self.lines)
         passed = self._passed(known)
         if passed:
-            return self._told("skipped", passed=passed)
+            instead = self._instead(passed)
+            return self._told("skipped", passed=passed, behind=self._run(passed.behind), instead=instead)
         return self._out_of_reach() or self._around(known)
+
+    def _run(self, job_id: str) -> Fired | None:
+        return next((line for line in self.lines if isinstance(line, Fired) and line.job_id == job_id), None)
+
+    def _instead(self, passed: Passed) -> datetime | None:
+        """The tick that had its turn in the place of those."""
+        if passed.reason == "replaced":
+            return next((line.tick for line in _ticks(self.lines) if line.job_id == passed.behind), None)
+        if passed.reason != "misfire":
+            return None
+        fired = [line for line in self.lines if isinstance(line, Fired) and line.tick and line.tick > passed.last]
+        following = min(fired, key=lambda line: line.tick or line.at, default=None)
+        return following.tick if following and following.triggered_by == "catchup" else None
 
     def _passed(self, known: list[Era]) -> Passed | None:
         for line in self.lines:
@@ -111,25 +152,42 @@ class Question:
         after = min((found for era in known if (found := era.after(self.instant))), default=None)
         changes = (line for line in self.lines if isinstance(line, Change) and line.before and line.next)
         moved = (line for line in changes if (line.before or line.at) <= self.instant < (line.next or line.at))
-        return self._told("not_a_tick", before=before, after=after, change=next(moved, None))
+        finished = next((bound for era in known if (bound := era.finished(self.instant))), None)
+        return self._told("not_a_tick", before=before, after=after, change=next(moved, None), finished=finished)
 
     def _tick(self) -> Explanation:
         """A tick without a verdict."""
         following = self.standing.next_run
-        if self.instant < following if following else self.instant <= self._newest():
-            return self._told("missing")
+        if self.instant < following if following else self.instant <= (newest(self.lines) or clock.EPOCH):
+            return self._trimmed() or self._told("missing")
         if self.standing.state != "active" or not following:
             return self._told("held")
-        due = self.standing.due_at if self.instant == following else None
-        late = (self.now - (due or self.instant)).total_seconds()
-        return self._told("not_due") if late < 0 else self._told("due", late=late)
+        due = self._due(following)
+        late = (self.now - due).total_seconds()
+        if late < 0:
+            return self._told("not_due", due_at=due)
+        rule = self.standing.schedule
+        if rule is None or not self._is_catching_up(following):
+            return self._told("due", late=late, due_at=due)
+        return self._told("catching_up", late=late, due_at=due, ahead=rule.count(following, self.instant))
 
-    def _newest(self) -> datetime:
-        """The newest tick that has a verdict."""
-        decided = [
-            line.last if isinstance(line, Passed) else line.tick for line in self.lines if not isinstance(line, Change)
-        ]
-        return max((tick for tick in decided if tick), default=clock.EPOCH)
+    def _trimmed(self) -> Explanation | None:
+        """Where a tick waited, its verdict stands after later ones, which may have been trimmed."""
+        oldest = self.lines[-1]
+        whole = isinstance(oldest, Change) and oldest.type == "registered"
+        return None if whole or self.instant > oldest.at else self._told("trimmed", begins=begin(self.lines))
+
+    def _due(self, following: datetime) -> datetime:
+        """When the tick is due, not when its turn is to catch up."""
+        known = self.standing
+        if self.instant == following and known.due_at and not self._is_catching_up(following):
+            return known.due_at
+        return policies.due(known.policies, self.instant) if known.policies else self.instant
+
+    def _is_catching_up(self, following: datetime) -> bool:
+        """Whether the next tick is late, and was put off because others have just been caught up with."""
+        known, due = self.standing.policies, self.standing.due_at
+        return bool(known and due and known.misfire == "all" and due > following + (known.jitter or _NONE))
 
     def _told(self, answer: Answer, **more: object) -> Explanation:
         return Explanation(
@@ -141,5 +199,15 @@ class Question:
             next_run=self.standing.next_run,
             holder=self.holder,
             beats=self.beats,
+            policies=self.standing.policies,
             **more,  # type: ignore[arg-type]  # each answer brings fields of its own
         )
+
+
+def _ticks(lines: Iterable[Line]) -> Iterable[Fired | Waits]:
+    """Of every tick of which a job came, or was to come, the line that names the job."""
+    for line in lines:
+        if isinstance(line, Fired | Waits):
+            yield line
+        elif isinstance(line, Passed) and line.waited:
+            yield line.waited

@@ -8,23 +8,24 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from beat import ledger
-from beat.errors import BadOption, did_you_mean
-from beat.history import OPEN, Change, Fired, Passed, assemble
+from beat import clock, ledger
+from beat.errors import BadInstant, BadOption, did_you_mean
+from beat.history import OPEN, WAITING, Change, Fired, Passed, Waits, assemble
 from beat.store import pages
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from datetime import datetime
 
-    from beat.client.archive import Archive
+    from beat.client.archive import Archive, Progress
     from beat.history import Line
 
 SKIPPED = "skipped"
-WORDS = (*ledger.OUTCOMES, OPEN, SKIPPED)
+_ON_ITS_WAY = ("queued", "started", "scheduled", "deferred")
+WORDS = (*ledger.OUTCOMES, OPEN, SKIPPED, WAITING)
 """What a history can be asked for."""
 _COUNTERS = {
     "succeeded": "success_count",
@@ -33,6 +34,7 @@ _COUNTERS = {
     "stopped": "stopped_count",
     SKIPPED: "skip_count",
     OPEN: "run_count",
+    WAITING: "run_count",  # for a run that was there before it
 }
 
 
@@ -73,22 +75,73 @@ def outcomes(given: str | Collection[str] | None) -> frozenset[str]:
 
 def lines(archive: Archive, schedule_id: str, since: datetime | None = None) -> Iterator[Line]:
     """The lines of one ledger; those whose verdict was trimmed come last. Reads on for what ended after `since`."""
-    ends: dict[str, ledger.Entry] = {}  # what is known of runs whose verdict has not been read yet
-    seen: set[str] = set()
+    reader = _Reader(schedule_id)
     for page in archive.pages(schedule_id):
         entries = [entry for entry in map(ledger.read, page) if entry]
-        for line in assemble(schedule_id, [*ends.values(), *entries]):
-            if not isinstance(line, Fired) or (line.enqueued_at and line.job_id not in seen):
-                yield line
-        for entry in entries:
-            if isinstance(entry, ledger.Enqueued):
-                seen.add(entry.job)
-            elif isinstance(entry, ledger.Outcome | ledger.Reopened):
-                ends.setdefault(entry.job, entry)
-        ends = {job: entry for job, entry in ends.items() if job not in seen}
-        if since and entries and entries[-1].at < since and all(entry.at < since for entry in ends.values()):
+        yield from reader.read(entries)
+        if since and entries and entries[-1].at < since and reader.newest < since:
             return
-    yield from assemble(schedule_id, ends.values())
+    yield from reader.rest()
+
+
+class _Reader:
+    """Puts a ledger together page by page."""
+
+    def __init__(self, schedule_id: str) -> None:
+        self._id = schedule_id
+        self._ends: dict[str, ledger.Entry] = {}  # what is known of runs whose verdict has not been read yet
+        self._held: list[ledger.Entry] = []  # from a verdict on whose tick there may be more to read
+        self._decided: set[str | datetime] = set()
+
+    @property
+    def newest(self) -> datetime:
+        """When the newest entry was written of which no line was made yet."""
+        return max((entry.at for entry in (*self._ends.values(), *self._held)), default=clock.EPOCH)
+
+    def read(self, page: list[ledger.Entry]) -> Iterator[Line]:
+        """The lines of the next page, as far as it tells all about them: a tick may have waited since its time."""
+        entries = [*self._held, *page]
+        waits = (n for n, entry in enumerate(entries) if (tick := _decides(entry)) and tick < entries[-1].at)
+        ready = next(waits, len(entries))
+        self._held = entries[ready:]
+        yield from self._told(entries[:ready])
+
+    def rest(self) -> Iterator[Line]:
+        """What is left at the end of the ledger."""
+        held, self._held = self._held, []
+        yield from self._told(held)
+        yield from assemble(self._id, self._ends.values())
+
+    def _told(self, entries: list[ledger.Entry]) -> Iterator[Line]:
+        entries = [entry for entry in entries if not _is_of(entry, self._decided)]
+        decided = {key for entry in entries for key in _verdict(entry)}
+        waited = [entry for entry in self._held if _is_of(entry, decided)]
+        for line in assemble(self._id, [*self._ends.values(), *entries, *waited]):
+            if not isinstance(line, Fired) or (line.enqueued_at and line.job_id not in self._decided):
+                yield line
+        self._decided |= decided
+        for entry in entries:
+            if isinstance(entry, ledger.Outcome | ledger.Reopened):
+                self._ends.setdefault(entry.job, entry)
+        self._ends = {job: entry for job, entry in self._ends.items() if job not in self._decided}
+
+
+def _decides(entry: ledger.Entry) -> datetime | None:
+    """The tick about which it is a verdict."""
+    return entry.tick if isinstance(entry, ledger.Enqueued | ledger.Skipped) else None
+
+
+def _verdict(entry: ledger.Entry) -> Iterator[str | datetime]:
+    """By what others may know the tick on which it is a verdict."""
+    if isinstance(entry, ledger.Enqueued):
+        yield entry.job
+    elif isinstance(entry, ledger.Skipped):
+        yield entry.tick
+
+
+def _is_of(entry: ledger.Entry, decided: Collection[str | datetime]) -> bool:
+    """Whether it tells that one of these ticks waited."""
+    return isinstance(entry, ledger.Waiting) and (entry.job in decided or entry.tick in decided)
 
 
 def merged(archive: Archive, ids: Iterable[str], wanted: Wanted) -> Iterator[Line]:
@@ -127,5 +180,25 @@ def _word(line: Line) -> str:
             return line.state
         case Passed():
             return SKIPPED
+        case Waits():
+            return WAITING
         case Change():
             return ""
+
+
+def moved_on(line: Line, known: Mapping[str, Progress]) -> Line:
+    """The same, where RQ says how far a run is that is on its way."""
+    progress = known.get(line.job_id) if isinstance(line, Fired) else None
+    if not isinstance(line, Fired) or progress is None or progress.status not in _ON_ITS_WAY:
+        return line
+    if progress.status != "started":
+        return replace(line, state=progress.status)
+    return replace(line, state="started", started_at=time(progress.started_at), worker=progress.worker or None)
+
+
+def time(written: str) -> datetime | None:
+    """An instant of a record; None where it is none."""
+    try:
+        return clock.read(written)
+    except BadInstant:
+        return None

@@ -6,7 +6,7 @@ import functools
 import json
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from beat import clock, definitions
 from beat.errors import BadInstant, BadZone, DeclarationError
@@ -17,6 +17,13 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from beat.schedule import Schedule
+
+
+class Bound(NamedTuple):
+    """What put an end to the ticks of a schedule: one of the two."""
+
+    end: datetime | None = None
+    max_runs: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +37,7 @@ class Standing:
     due_at: datetime | None
     last_run: datetime | None
     run_count: int | None
+    manual_count: int
     skip_count: int | None
     success_count: int
     failure_count: int
@@ -58,10 +66,39 @@ class Standing:
             return None
         return max(0, self.run_count - self.success_count - self.failure_count - self.stopped_count)
 
+    @property
+    def ticked(self) -> int:
+        """How many of its ticks became jobs: those that somebody asked for are none."""
+        return max(0, (self.run_count or 0) - self.manual_count)
+
+    @property
+    def finished(self) -> Bound | None:
+        """Why it has finished; None if it has not, or nobody knows."""
+        rule = self.schedule if self.state == "finished" else None
+        if rule and rule.max_runs and (self.ticked >= rule.max_runs or not rule.end):
+            return Bound(max_runs=rule.max_runs)
+        return Bound(end=rule.end) if rule and rule.end else None
+
+    @property
+    def jittered(self) -> datetime | None:
+        """When its next tick is due, if jitter put that off; what is caught up with is put off for another reason."""
+        jitter = self.policies.jitter if self.policies else None
+        if not (jitter and self.next_run and self.due_at):
+            return None
+        return self.due_at if self.next_run < self.due_at <= self.next_run + jitter else None
+
     @functools.cached_property
     def schedule(self) -> Schedule | None:
         """Its ticks; None where the rule cannot be read."""
         return ticking(self.rule)
+
+    @functools.cached_property
+    def policies(self) -> Schedule | None:
+        """Its policies of time; None where the definition cannot be read."""
+        try:
+            return definitions.read(json.dumps(dict(self.definition)))
+        except DeclarationError:
+            return None
 
 
 def read(schedule_id: str, found: Mapping[bytes, bytes]) -> Standing:
@@ -104,7 +141,7 @@ def ticking(rule: Mapping[str, Any]) -> Schedule | None:
 _INSTANTS = (
     "next_run", "due_at", "last_run", "last_success", "last_failure", "last_enqueued", "created_at", "updated_at",
 )  # fmt: skip
-_COUNTS = ("success_count", "failure_count", "stopped_count", "consecutive_failures")
+_COUNTS = ("manual_count", "success_count", "failure_count", "stopped_count", "consecutive_failures")
 
 
 def instant(written: str) -> datetime | None:

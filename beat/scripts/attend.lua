@@ -11,7 +11,7 @@
 -- ARGV[5] limit            count  how many slots at most
 -- ARGV[6] interval         ms     how soon to look again
 --
--- Replies {now in ms, {slot, rev, how many of its runs have ended unseen, {job, …}, {tick that waits, …}}, …}
+-- Replies {now in ms, {slot, rev, state, how many of its runs have ended unseen, {job, …}, {tick that waits, …}}, …}
 local waiting_slots, open = KEYS[1], KEYS[2]
 local schedule_prefix, running_prefix, waiting_prefix, job_prefix, limit, interval = unpack(ARGV)
 
@@ -32,17 +32,23 @@ local function in_line(key)  -- what makes no sense waits for nothing
   return ticks
 end
 
-local found = {now}
-if kind_of(waiting_slots) ~= 'zset' then return found end
+local found, looked = {now}, 0
+if kind_of(waiting_slots) ~= 'zset' or kind_of(open) == 'string' then return found end
 for _, slot in ipairs(redis.call('ZRANGEBYSCORE', waiting_slots, '-inf', now, 'LIMIT', 0, limit)) do
-  local waiting, running = waiting_prefix .. slot, running_prefix .. slot
+  local waiting, running, schedule = waiting_prefix .. slot, running_prefix .. slot, schedule_prefix .. slot
   local ticks = in_line(waiting)
-  if #ticks == 0 or kind_of(schedule_prefix .. slot) == 'none' then
+  if kind_of(schedule) ~= 'hash' then redis.call('DEL', waiting) end
+  if #ticks == 0 or kind_of(schedule) ~= 'hash' then
     redis.call('ZREM', waiting_slots, slot)
-  elseif kind_of(running) == 'none' or kind_of(running) == 'zset' then
-    local jobs, ended = in_slot(running)
-    found[#found + 1] = {slot, redis.call('HGET', schedule_prefix .. slot, 'rev') or '', ended, jobs, ticks}
+  else
     redis.call('ZADD', waiting_slots, now + interval, slot)
+    if kind_of(running) == 'none' or kind_of(running) == 'zset' then
+      local jobs, ended = in_slot(running)
+      local rev, state = unpack(redis.call('HMGET', schedule, 'rev', 'state'))
+      found[#found + 1] = {slot, rev or '', state or '', ended, jobs, ticks}
+      looked = looked + #jobs
+      if looked > 500 then break end  -- that Redis is not kept for long
+    end
   end
 end
 return found

@@ -45,8 +45,8 @@
 -- Replies {now in ms, OK, {which item, code, words}, …}, with those items that are not OK; the first one is 1, and 0 means
 -- all of them. The lock goes with the schedule's last item, on every reply but FENCED, EARLY and ENDED.
 --   OK        done
---   SKIPPED   no room for it, and none to wait: skipped; words: the job that has the room
---   WAITS     no room for it: it waits; words: the job that has the room
+--   SKIPPED   no room for it, and none to wait: skipped; words: the job that has the room; or the state of the schedule
+--   WAITS     no room for it: it waits; words: the job that has the room, or nothing if it waited already
 --   ENDED     no room for it, but runs have ended of which nobody has taken note: close them, or let in who waits, and
 --             send this again as cleared; words: how many have ended
 --   FULL      of admit: there is no room yet
@@ -159,9 +159,14 @@ local function look_at_slot(id, room, cleared, last_job)  -- how many are in it,
   end
   local count, waits = redis.call('ZCARD', key), redis.call('ZCARD', waiting_prefix .. id)
   if count < room and waits == 0 then return 0, '', 0 end
-  local jobs, ended = in_slot(key)
-  if cleared == '' and (ended > 0 or waits > 0 and #jobs < room) then return #jobs, '', ended, true end
-  return waits > 0 and math.max(#jobs, room) or #jobs, jobs[#jobs] or '', ended
+  local jobs, ended, alive = in_slot(key)
+  if cleared == '' and (ended > 0 or waits > 0 and #jobs < room) then
+    if waits > 0 then redis.call('ZADD', waiting_slots, 0, id) end  -- to be looked at first
+    return #jobs, '', ended, true
+  end
+  if waits > 0 then redis.call('ZADD', waiting_slots, 'NX', now, id) end  -- somebody may have deleted it
+  local count = #jobs - ended + alive  -- those that could not be closed have ended all the same
+  return waits > 0 and math.max(count, room) or count, jobs[#jobs] or '', ended
 end
 
 local function move(id, key, next, next_due, error, ...)
@@ -215,10 +220,14 @@ end
 
 local function stale(key) return 'STALE', redis.call('HGET', key, 'last_job') or '' end
 
-local function finishes(id, key, count, max_runs)  -- whether so many jobs, and those that wait, are all there are to be
+local function is_enough(key, count, max_runs)  -- whether so many jobs are all there are to be; those that somebody asked for are none
   if max_runs == '' then return false end
   local manual = redis.call('HGET', key, 'manual_count')
-  return count - (manual and is_count(manual) and manual or 0) + redis.call('ZCARD', waiting_prefix .. id) >= tonumber(max_runs)
+  return count - (manual and is_count(manual) and manual or 0) >= tonumber(max_runs)
+end
+
+local function finishes(id, key, count, max_runs)  -- the same, with those that wait
+  return max_runs ~= '' and is_enough(key, count + redis.call('ZCARD', waiting_prefix .. id), max_runs)
 end
 
 local function stand_in_line(item, key, newest, skip_count, kept, run_count)  -- no room: the tick waits, or is skipped
@@ -233,7 +242,7 @@ local function stand_in_line(item, key, newest, skip_count, kept, run_count)  --
   end
   if overlap == 'skip' or redis.call('ZCARD', waiting) >= tonumber(most) then
     skip_count, kept = skipped(item.id, item.tick, item.tick, 1, 'overlap', newest, skip_count, kept)
-    move(item.id, key, item.next, number_of(item.next_due), item.error, 'skip_count', skip_count, 'kept', kept)
+    move(item.id, key, item.next, number_of(item.next_due), item.error, 'skip_count', skip_count, 'kept', kept, 'last_skip', item.tick)
     return 'SKIPPED', newest
   end
   local line = '{"type":"waiting","tick":"' .. item.tick .. '","job":' .. quoted(item.job) .. ',"behind":' .. quoted(newest) .. signed
@@ -242,7 +251,8 @@ local function stand_in_line(item, key, newest, skip_count, kept, run_count)  --
   redis.call('ZADD', waiting, to_ms(item.tick), item.id .. ' ' .. item.tick .. ' ' .. item.by)  -- by their ticks, whatever the jitter
   redis.call('ZADD', waiting_slots, now, item.id)
   local next = finishes(item.id, key, number_of(run_count or '0'), item.max_runs) and '' or item.next
-  move(item.id, key, next, number_of(item.next_due), item.error, 'skip_count', skip_count or '0', unpack(kept and {'kept', kept} or {}))
+  move(item.id, key, next, number_of(item.next_due), item.error, 'skip_count', skip_count or '0', 'last_skip', item.tick,
+    unpack(kept and {'kept', kept} or {}))
   return 'WAITS', newest
 end
 
@@ -255,7 +265,12 @@ local function passes_by(item, key, reason, skip_count, kept)  -- a tick that wa
   skip_count, kept = skipped(item.id, item.tick, item.tick, 1, reason, '', skip_count, kept)
   leave_line(item)
   redis.call('HSET', key, 'skip_count', skip_count, 'kept', kept)
-  return 'SKIPPED', ''
+  return 'SKIPPED', reason
+end
+
+local function is_in_line(item)  -- somebody has lost next_run: the tick was decided, as far as it can be
+  local member = item.id .. ' ' .. item.tick .. ' '
+  return redis.call('ZSCORE', waiting_prefix .. item.id, member .. 'scheduler') or redis.call('ZSCORE', waiting_prefix .. item.id, member .. 'catchup')
 end
 
 local function not_admitted(item, state, now_rev)  -- why a tick that waited is not let in: a code
@@ -302,6 +317,7 @@ local function decide(i)
     local code = not_admitted(item, state, now_rev)
     if code then return code, code == 'STALE' and redis.call('HGET', key, 'last_job') or '' end
     if state ~= 'active' and state ~= 'finished' then return passes_by(item, key, state or 'broken', skip_count, kept) end
+    if is_enough(key, number_of(run_count or '0'), max_runs) then return passes_by(item, key, 'finished', skip_count, kept) end
   elseif not ours[id] then
     if tick ~= '' and next_run ~= tick then return stale(key) end  -- ours, perhaps, if its reply was lost
     return 'FENCED', ''
@@ -324,10 +340,21 @@ local function decide(i)
       local total
       total, kept = skipped(id, tick, last, number, reason, '', skip_count, kept)
       if not kept then return no_ledger(id, key) end
-      move(id, key, next, number_of(next_due), error, 'skip_count', total, 'kept', kept)
+      move(id, key, next, number_of(next_due), error, 'skip_count', total, 'kept', kept, 'last_skip', last)
       return 'OK', ''
     end
+    if finishes(id, key, number_of(run_count or '0'), max_runs) then  -- it was lowered, or ticks wait that nobody counted
+      local total
+      total, kept = skipped(id, tick, tick, 1, 'finished', '', skip_count, kept)
+      if not kept then return no_ledger(id, key) end
+      move(id, key, '', 0, error, 'skip_count', total, 'kept', kept, 'last_skip', tick)
+      return 'SKIPPED', 'finished'
+    end
     if slot ~= '' then
+      if is_in_line(item) then
+        move(id, key, next, number_of(next_due), error, 'last_skip', tick)
+        return 'WAITS', ''
+      end
       local room, cleared = string.match(slot, '^%a+ (%d+) %d+ ?(%a*)$')
       local count, newest, ended, unseen = look_at_slot(id, tonumber(room), cleared, redis.call('HGET', key, 'last_job'))
       if unseen then return 'ENDED', tostring(ended) end
@@ -362,7 +389,9 @@ local barred_here = forbidden({{'type', a_key}, {'hmget', a_key, 'x'}, {'hget', 
   {'lpush', a_ledger, ''}, {'rpop', a_ledger}, {'ltrim', a_ledger, 0, 1}, {'zadd', open, 0, 'x'}, {'hset', records, 'x', ''},
   {'xadd', events, '*', 'x', ''}, {'zcard', running_prefix .. 'x'}, {'zrange', running_prefix .. 'x', 0, -1}, {'zadd', running_prefix .. 'x', 0, 'x'},
   {'zrem', running_prefix .. 'x', 'x'}, {'zcard', waiting_prefix .. 'x'}, {'zadd', waiting_prefix .. 'x', 0, 'x'}, {'zrem', waiting_prefix .. 'x', 'x'},
-  {'zadd', waiting_slots, 0, 'x'}, {'zrem', waiting_slots, 'x'}})
+  {'zadd', waiting_slots, 0, 'x'}, {'zrem', waiting_slots, 'x'}, {'zscore', open, 'x'}, {'zmscore', open, 'x'}, {'zadd', open, 'XX', 0, 'x'},
+  {'zscore', running_prefix .. 'x', 'x'}, {'zscore', waiting_prefix .. 'x', 'x'}, {'zrange', waiting_prefix .. 'x', 0, -1},
+  {'exists', waiting_prefix .. 'x'}, {'del', waiting_prefix .. 'x'}, {'hget', job_prefix .. 'x', 'x'}})
 if barred_here then return redis.error_reply('NOPERM ' .. barred_here) end
 local replies, locks = {now, 'OK'}, {}
 look_at_page()

@@ -114,7 +114,7 @@ local function upsert(at)
   if newer then return 'OLDER', newer end
 
   local placed = to_ms(next_run) and to_ms(due_at)
-  if placed and placed <= now and now_state == 'active' and next ~= 'keep' then
+  if placed and to_ms(next_run) <= now and now_state == 'active' and next ~= 'keep' then  -- be it held back until later
     next = 'keep'
     if state == 'finished' then state = 'active' end  -- the tick that is due comes first, then the end
   end

@@ -1,27 +1,30 @@
 #!lua
 -- Takes jobs out of their queues that are no longer wanted. What a worker has begun it leaves: that one must be told.
 --
--- ARGV[1] job_prefix  text  followed by a job id: RQ's hash
--- ARGV[2] kept        s     how long RQ's record of a cancelled job stays
--- ARGV[3…] items, each of
--- ITEM[1] job        text  the id of the job
--- ITEM[2] queue      text  the key of its queue
--- ITEM[3] scheduled  text  the key of what waits for a retry
+-- ARGV[1] job_prefix        text  followed by a job id: RQ's hash
+-- ARGV[2] queue_prefix      text  followed by the name of a queue: its key
+-- ARGV[3] scheduled_prefix  text  followed by the name of a queue: what waits for a retry
+-- ARGV[4] kept              s     how long RQ's record of a cancelled job stays
+-- ARGV[5…] items, each of
+-- ITEM[1] job  text  the id of the job
 --
 -- Replies {{code, words}, …}, one for each item
 --   OK       it is in no queue any more, and RQ calls it canceled
 --   STARTED  a worker has it; words: its name
 --   STALE    it is not in the queue, and nobody has begun it
-local job_prefix, kept = ARGV[1], ARGV[2]
-local first, width = 3, 3
+local job_prefix, queue_prefix, scheduled_prefix, kept = unpack(ARGV, 1, 4)
+
+-- include allowed
 
 local function kind_of(key) return redis.call('TYPE', key)['ok'] end
 
-local function withdraw(job, queue, scheduled)
+local function withdraw(job)
   local key = job_prefix .. job
   if kind_of(key) ~= 'hash' then return 'STALE', '' end
-  local status, worker = unpack(redis.call('HMGET', key, 'status', 'worker_name'))
+  local status, worker, origin = unpack(redis.call('HMGET', key, 'status', 'worker_name', 'origin'))
   if status == 'started' then return 'STARTED', worker or '' end
+  local queue, scheduled = queue_prefix .. (origin or ''), scheduled_prefix .. (origin or '')
+  if forbidden({{'lrem', queue, -1, job}, {'zrem', scheduled, job}, {'hset', key, 'x', ''}, {'expire', key, 1}}) then return 'STALE', '' end
   local out = kind_of(queue) == 'list' and redis.call('LREM', queue, -1, job) > 0
   out = kind_of(scheduled) == 'zset' and redis.call('ZREM', scheduled, job) > 0 or out
   if not out then return 'STALE', '' end
@@ -31,5 +34,5 @@ local function withdraw(job, queue, scheduled)
 end
 
 local replies = {}
-for i = first, #ARGV, width do replies[#replies + 1] = {withdraw(unpack(ARGV, i, i + width - 1))} end
+for i = 5, #ARGV do replies[#replies + 1] = {withdraw(ARGV[i])} end
 return replies

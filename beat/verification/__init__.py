@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from beat import clock
 from beat.errors import BadInstant
 from beat.ledger import Changed
+from beat.verification.changes import readable
 from beat.verification.findings import Findings, Stretch, Verification, stretch
 from beat.verification.runs import Numbers, Runs
-from beat.verification.ticks import Walk, readable
+from beat.verification.ticks import Walk
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -39,36 +40,39 @@ def verify(
     state: str,
     now: datetime,
     since: datetime | None = None,
+    due_at: datetime | None = None,
+    waiting: Collection[datetime] | None = None,
     jobs: Mapping[str, datetime | None] | None = None,
     open_jobs: Collection[str] | None = None,
     counts: Mapping[str, int] | None = None,
 ) -> Verification:
     """The whole ledger of a schedule, newest first, against its hash: both as they were at one instant, `now`.
 
+    `due_at` is when its next tick is due, where jitter makes that later than the tick.
     `jobs` are the RQ jobs that exist and say that they are of this schedule, with their ticks; `open_jobs` those of it
-    whose outcome is waited for; `counts` its success_count, failure_count and stopped_count. What is not given is not
-    compared. With `since`, only ticks and lines from then on are judged.
+    whose outcome is waited for; `waiting` the ticks that wait for an earlier run to end; `counts` its success_count,
+    failure_count and stopped_count. What is not given is not compared. With `since`, only ticks and lines from then on
+    are judged.
     """
     oldest_first, current = list(entries)[::-1], readable(rule)
-    findings = Findings(since and max(since, clock.EPOCH))
+    findings = Findings(since and max(since, clock.EPOCH), _blind(oldest_first, now))
     walk = _walk(oldest_first, findings, current)
-    walk.end(next_run, state, now)
+    walk.end(next_run, state, now, waiting)
     complete = _numbers(oldest_first, findings, (run_count, skip_count), now)
-    runs = Runs(findings, walk.begun, complete=complete)
-    for entry in oldest_first:
-        runs.step(entry)
+    runs = Runs(findings, walk.begun, oldest_first, complete=complete)
     runs.end(now, jobs=jobs or {}, open_jobs=open_jobs, counts=counts or {})
     if current is None or (walk.rule and walk.rule.timing_rev != current.timing_rev):
         findings.say(now, f"the rule in force {'is another than the ledger says' if current else 'cannot be read'}")
     begun = None if _reaches_back(oldest_first) else walk.begun or next_run or now
-    pending = _pending(current, next_run, now) if state in _DECIDING else 0
-    return findings.sum_up(schedule_id, pending, begun)
+    decides = state in _DECIDING and (due_at is None or due_at <= now)
+    return findings.sum_up(schedule_id, _pending(current, next_run, now) if decides else 0, begun)
 
 
 def _walk(oldest_first: Sequence[Entry], findings: Findings, current: Schedule | None) -> Walk:
     """Begins with the rule that the first change replaced; where there was no change, with the one in force now."""
     change = next((entry for entry in oldest_first if isinstance(entry, Changed)), None)
-    walk = Walk(findings, current if change is None else readable(change.was or {}))
+    rule = current if change is None else readable(change.was or {})
+    walk = Walk(findings, rule, complete=_reaches_back(oldest_first))
     for entry in oldest_first:
         walk.step(entry)
     return walk
@@ -86,6 +90,11 @@ def _numbers(
         numbers.step(entry)
     numbers.end(*kept, now)
     return complete
+
+
+def _blind(oldest_first: Sequence[Entry], now: datetime) -> datetime | None:
+    """Up to when what was trimmed may tell of ticks; None where nothing was."""
+    return None if _reaches_back(oldest_first) else oldest_first[0].at if oldest_first else now
 
 
 def _reaches_back(oldest_first: Sequence[Entry]) -> bool:

@@ -43,7 +43,9 @@ class Verification:
     double: tuple[Stretch, ...] = ()
     """Ticks that were decided once more."""
     pending: int = 0
-    """Ticks that are due and wait for their verdict."""
+    """Ticks that are due and not decided yet."""
+    waiting: int = 0
+    """Ticks that wait for an earlier run to end: their verdict comes then."""
     off: tuple[Stretch, ...] = ()
     """Ticks that came while the schedule was disabled or retired, and were not expected."""
     trimmed_before: datetime | None = None
@@ -77,7 +79,10 @@ class Findings:
     """Collects what concerns the ticks from `since` on."""
 
     since: datetime | None
+    blind: datetime | None = None
+    """Up to here a tick may have been decided, or begun to wait, in what was trimmed."""
     accounted: int = 0
+    waiting: int = 0
     double: list[Stretch] = field(default_factory=list)
     off: list[Stretch] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -86,6 +91,10 @@ class Findings:
     def covers(self, instant: datetime) -> bool:
         """Whether it was asked about."""
         return self.since is None or instant >= self.since
+
+    def is_beyond(self, tick: datetime) -> bool:
+        """Whether what was trimmed may have told of it."""
+        return self.blind is not None and tick <= self.blind
 
     def say(self, at: datetime, problem: str) -> None:
         """Something of that time is off."""
@@ -121,6 +130,11 @@ class Findings:
 
     def miss(self, rule: Schedule, first: datetime, before: datetime) -> None:
         """There is no verdict from `first` on and before `before`."""
+        if self.blind is not None and first <= self.blind:
+            following = rule.after(self.blind)
+            if following is None or following >= before:
+                return
+            first = following
         last = max(first, rule.before(before) or first)
         found = self.clip(stretch(rule, first, last), rule)
         if found:
@@ -155,6 +169,7 @@ class Findings:
             missing=missing,
             double=tuple(self.double),
             pending=pending,
+            waiting=self.waiting,
             off=tuple(self.off),
             trimmed_before=None if reaches else trimmed_before,
             problems=tuple(self.problems),

@@ -9,7 +9,7 @@ from beat import clock
 from beat.ledger import Enqueued, Outcome, Reopened, Skipped
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
     from datetime import datetime
 
     from beat.ledger import Entry
@@ -58,13 +58,16 @@ class _Known(NamedTuple):
 class Runs:
     """The runs of one schedule. What its ledger no longer holds of them is not missed: `begun` is its first tick."""
 
-    def __init__(self, findings: Findings, begun: datetime | None, *, complete: bool) -> None:
+    def __init__(
+        self, findings: Findings, begun: datetime | None, oldest_first: Iterable[Entry], *, complete: bool
+    ) -> None:
         self._findings, self._begun, self._complete = findings, begun, complete
         self._known: dict[str, _Known] = {}
         self._enqueued: set[str] = set()
+        for entry in oldest_first:
+            self._step(entry)
 
-    def step(self, entry: Entry) -> None:
-        """The line that follows."""
+    def _step(self, entry: Entry) -> None:
         if isinstance(entry, Enqueued):
             self._enqueue(entry)
         elif isinstance(entry, Outcome | Reopened):

@@ -42,7 +42,7 @@ FAULTS = [
     Fault(
         "no verdict on what was replaced", "fire", "skip_count, kept = skipped(item.id, older,", "local _ = tostring("
     ),
-    Fault("more runs than max_runs", "fire", "+ redis.call('ZCARD', waiting_prefix .. id) >=", ">="),
+    Fault("more runs than max_runs", "fire", "count + redis.call('ZCARD', waiting_prefix .. id)", "count"),
     Fault("who waits comes twice", "fire", "    leave_line(item)\n    local before", "    local before"),
     Fault(
         "who waits is forgotten",

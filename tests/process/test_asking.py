@@ -228,13 +228,20 @@ def test_why_needs_a_time(here: Path) -> None:
 # beat verify
 
 
-def test_every_tick_is_accounted_for(here: Path) -> None:
-    assert lines("verify", "nightly", cwd=here) == ["3 expected, 3 accounted, 0 missing, 0 double"]
+@pytest.fixture
+def at_rest(here: Path, redis: Redis) -> Path:
+    """The same, and nothing is pending, whatever day it is."""
+    redis.hset("beat:schedule:nightly", "state", "disabled")
+    return here
 
 
-def test_all_schedules_are_a_table_and_a_sum(here: Path, redis: Redis) -> None:
+def test_every_tick_is_accounted_for(at_rest: Path) -> None:
+    assert lines("verify", "nightly", cwd=at_rest) == ["3 expected, 3 accounted, 0 missing, 0 double"]
+
+
+def test_all_schedules_are_a_table_and_a_sum(at_rest: Path, redis: Redis) -> None:
     minutely(redis, runs=10).keep(redis, state="disabled")  # so that nothing is pending
-    assert lines("verify", cwd=here) == [
+    assert lines("verify", cwd=at_rest) == [
         "schedule  expected  accounted  missing  double",
         "nightly   3         3          0        0",
         "often     10        10         0        0",
@@ -255,9 +262,9 @@ def test_what_is_missing_is_named_and_ends_with_1(here: Path, redis: Redis) -> N
     ]
 
 
-def test_what_was_trimmed_is_not_claimed(here: Path, redis: Redis) -> None:
+def test_what_was_trimmed_is_not_claimed(at_rest: Path, redis: Redis) -> None:
     redis.ltrim("beat:runs:nightly", 0, 1)
-    assert lines("verify", "nightly", cwd=here) == [
+    assert lines("verify", "nightly", cwd=at_rest) == [
         "1 expected, 1 accounted, 0 missing, 0 double",
         "trimmed before 2026-11-16T02:00:00Z: earlier ticks are not claimed",
     ]

@@ -428,6 +428,16 @@ def test_a_full_disk_is_said_and_is_not_called_a_bug(here: Path) -> None:
 
 # beat check: what it finds
 
+REST = """
+from beat import periodic
+
+@periodic("0 9 * * *", exclude="rest.is_holliday")
+def misspelt(): ...
+
+@periodic("0 9 * * *", exclude="rest.is_holiday")
+def well(): ...
+"""
+
 MISTAKES = """
     from beat import periodic
 
@@ -464,6 +474,17 @@ def test_check_reports_all_that_is_wrong_at_once_with_its_place(write: Write) ->
         "tasks.py:13: warning: three: minute '*/7' is uneven: from 56 on to 0 it takes 4, not 7\n"
     )
     assert done.stderr == "1 schedule: 3 problems, 1 warning\n"
+
+
+def test_check_imports_the_functions_of_days_of_rest(write: Write) -> None:
+    files = {
+        "tasks.py": REST,
+        "rest.py": "print('hello')\ndef is_holiday(day):\n    raise LookupError\n",
+    }
+    found = document("check", "tasks.py", cwd=write(files))
+    assert [problem["message"] for problem in found["problems"]] == [
+        "exclude 'rest.is_holliday' cannot be called: there is no such function: no tick could be decided"
+    ]
 
 
 def test_check_of_good_schedules_says_so_and_ends_with_0(write: Write) -> None:

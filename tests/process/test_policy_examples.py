@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 from click.testing import CliRunner
 
-from beat import Cron, clock, embedded, policies
+from beat import Client, Cron, clock, embedded, policies
 from beat.cli import why
 from beat.registry import Registry
 from tests.beats import Beat, seconds_of
@@ -334,6 +334,10 @@ def test_a_tick_that_waits_when_its_beat_is_killed_is_let_in_by_another(place: P
 @pytest.mark.parametrize("schedule_id", ["copy", "letter", "office"])
 def test_beat_why_explains_a_skip_in_a_sentence(show: Place, schedule_id: str) -> None:
     explained(show, show.lines(schedule_id, "skipped")[0], schedule_id)
+
+
+def test_beat_verify_accounts_for_every_tick_of_every_example(show: Place) -> None:
+    assert [each for each in Client(show.server.url).verify() if not each.sound] == []
 
 
 def explained(place: Place, line: dict[str, Any], schedule_id: str) -> None:

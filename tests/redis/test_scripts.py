@@ -49,7 +49,7 @@ ITEMS = {"fire": Item._fields, "register": Registration._fields, "close": Closin
 FILLED_IN = {
     "schedule_prefix", "template_prefix", "lock_prefix", "job_prefix", "announced_prefix", "runs_prefix",
     "results_prefix", "executions_prefix", "execution_prefix", "worker_prefix", "channel_prefix", "queue_prefix",
-    "running_prefix", "waiting_prefix", "format", "history_limit", "events_limit", "watched_limit",
+    "running_prefix", "waiting_prefix", "scheduled_prefix", "format", "history_limit", "events_limit", "watched_limit",
 }  # fmt: skip
 """What Store knows by itself."""
 LOCKS_OWN = {"token", "ttl"}

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import pytest
+from redis.exceptions import ResponseError
 
-from beat import policies
+from beat import clock, policies
 from beat.attendant import Attendant
 from beat.book import Book
 from beat.every import Every
-from beat.protocol import Item, Reply
+from beat.protocol import Item, Reply, Slot
 from beat.schedule import Schedule
 from beat.slots import Slots
 from beat.sync import Sync
@@ -26,6 +28,7 @@ from tests.redis.making import (
     hash_of,
     put_and_claim,
     queued,
+    restricted,
     score,
     second,
     shows,
@@ -207,11 +210,48 @@ def test_what_has_ended_is_closed_before_anything_is_decided(store: Store, statu
     assert place.fire(f"{SKIP} cleared") == OK
 
 
-def test_who_cannot_be_closed_has_his_room_until_he_is(store: Store) -> None:
+@pytest.mark.parametrize(("status", "code"), [("finished", "OK"), ("failed", "OK"), ("canceled", "SKIPPED")])
+def test_who_could_not_be_closed_has_ended_all_the_same(store: Store, status: str, code: str) -> None:
     place = Place(store, SKIP)
     place.fire()
-    place.end(place.jobs[0])
-    assert place.fire(f"{SKIP} cleared").code == "SKIPPED"
+    place.end(place.jobs[0], status)  # what is cancelled may still be running
+    assert place.fire(f"{SKIP} cleared").code == code
+
+
+def test_a_tick_that_waits_and_comes_again_is_not_decided_twice(store: Store) -> None:
+    place = Place(store, WAIT)
+    first = place.at
+    place.fire()
+    place.fire()
+    lines = place.lines
+    again: Any = {"next_run": text(first + 1), "due_at": text(first + 1)}  # somebody has put it back
+    store.client.hset("beat:schedule:report", mapping=again)
+    store.client.zadd("beat:due", {"report": 0})
+    claim(store)
+    place.at = first + 1
+    assert place.fire() == Reply("WAITS")
+    assert (place.lines, len(place.waiting)) == (lines, 1)
+    assert hash_of(store)["next_run"] == text(first + 2)
+
+
+def test_where_a_schedule_stands_is_known_after_a_skip(store: Store) -> None:
+    place = Place(store, SKIP)
+    first = place.at
+    place.fire()
+    place.fire()
+    [state] = store.look(["report"])
+    assert state is not None
+    assert state.last == clock.at(first + 1)
+
+
+def test_who_may_not_look_at_a_slot_enqueues_nothing_by_halves(store: Store) -> None:
+    place = Place(store, SKIP)
+    place.fire()
+    other = put_and_claim(store, "other")
+    before = everything(store)
+    with restricted(store, "-zscore") as few, pytest.raises(ResponseError, match="zscore"):
+        few.fire([verdict(other, "other"), place.item()], token=TOKEN)
+    assert changed(before, store) == set()
 
 
 @pytest.mark.parametrize("status", ["queued", "started", "scheduled", "deferred"])
@@ -303,7 +343,7 @@ def test_the_turn_of_a_tick_that_comes_too_late_is_recorded(store: Store, state:
     place.fire()
     place.fire()
     store.client.hset("beat:schedule:report", "state", state)
-    assert place.admit(first + 1) == Reply("SKIPPED")
+    assert place.admit(first + 1) == Reply("SKIPPED", state)
     assert (place.waiting, queued(store)) == ([], [job(first)])
     assert place.lines[0]["reason"] == state
     assert hash_of(store)["skip_count"] == "1"
@@ -380,7 +420,28 @@ def test_what_somebody_asked_for_is_no_tick(store: Store) -> None:
     assert hash_of(store)["state"] == "finished"
 
 
+def test_no_more_are_enqueued_than_there_are_to_be_whoever_waits(store: Store) -> None:
+    place = Place(store, "wait 1 5", max_runs=2)
+    first = place.at
+    place.fire(max_runs="")
+    place.fire(max_runs="")
+    place.fire(max_runs="")  # there was no limit when these came
+    assert place.fire() == Reply("SKIPPED", "finished")
+    assert hash_of(store)["state"] == "finished"
+    for n in (1, 2):
+        for each in place.running:
+            place.end(each)
+        place.close()
+        item = verdict(first + n, following=None, kind="admit", slot=place.slot, max_runs=2)
+        [reply] = store.fire([item], token=OTHER).replies
+        assert reply == (OK if n == 1 else Reply("SKIPPED", "finished"))
+    assert hash_of(store)["run_count"] == "2"
+
+
 # --- the attendant ---------------------------------------------------------------------------------------------------
+
+
+SLOT = Slot("nobody", "", "active", 0, (), ())
 
 
 class House:
@@ -465,6 +526,73 @@ def test_who_is_to_be_replaced_and_has_begun_is_told_to_stop(store: Store) -> No
         house.attendant.turn()
         said = [message for _ in range(5) if (message := heard.get_message(timeout=1))]
     assert [json.loads(each["data"])["command"] for each in said if each["type"] == "message"] == ["stop-job"]
+
+
+def test_who_is_in_another_queue_by_now_is_found_there(store: Store) -> None:
+    house = House(store, overlap="replace", queue="new")
+    place = house.place
+    place.fire()
+    store.client.hset(f"rq:job:{place.jobs[0]}", "origin", "default")
+    place.fire()
+    for _ in range(2):
+        store.client.zadd(SLOTS, {"report": 0}, xx=True)
+        house.attendant.turn()
+    assert store.client.hget(f"rq:job:{place.jobs[0]}", "status") == b"canceled"
+    assert place.running == [place.jobs[1]]
+
+
+def test_nobody_is_stopped_for_a_tick_that_will_not_run(store: Store) -> None:
+    house = House(store, overlap="replace")
+    place = house.place
+    place.fire()
+    place.fire()
+    store.client.hset("beat:schedule:report", "state", "paused")
+    house.attendant.turn()
+    assert queued(store) == [place.jobs[0]]
+    assert (place.waiting, place.lines[0]["reason"]) == ([], "paused")
+    assert [event.fields["reason"] for event in house.told("skipped")] == ["paused"]
+
+
+def test_an_index_that_somebody_deleted_comes_back_with_the_next_tick(store: Store) -> None:
+    house = House(store, overlap="wait")
+    place = house.place
+    place.fire()
+    place.fire()
+    store.client.delete(SLOTS)
+    assert place.fire().code == "SKIPPED"
+    place.end(place.jobs[0])
+    house.attendant.turn()
+    assert place.running == [place.jobs[1]]
+
+
+def test_who_waits_for_a_schedule_that_was_deleted_is_forgotten(store: Store) -> None:
+    house = House(store, overlap="wait")
+    house.place.fire()
+    house.place.fire()
+    store.client.delete("beat:schedule:report")
+    house.attendant.turn()
+    assert not store.client.exists(WAITING, SLOTS)
+
+
+def test_what_keeps_a_tick_from_its_turn_is_told_once(store: Store) -> None:
+    house = House(store, overlap="wait")
+    place = house.place
+    place.fire()
+    place.fire()
+    place.end(place.jobs[0])
+    store.client.delete(QUEUE)
+    store.client.set(QUEUE, "garbage", px=60_000)
+    for _ in range(2):
+        store.client.zadd(SLOTS, {"report": 0})
+        house.attendant.turn()
+    assert [event.fields["code"] for event in house.told("broken")] == ["BADTYPE"]
+
+
+def test_one_turn_has_an_end_however_many_wait(store: Store) -> None:
+    house = House(store, overlap="wait")
+    with mock.patch.object(Slots, "attend", return_value=[SLOT]) as asked:
+        house.attendant.turn()
+    assert asked.call_count == 10
 
 
 def test_garbage_waits_for_nothing(store: Store) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
+    from datetime import date
 
 
 def plain() -> str:
@@ -25,6 +26,10 @@ def report(kind: str, *, copies: int = 1) -> tuple[str, int]:
 
 def anything(*args: object, **kwargs: object) -> tuple[tuple[object, ...], dict[str, object]]:
     return args, kwargs
+
+
+def is_monday(day: date) -> bool:
+    return day.weekday() == 0
 
 
 async def poll() -> str:

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beat.history import Change, Fired, Line, Passed, assemble
-from beat.ledger import OUTCOMES, Changed, Enqueued, Entry, Error, Outcome, Reopened, Skipped
+from beat.history import Change, Fired, Line, Passed, Waits, assemble
+from beat.ledger import OUTCOMES, Changed, Enqueued, Entry, Error, Outcome, Reopened, Skipped, Waiting
 from tests.unit.test_ledger import entries as any_entries
 
 NINE = datetime(2026, 11, 16, 9, tzinfo=UTC)
@@ -143,6 +143,39 @@ def test_skipped_stretches_and_changes_are_lines_of_their_own() -> None:
     ]  # fmt: skip
 
 
+def waiting(n: int, **other: Any) -> Waiting:
+    tick = NINE + n * MINUTE
+    return replace(Waiting(tick, f"job_{n}", f"job_{n - 1}", tick + timedelta(milliseconds=4), "web-1"), **other)
+
+
+def test_a_tick_that_waits_is_a_line_of_its_own() -> None:
+    (line,) = assemble("report", [waiting(1)])
+    assert line == Waits(
+        schedule_id="report", tick=NINE + MINUTE, job_id="job_1", behind="job_0", at=waiting(1).at, beat="web-1"
+    )
+
+
+def test_a_tick_that_had_waited_is_one_line_which_says_so() -> None:
+    (run,) = runs(ended(1), enqueued(1, at=NINE + 3 * MINUTE), waiting(1))
+    assert run.waited
+    assert (run.waited.at, run.waited.behind, run.enqueued_at) == (waiting(1).at, "job_0", NINE + 3 * MINUTE)
+    assert len(assemble("report", [enqueued(1), waiting(1)])) == 1
+
+
+def test_a_tick_that_had_waited_in_vain_is_one_line_which_says_so() -> None:
+    tick = NINE + MINUTE
+    skipped = Skipped(tick, tick, 1, "replaced", 1, NINE + 2 * MINUTE, "web-1", "job_2")
+    (line,) = assemble("report", [skipped, waiting(1)])
+    assert isinstance(line, Passed)
+    assert line.waited
+    assert (line.behind, line.waited.job_id, line.waited.behind) == ("job_2", "job_1", "job_0")
+
+
+def test_a_tick_that_did_not_wait_says_nothing_of_it() -> None:
+    (run,) = runs(enqueued(2), waiting(1))
+    assert run.waited is None
+
+
 def test_the_wait_is_the_time_in_the_queue() -> None:
     (run,) = runs(ended(0), enqueued(0, at=NINE))
     assert run.wait == 2.0
@@ -169,7 +202,15 @@ def test_any_entries_are_put_together(entries: list[Entry]) -> None:
     told = {entry.job for entry in entries if isinstance(entry, Enqueued | Outcome | Reopened)}
     assert sorted(jobs) == sorted(told), "one line for each job"
     others = [entry for entry in entries if isinstance(entry, Skipped | Changed)]
-    assert [line.at for line in lines if not isinstance(line, Fired)] == [entry.at for entry in others]
+    assert [line.at for line in lines if not isinstance(line, Fired | Waits)] == [entry.at for entry in others]
+    decided = {entry.tick for entry in entries if isinstance(entry, Skipped)}
+    waiting = {
+        entry.tick for entry in entries if isinstance(entry, Waiting) and entry.tick not in decided
+        and not any(isinstance(other, Enqueued) and other.job == entry.job for other in entries)
+    }  # fmt: skip
+    shown = [line.tick for line in lines if isinstance(line, Waits)]
+    assert len(shown) == len(set(shown))
+    assert set(shown) <= waiting, "what has its verdict waits no longer"
 
 
 @given(st.permutations([enqueued(n) for n in range(3)] + [ended(n) for n in range(3)]))

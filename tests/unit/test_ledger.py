@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from beat import ledger
-from beat.ledger import Changed, Enqueued, Entry, Error, Outcome, Reopened, Skipped
+from beat.ledger import Changed, Enqueued, Entry, Error, Outcome, Reopened, Skipped, Waiting
 
 NINE = "2026-11-16T09:00:00Z"
 SIGNED = {"at": "2026-11-16T09:00:00.004Z", "beat": "web-2:17"}
@@ -20,6 +20,10 @@ LINES: dict[str, dict[str, Any]] = {
     "enqueued": {"tick": NINE, "job": "beat_a_1", "by": "scheduler", "late_ms": 4, "n": 1, **SIGNED},
     "enqueued by hand": {"tick": None, "job": "beat_a_m7", "by": "manual", "late_ms": 0, "n": 2, **SIGNED},
     "skipped": {"tick": NINE, "last": "2026-11-16T09:30:00Z", "count": 31, "reason": "misfire", "n": 31, **SIGNED},
+    "skipped behind another": {
+        "tick": NINE, "last": NINE, "count": 1, "reason": "overlap", "behind": "beat_a_0", "n": 32, **SIGNED,
+    },
+    "waiting": {"tick": NINE, "job": "beat_a_1", "behind": "beat_a_0", **SIGNED},
     "succeeded": {
         "tick": NINE, "job": "beat_a_1", "started": "2026-11-16T09:00:01.5Z", "ended": "2026-11-16T09:00:04.642Z",
         "duration": 3.142, "worker": "w1", "attempts": 1, "message": "42 rows", "details": {"rows": [42]}, **SIGNED,
@@ -71,6 +75,8 @@ def test_the_fields_are_called_as_people_would() -> None:
     at = nine + timedelta(milliseconds=4)
     assert read(line("enqueued")) == Enqueued(nine, "beat_a_1", "scheduler", 4, 1, at, "web-2:17")
     assert read(line("skipped")) == Skipped(nine, nine + timedelta(minutes=30), 31, "misfire", 31, at, "web-2:17")
+    assert read(line("skipped behind another")) == Skipped(nine, nine, 1, "overlap", 32, at, "web-2:17", "beat_a_0")
+    assert read(line("waiting")) == Waiting(nine, "beat_a_1", "beat_a_0", at, "web-2:17")
     assert read(line("reopened")) == Reopened(nine, "beat_a_1", "failed", 1, at, "web-2:17")
     assert read(line("registered")) == Changed("registered", "a1", RULE, None, None, nine, at, "web-2:17")
     assert read(line("failed")) == Outcome(
@@ -90,7 +96,12 @@ def test_what_may_be_left_out_may_be_nothing_too(name: str) -> None:
 
 
 OPTIONAL = {"error", "reason", "reported", "message", "details"}
-NEEDED = [(kind, name) for kind in LINES for name in [*LINES[kind], "type"] if name not in OPTIONAL]
+NEEDED = [
+    (kind, name)
+    for kind in LINES
+    for name in [*LINES[kind], "type"]
+    if name not in OPTIONAL and (kind, name) != ("skipped behind another", "behind")
+]
 
 
 @pytest.mark.parametrize(("kind", "name"), NEEDED)
@@ -110,7 +121,7 @@ def fits(kind: str, name: str, value: object) -> bool:
             return True
         case "rule" | "was" | "details" if kind != "reopened":
             return value == {}
-        case "job" | "by" | "reason" | "beat" | "worker" | "message" | "rev" | "was":
+        case "job" | "by" | "behind" | "reason" | "beat" | "worker" | "message" | "rev" | "was":
             return isinstance(value, str)
         case _:
             return name == "duration" and isinstance(value, float)
@@ -181,7 +192,8 @@ values = st.recursive(
 mappings = st.dictionaries(words, values, max_size=3)
 entries: st.SearchStrategy[Entry] = st.one_of(
     st.builds(Enqueued, st.none() | instants, words, words, whole, whole, instants, words),
-    st.builds(Skipped, instants, instants, whole, words, whole, instants, words),
+    st.builds(Skipped, instants, instants, whole, words, whole, instants, words, words),
+    st.builds(Waiting, instants, words, words, instants, words),
     st.builds(
         Outcome,
         type=st.sampled_from(ledger.OUTCOMES),

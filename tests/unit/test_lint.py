@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,6 +12,9 @@ from beat.cron import Cron
 from beat.every import Every
 from beat.lint import lint
 from beat.schedule import Place, Schedule
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 NOW = datetime(2026, 1, 15, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -258,6 +261,113 @@ def test_a_schedule_that_never_runs_is_a_problem_and_the_only_thing_said(
 )
 def test_a_schedule_with_a_tick_to_come_is_no_problem(bounds: dict[str, Any]) -> None:
     assert said(schedule(cron("0 9 * * *"), **bounds)) == []
+
+
+# Policies
+
+
+ROOM = "each goes after the one before it, so that several may come at once"
+
+
+@pytest.mark.parametrize(
+    ("timing", "options", "words"),
+    [
+        (
+            Every("1m"),
+            {"jitter": "90s"},
+            f"jitter='1m30s' is longer than the 1m between its ticks: {ROOM}",
+        ),
+        (
+            cron("0,5 * * * *"),
+            {"jitter": "6m"},
+            f"jitter='6m' is longer than the 5m between its ticks: {ROOM}",
+        ),
+        (
+            Every("1m"),
+            {"catchup_window": "30s", "misfire_after": "5m"},
+            (
+                "catchup_window='30s' is shorter than misfire_after='5m': "
+                "a tick between the two is not missed yet, and is dropped all the same"
+            ),
+        ),
+        (
+            Every("1m"),
+            {"overlap": "skip", "job_timeout": -1},
+            (
+                "with overlap='skip' and job_timeout=-1 a run that hangs has every later tick skipped: "
+                "say how long a run may take"
+            ),
+        ),
+        (
+            Every("1m"),
+            {"overlap": "wait", "job_timeout": -1},
+            (
+                "with overlap='wait' and job_timeout=-1 a run that hangs has every later tick kept waiting or skipped: "
+                "say how long a run may take"
+            ),
+        ),
+        (
+            Every("1h"),
+            {"exclude": ["2025-12-25", "2025-12-31..2026-01-14"]},
+            "the last day of its exclude, 2026-01-14, is past: it rests no more",
+        ),
+    ],
+    ids=str,
+)
+def test_policies_that_may_surprise_are_said(timing: Cron | Every, options: dict[str, Any], words: str) -> None:
+    assert warnings(timing, **options) == [words]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"jitter": "1m"},
+        {"jitter": "59s", "misfire": "all"},
+        {"catchup_window": "5m", "misfire_after": "5m"},
+        {"catchup_window": "30s"},
+        {"misfire_after": "5m"},
+        {"overlap": "skip"},
+        {"overlap": "wait", "job_timeout": "5m"},
+        {"overlap": "replace", "job_timeout": -1},
+        {"job_timeout": -1},
+        {"exclude": ["2025-12-25", "2026-01-15"]},
+        {"exclude": ["2025-12-31..2026-01-15"]},
+        {"exclude": ["2025-12-25", "tests.unit.declared.is_monday"]},
+    ],
+    ids=str,
+)
+def test_policies_that_cannot_surprise_are_left_alone(options: dict[str, Any]) -> None:
+    assert warnings(Every("1m"), **options) == []
+
+
+def test_the_day_of_a_zone_decides_whether_a_day_is_past() -> None:
+    late = schedule(cron("0 * * * *", "Pacific/Kiritimati"), exclude=["2026-01-15"])
+    assert [finding.message for finding in lint([late], NOW)] == [
+        "the last day of its exclude, 2026-01-15, is past: it rests no more"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("nowhere.at.all", "cannot be called: No module named 'nowhere'"),
+        ("tests.unit.declared.missing", "cannot be called: there is no such function"),
+        ("tests.unit.declared.__doc__", "cannot be called: there is no such function"),
+        ("broken_calendar.is_holiday", "cannot be imported: ZeroDivisionError: division by zero"),
+    ],
+)
+def test_a_function_of_days_of_rest_that_cannot_be_imported_is_a_problem(
+    path: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "broken_calendar.py").write_text("1 / 0\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert said(schedule(cron("0 9 * * *"), exclude=[path])) == [
+        ("problem", "job", f"exclude {path!r} {words}: no tick could be decided")
+    ]
+
+
+def test_a_function_of_days_of_rest_is_imported_and_not_called() -> None:
+    assert said(schedule(cron("0 9 * * *"), exclude=["tests.unit.declared.report"])) == []
 
 
 # Twins

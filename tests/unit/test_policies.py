@@ -253,6 +253,22 @@ def test_what_cannot_be_excluded_is_refused(value: Any, words: str) -> None:
         schedule(exclude=value)
 
 
+def in_words(day: date) -> str:
+    return f"{day} is none"
+
+
+def ends_it_all(day: date) -> bool:
+    sys.exit(f"no {day}")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("in_words", "must return True or False"), ("ends_it_all", "SystemExit: no 2026-11-16")]
+)
+def test_a_function_that_gives_no_answer_is_named(name: str, words: str) -> None:
+    with pytest.raises(BadFunction, match=words):
+        policies.is_excluded(schedule(exclude=f"{__name__}.{name}"), NINE)
+
+
 def test_days_in_words() -> None:
     assert exclusions.words(["2026-12-25", "2026-12-31..2027-01-01", "app.f"]) == (
         "2026-12-25, 2026-12-31 to 2027-01-01, the days of app.f"
@@ -272,6 +288,14 @@ def test_a_tick_is_due_within_its_jitter(minutes: int, milliseconds: int) -> Non
     late = policies.due(made, tick) - tick
     assert timedelta(0) <= late <= timedelta(milliseconds=milliseconds)
     assert late % timedelta(milliseconds=1) == timedelta(0)
+
+
+def test_a_tick_that_was_placed_is_due_as_it_was_placed_whatever_the_jitter_is_now() -> None:
+    made = schedule(jitter="50m", id="s3")
+    assert policies.due(made, NINE) > NINE
+    claim = Claim("s3", made.rev, clock.text(NINE), clock.to_ms(NINE), "normal")
+    [item] = chain(claim, made.rev, made, [Fire(NINE, NINE + HOUR)], Keys()).items
+    assert (item.due, item.next_due) == (clock.to_ms(NINE), clock.to_ms(policies.due(made, NINE + HOUR)))
 
 
 def test_schedules_and_ticks_are_spread() -> None:
@@ -334,7 +358,7 @@ def test_the_slot_of_a_schedule(given: dict[str, Any], slot: str) -> None:
         ({"overlap": "waits"}, "Did you mean 'wait'"),
         ({"max_runs": 0}, "whole number from 1"),
         ({"max_runs": True}, "whole number from 1"),
-        ({"max_running": 1001, "overlap": "skip"}, "from 1 to 1,000"),
+        ({"max_running": 101, "overlap": "skip"}, "from 1 to 100"),
         ({"jitter": "2d"}, "from 1ms to 1d"),
         ({"jitter": -1}, "from 1ms to 1d"),
         ({"jitter": timedelta(microseconds=5)}, "from 1ms to 1d"),

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from datetime import timedelta
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from beat import clock
 from beat.client import standing
+from beat.client.standing import Bound
 from tests.lines import NINE
 
 WHOLE = {
@@ -41,6 +46,47 @@ def test_a_hash_from_before_the_ledger_has_its_rule_in_the_definition() -> None:
     found = standing.read("report", {name: value for name, value in WHOLE.items() if name != b"rule"})
     assert found.schedule is not None
     assert found.schedule.after(NINE) == clock.read("2026-11-17T08:00:00Z")
+
+
+def with_policies(**policies: object) -> dict[bytes, bytes]:
+    definition = {"cron": "0 9 * * *", "tz": "Europe/Berlin", "func": "app.report", "id": "report", **policies}
+    return {**WHOLE, b"definition": json.dumps(definition).encode(), b"rule": json.dumps(definition).encode()}
+
+
+@pytest.mark.parametrize(
+    ("due", "jittered"),
+    [("09:00:00", False), ("09:00:14", True), ("09:00:30", True), ("09:00:31", False), ("08:59:59", False)],
+)
+def test_a_tick_is_put_off_by_no_more_than_its_jitter(due: str, jittered: bool) -> None:  # noqa: FBT001
+    at = f"2026-11-16T{due}Z"
+    found = standing.read("report", {**with_policies(jitter="30s"), b"due_at": at.encode()})
+    assert found.jittered == (clock.read(at) if jittered else None)
+    assert standing.read("report", {**with_policies(), b"due_at": at.encode()}).jittered is None
+
+
+@pytest.mark.parametrize(
+    ("policies", "finished"),
+    [
+        ({"max_runs": 10}, Bound(max_runs=10)),
+        ({"end": "2026-11-17T00:00:00Z"}, Bound(end=NINE + timedelta(hours=15))),
+        ({"max_runs": 10, "end": "2026-11-17T00:00:00Z"}, Bound(max_runs=10)),
+        ({"max_runs": 11, "end": "2026-11-17T00:00:00Z"}, Bound(end=NINE + timedelta(hours=15))),
+        ({}, None),
+    ],
+)
+def test_what_finished_a_schedule_is_known(policies: dict[str, object], finished: Bound | None) -> None:
+    over = {**with_policies(**policies), b"state": b"finished", b"manual_count": b"2"}
+    assert standing.read("report", over).finished == finished
+    assert standing.read("report", {**over, b"state": b"active"}).finished is None
+
+
+def test_runs_that_somebody_asked_for_are_no_ticks() -> None:
+    assert standing.read("report", {**WHOLE, b"manual_count": b"2"}).ticked == 10
+
+
+def test_policies_that_cannot_be_read_are_none() -> None:
+    assert standing.read("report", with_policies(overlap="dance")).policies is None
+    assert standing.read("report", with_policies(overlap="wait")).policies
 
 
 def test_of_an_empty_hash_nothing_is_known() -> None:

@@ -83,9 +83,9 @@ def test_a_run_is_told_from_its_tick_to_its_end(made: Fired, told: str) -> None:
 
 def test_a_skipped_stretch_is_told_with_its_reason() -> None:
     one, many = (line(Ledger().skipped(NINE, NINE + n * MINUTE, n + 1)) for n in (0, 2))
-    why = "skipped by web-2: misfire (no beat decided in time; of several such ticks the latest becomes a job)"
-    assert telling.story(one, UTC, NINE) == why
-    assert telling.story(many, BERLIN, NINE) == f"{why}, one of 3 ticks until 2026-11-16 10:02"
+    why = "misfire (no beat decided it in time)"
+    assert telling.story(one, UTC, NINE) == f"skipped by web-2: {why}"
+    assert telling.story(many, BERLIN, NINE) == f"skipped by web-2, one of 3 ticks until 2026-11-16 10:02: {why}"
 
 
 def test_a_reason_that_a_newer_beat_gives_is_told_as_it_is() -> None:

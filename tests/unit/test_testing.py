@@ -320,6 +320,17 @@ def test_the_jobs_are_those_that_rq_finds_in_its_queue(registry: Registry) -> No
     assert job.created_at.replace(tzinfo=UTC) == fired[0].enqueued_at
 
 
+def test_what_becomes_of_one_job_becomes_of_no_other(registry: Registry) -> None:
+    registry.register(declared.anything, every="1m", overlap="skip")
+    beat = ManualBeat(START, registry=registry)
+    beat.tick_until("1m")
+    beat.run_jobs()
+    beat.tick_until("2m")
+    first, second = beat.fired
+    assert beat.redis.hget(f"rq:job:{second.job_id}", "status") == b"queued", "it is in the way of the tick after it"
+    assert first.job_id != second.job_id
+
+
 def test_an_rq_worker_can_work_on_them(registry: Registry) -> None:
     registry.register(tell_the_run, every="20m")
     beat = ManualBeat(START, registry=registry)

@@ -35,6 +35,12 @@ WRONG: list[dict[str, Any]] = [
 ]
 
 
+POLICED = json.dumps({
+    "id": "report", "func": "app.report", "cron": "* * * * *", "tz": "America/New_York", "misfire": "all",
+    "overlap": "wait", "max_runs": 3, "exclude": ["2026-11-16", "app.is_holiday"], "jitter": "30s",
+}).encode()  # fmt: skip
+
+
 def stands(book: Ledger, **fields: str) -> standing.Standing:
     following = clock.text(book.next) if book.next else ""
     told = {"state": "active", "next_run": following, "due_at": following, **fields}
@@ -294,10 +300,12 @@ def test_the_nearest_ticks_are_ticks_and_there_is_none_between(seconds: int, mov
 def test_any_ledger_can_be_asked_about_any_instant(found: list[Entry], instant: datetime, near: bool) -> None:  # noqa: FBT001
     lines = assemble("report", found)
     asked = found[0].at if near and found else instant
-    for hash_ in ({}, {b"state": b"active", b"next_run": b"2026-11-16T09:00:00Z", b"due_at": b"2026-11-16T09:00:00Z"}):
+    active = {b"state": b"active", b"next_run": b"2026-11-16T09:00:00Z", b"due_at": b"2026-11-16T09:00:40Z"}
+    for hash_ in ({}, active, {**active, b"definition": POLICED}, {b"state": b"finished", b"definition": POLICED}):
         known = standing.read("report", hash_)
-        told = Question(known, lines, asked, NINE).answer()
-        assert sentence(told, zone("America/New_York"), NINE)
+        for waiting in ((), (asked,)):
+            told = Question(known, lines, asked, NINE, waiting=waiting).answer()
+            assert sentence(told, zone("America/New_York"), NINE)
     for line in lines:
         assert telling.story(line, zone("America/New_York"), NINE)
         assert isinstance(telling.note(line, zone("Asia/Kolkata")), str)

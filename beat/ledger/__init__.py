@@ -5,21 +5,17 @@ Anything may stand in the list, since anybody can write to Redis: what is no lin
 
 from __future__ import annotations
 
-import json
 from dataclasses import MISSING, asdict, dataclass, field, fields
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from beat import clock
-from beat.errors import BadInstant
+from beat.ledger.values import FLAG, GARBLED, INSTANT, JSON, MAPPING, MAYBE, SECONDS, WHOLE, WORD, Value, either
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from datetime import datetime
 
 OUTCOMES = ("succeeded", "failed", "stopped", "lost")
 CHANGES = ("registered", "updated", "moved")
-_MOST = 10**15  # more digits than Redis' scripts count with
-_DEEPEST = 32
 
 
 @dataclass(frozen=True)
@@ -48,6 +44,21 @@ class Skipped:
     reason: str
     number: int
     """The schedule's skip_count from then on."""
+    at: datetime
+    beat: str
+    behind: str = ""
+    """The job that was in its way."""
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """No verdict yet: the tick waits for an earlier run to end. Its verdict is a later line."""
+
+    tick: datetime
+    job: str
+    """The id that its job will have."""
+    behind: str
+    """The newest of the jobs that have the room; nothing where ticks wait before it."""
     at: datetime
     beat: str
 
@@ -115,13 +126,13 @@ class Changed:
     beat: str
 
 
-Entry = Enqueued | Skipped | Outcome | Reopened | Changed
+Entry = Enqueued | Skipped | Waiting | Outcome | Reopened | Changed
 
 
 def read(line: bytes) -> Entry | None:
     """The entry that the line holds; None for anything that is no line of ours, whatever it is."""
     try:
-        found = _JSON.decode(line.decode(errors="replace"))
+        found = JSON.decode(line.decode(errors="replace"))
         kind = _KINDS[found["type"]]
         return kind(
             **{
@@ -144,97 +155,37 @@ def plain(entry: Entry) -> dict[str, Any]:
     return written
 
 
-class _Value(NamedTuple):
-    """How a value comes out of a line, or is refused with an error; and how it is written."""
-
-    read: Callable[[Any], Any]
-    write: Callable[[Any], Any] = lambda value: value
-
-
-def _word(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError
-    return value
-
-
-def _whole(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not -_MOST < value < _MOST:
-        raise TypeError
-    return value
-
-
-def _seconds(value: Any) -> float:
-    if not isinstance(value, int | float) or isinstance(value, bool) or not -_MOST < value < _MOST:
-        raise TypeError
-    return float(value)
-
-
-def _mapping(value: Any) -> dict[str, Any]:
-    """As it is, unless it is so deep that whoever prints it could not."""
-    if not isinstance(value, dict):
-        raise TypeError
-    level: list[Any] = [value]
-    for _ in range(_DEEPEST):
-        inside = (part for each in level for part in (each.values() if isinstance(each, dict) else each))
-        level = [part for part in inside if isinstance(part, dict | list)]
-        if not level:
-            return value
-    raise ValueError
-
-
-def _garbled(value: Any) -> datetime | None:
-    """What next_run was is copied as it was, whatever somebody had written there."""
-    try:
-        return clock.read(value)
-    except BadInstant:
-        return None
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(constant)  # NaN and Infinity are no JSON
-
-
-def _or(nothing: str | None, value: _Value) -> _Value:
-    """The value, or None, which is written as `nothing`."""
-    return _Value(
-        lambda found: None if found is None or found == nothing else value.read(found),
-        lambda own: nothing if own is None else value.write(own),
-    )
-
-
-_JSON = json.JSONDecoder(parse_constant=_refuse)
-_WORD, _WHOLE, _INSTANT = _Value(_word), _Value(_whole), _Value(clock.read, clock.text)
-_FLAG, _MAPPING = _Value(lambda value: value is True), _Value(_mapping, dict)
-_ERROR = _Value(lambda found: Error(*(_word(found[name]) for name in ("type", "message", "traceback"))), asdict)
-_MAYBE, _GARBLED = _or(None, _INSTANT), _Value(_garbled, clock.text)
-
-_VALUES: Mapping[type[Entry], Mapping[str, _Value]] = {
+_ERROR = Value(lambda found: Error(*(WORD.read(found[name]) for name in ("type", "message", "traceback"))), asdict)
+_VALUES: Mapping[type[Entry], Mapping[str, Value]] = {
     Enqueued: {
-        "tick": _MAYBE, "job": _WORD, "by": _WORD, "late_ms": _WHOLE, "number": _WHOLE, "at": _INSTANT, "beat": _WORD,
+        "tick": MAYBE, "job": WORD, "by": WORD, "late_ms": WHOLE, "number": WHOLE, "at": INSTANT, "beat": WORD,
     },
     Skipped: {
-        "tick": _INSTANT, "last": _INSTANT, "count": _WHOLE, "reason": _WORD, "number": _WHOLE, "at": _INSTANT,
-        "beat": _WORD,
+        "tick": INSTANT, "last": INSTANT, "count": WHOLE, "reason": WORD, "behind": WORD, "number": WHOLE,
+        "at": INSTANT, "beat": WORD,
     },
+    Waiting: {"tick": INSTANT, "job": WORD, "behind": WORD, "at": INSTANT, "beat": WORD},
     Outcome: {
-        "type": _WORD, "tick": _MAYBE, "job": _WORD, "started": _MAYBE, "ended": _MAYBE,
-        "duration": _or(None, _Value(_seconds)), "worker": _or(None, _WORD), "attempts": _WHOLE, "error": _ERROR,
-        "reason": _WORD, "reported": _FLAG, "message": _WORD, "details": _MAPPING, "at": _INSTANT, "beat": _WORD,
+        "type": WORD, "tick": MAYBE, "job": WORD, "started": MAYBE, "ended": MAYBE,
+        "duration": either(None, SECONDS), "worker": either(None, WORD), "attempts": WHOLE, "error": _ERROR,
+        "reason": WORD, "reported": FLAG, "message": WORD, "details": MAPPING, "at": INSTANT, "beat": WORD,
     },
-    Reopened: {"tick": _MAYBE, "job": _WORD, "was": _WORD, "attempts": _WHOLE, "at": _INSTANT, "beat": _WORD},
+    Reopened: {"tick": MAYBE, "job": WORD, "was": WORD, "attempts": WHOLE, "at": INSTANT, "beat": WORD},
     Changed: {
-        "type": _WORD, "rev": _WORD, "rule": _MAPPING, "was": _or(None, _MAPPING), "before": _or("", _GARBLED),
-        "next": _or("", _INSTANT), "at": _INSTANT, "beat": _WORD,
+        "type": WORD, "rev": WORD, "rule": MAPPING, "was": either(None, MAPPING), "before": either("", GARBLED),
+        "next": either("", INSTANT), "at": INSTANT, "beat": WORD,
     },
 }  # fmt: skip
-_NAMES: Mapping[type[Entry], str] = {Enqueued: "enqueued", Skipped: "skipped", Reopened: "reopened"}
+_NAMES: Mapping[type[Entry], str] = {
+    Enqueued: "enqueued", Skipped: "skipped", Waiting: "waiting", Reopened: "reopened",
+}  # fmt: skip
 _KINDS: Mapping[str, type[Entry]] = {
     **{name: kind for kind, name in _NAMES.items()},
     **dict.fromkeys(OUTCOMES, Outcome),
     **dict.fromkeys(CHANGES, Changed),
 }
 _KEYS = {"number": "n", "before": "from"}  # the others are called as the fields are
-_SHAPES: Mapping[type[Entry], list[tuple[str, str, _Value, bool]]] = {
+_SHAPES: Mapping[type[Entry], list[tuple[str, str, Value, bool]]] = {
     kind: [
         (own.name, _KEYS.get(own.name, own.name), values[own.name], own.default is own.default_factory is MISSING)
         for own in sorted(fields(kind), key=lambda own: list(values).index(own.name))
