@@ -97,8 +97,8 @@ class Stage:
         self.plays(Pass(1), Pass(1))
         if any(run.stage == "dead" for run in self._runs):
             self.plays(Pass(5), Pass(75), Pass(75))
-        while (tick := self._wanted()) and len(self.model.enqueued) == before:
-            self.plays(Pass(max(0, (tick.due - self.now).total_seconds())))
+        while (when := self._wanted()) and len(self.model.enqueued) == before:
+            self.plays(Pass(max(0, (when - self.now).total_seconds())))
         self.plays(*[Pass(1)] * (2 + self.model.policy.max_waiting))
         assert {*waited} <= {*self.verdicts}, "a tick waits for nothing"
         assert {run.job for run in self._runs if run.stage == "dead"} == self.lost
@@ -107,11 +107,12 @@ class Stage:
         if self.model.policy.overlap != "allow":
             assert self.redis.zcard("beat:running:x") <= self.model.policy.max_running
 
-    def _wanted(self) -> Tick | None:
-        """The next tick on no day of rest."""
-        if not self.model.next:
+    def _wanted(self) -> datetime | None:
+        """When the next tick may fire that lies on no day of rest; one before it may have more jitter."""
+        if not (self.model.next and self.model.wakes):
             return None
-        return next((tick for tick in _ticks(self.schedule, self.model.next.at - SECOND) if not tick.excluded), None)
+        ticks = _ticks(self.schedule, self.model.next.at - SECOND)
+        return next((max(tick.due, self.model.wakes) for tick in ticks if not tick.excluded), None)
 
     # --- what Redis says ---------------------------------------------------------------------------------------------
 
