@@ -11,7 +11,7 @@ import functools
 import importlib
 import itertools
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from beat.errors import BadFunction, BadOption
 from beat.functions import path_of
@@ -35,7 +35,8 @@ def read(value: object, name: str = "exclude") -> tuple[str, ...]:
     alone = isinstance(value, str | date) or callable(value)
     if not alone and not isinstance(value, list | tuple | set | frozenset):
         raise BadOption(f"{name} must be a list, not {type(value).__name__}: each {_ALLOWED}")
-    each = [value] if alone else list(value)  # type: ignore[call-overload]
+    given: Any = value
+    each = [given] if alone else list(given)
     if len(each) > MOST:
         raise BadOption(f"{name} has {len(each):,} entries, and may have {MOST:,}: write a function of a date instead")
     return tuple(sorted({_entry(one, name) for one in each}))
@@ -136,6 +137,6 @@ def function(path: str) -> Callable[[date], Any]:
         for name in itertools.islice(parts, size, None):
             found = getattr(found, name, None)
         if callable(found):
-            return found  # type: ignore[no-any-return]
+            return cast("Callable[[date], Any]", found)
         break
     raise BadFunction(f"exclude {path!r} cannot be called: {error or 'there is no such function'}")

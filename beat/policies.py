@@ -2,9 +2,10 @@
 
     due          when a tick may fire: its own time, and its part of the jitter
     is_excluded  whether the schedule rests on the day of a tick
-    MISSED       what becomes of the ticks that nobody decided in time
+    slot         how many runs may go on at once, and what becomes of a tick that finds no room
 
-Whether a run still goes on when the next tick is due, only Redis knows: `slot` says what `fire` is to do then.
+What becomes of ticks that nobody decided in time is for `prepare` to say. Whether there is room when a tick is due only
+Redis knows: `slot` says what `fire` is to do then.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 _MS, _DAY = timedelta(milliseconds=1), timedelta(days=1)
 
 
-class Slot(NamedTuple):
-    """Room for runs: how many may go on at once, how many ticks may wait for one of them to end."""
+class Room(NamedTuple):
+    """That of a slot: how many runs may go on at once, how many ticks may wait for one of them to end."""
 
     overlap: Overlap
     running: int
@@ -36,12 +37,12 @@ class Slot(NamedTuple):
         return f"{self.overlap} {self.running} {self.waiting}"
 
 
-def slot(schedule: Schedule) -> Slot | None:
+def slot(schedule: Schedule) -> Room | None:
     """What a tick needs besides its time; None when runs may overlap."""
     if schedule.overlap == "allow":
         return None
     waiting = {"skip": 0, "wait": schedule.max_waiting or 1, "replace": 1}[schedule.overlap]
-    return Slot(schedule.overlap, schedule.max_running or 1, waiting)
+    return Room(schedule.overlap, schedule.max_running or 1, waiting)
 
 
 def due(schedule: Schedule, tick: datetime) -> datetime:

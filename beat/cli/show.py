@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from beat.client import Overview
     from beat.client.standing import Standing
-    from beat.policies import Slot
+    from beat.policies import Room
     from beat.statistics import Spread, Statistics
     from beat.zones import Zone
 
@@ -100,7 +100,7 @@ def _waiting(found: Overview, where: Zone) -> str:
     return _listed([instants.both(tick, where) for tick in found.waiting], room and room.waiting)
 
 
-def _room(found: Overview) -> Slot | None:
+def _room(found: Overview) -> Room | None:
     """What its slot has room for; None where runs may overlap."""
     return slot(found.standing.policies) if found.standing.policies else None
 
