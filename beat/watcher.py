@@ -77,7 +77,9 @@ class Watcher:
         while number > 0:
             seen = self._runs.observe(limit=min(number, _PAGE), interval=INTERVAL_MS)
             self.settle(seen)
-            number -= max(1, len(seen.sightings)) if seen.sightings else number
+            if not seen.sightings:  # somebody else was here
+                return
+            number -= len(seen.sightings)
 
     def search(self) -> None:
         """Looks for runs that wait and are in no queue, if no other beat has just done so."""

@@ -165,7 +165,7 @@ local function look_at_slot(id, room, cleared, last_job)  -- how many are in it,
     return #jobs, '', ended, true
   end
   if waits > 0 then redis.call('ZADD', waiting_slots, 'NX', now, id) end  -- somebody may have deleted it
-  local count = #jobs - ended + alive  -- those that could not be closed have ended all the same
+  count = #jobs - ended + alive  -- those that could not be closed have ended all the same
   return waits > 0 and math.max(count, room) or count, jobs[#jobs] or '', ended
 end
 
