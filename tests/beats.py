@@ -9,7 +9,7 @@ import subprocess
 import threading
 from collections import Counter
 from datetime import datetime
-from typing import TYPE_CHECKING, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from redis import Redis
 from redis.exceptions import RedisError
@@ -108,9 +108,13 @@ class Drain:
         while not self._ended.is_set():
             with contextlib.suppress(RedisError, OSError), Redis.from_url(self._url, decode_responses=True) as client:
                 while not self._ended.is_set():
-                    if found := client.blpop(self._queues, timeout=0.2):
-                        self.jobs[found[1]] += 1
-                        client.delete(f"rq:job:{found[1]}")
+                    self._take(client)
+
+    def _take(self, client: Redis) -> None:
+        found: Any = client.blpop(self._queues, timeout=0.2)
+        if found:
+            self.jobs[found[1]] += 1
+            client.delete(f"rq:job:{found[1]}")
 
     def __enter__(self) -> Self:
         self._thread.start()

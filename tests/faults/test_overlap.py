@@ -5,22 +5,18 @@ The worker is a thread that does to RQ's records what a worker does, and writes 
 
 from __future__ import annotations
 
-import contextlib
 import json
 import threading
 import time
-from collections import Counter
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from redis import Redis as Client
-from redis.exceptions import RedisError
 
 from beat import clock, scripts
-from tests.beats import Beat
+from tests.beats import Beat, Drain
 from tests.facts import wait_until
 from tests.faults.proxy import Proxy
-from tests.faults.test_commands import CASES, SCRIPTS, SHORT_LOCKS
+from tests.faults.test_commands import CASES, SCRIPTS, SHORT_LOCKS, Scene
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -47,46 +43,22 @@ STRUCK = [
 ]
 
 
-class SlowWorker:
-    """Takes a job, is busy with it for longer than the schedule's period, and ends it."""
+class SlowWorker(Drain):
+    """Takes a job, is busy with it for longer than the schedule's period, and ends it; `jobs` were run so often."""
 
     def __init__(self, url: str, *, takes: float, runs: float) -> None:
-        self.jobs: Counter[str] = Counter()
-        """How often each was run."""
-        self._url, self._takes, self._runs = url, takes, runs
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
+        super().__init__(url, "default")
+        self._takes, self._runs = takes, runs
 
-    def _run(self) -> None:
-        while not self._ended.is_set():
-            with contextlib.suppress(RedisError, OSError), Client.from_url(self._url, decode_responses=True) as client:
-                while not self._ended.is_set():
-                    time.sleep(self._takes)
-                    if job := client.lpop(QUEUE):
-                        self._work(client, str(job))
-
-    def _work(self, client: Redis, job: str) -> None:
-        self.jobs[job] += 1
-        client.hset(f"rq:job:{job}", mapping={"status": "started", "started_at": clock.text(clock.now())})
-        time.sleep(self._runs)
-        client.hset(f"rq:job:{job}", mapping={"status": "finished", "ended_at": clock.text(clock.now())})
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        self._thread.join()
-
-
-class Scene(NamedTuple):
-    """As in test_commands, but for the worker; `drain` is by that name for the cases' sake."""
-
-    proxy: Proxy
-    drain: SlowWorker
-    victim: Callable[[], Beat]
-    other: Callable[[], Beat]
+    def _take(self, client: Redis) -> None:
+        time.sleep(self._takes)
+        job: Any = client.lpop(QUEUE)
+        if job:
+            self.jobs[job] += 1
+            key = f"rq:job:{job}"
+            client.hset(key, mapping={"status": "started", "started_at": clock.text(clock.now())})
+            time.sleep(self._runs)
+            client.hset(key, mapping={"status": "finished", "ended_at": clock.text(clock.now())})
 
 
 @pytest.fixture
@@ -122,7 +94,7 @@ def seconds(line: dict[str, Any]) -> range:
     return range(first, last + 1)
 
 
-def one_verdict_each(redis: Redis, worker: SlowWorker) -> None:
+def one_verdict_each(redis: Redis, worker: Drain) -> None:
     """No beat runs any more: every tick up to the next has one verdict, or waits; each job was run at most once."""
     told = lines(redis)
     enqueued = [int(clock.read(line["tick"]).timestamp()) for line in told if line["type"] == "enqueued"]
