@@ -13,6 +13,8 @@
     │   ├── BadOption                        an id, a queue, a time-out … that cannot be
     │   └── DuplicateSchedule                one id, two schedules
     ├── UnknownSchedule (also KeyError)      no schedule of that id
+    ├── Refused                              what stands in Redis speaks against it; nothing was done
+    │   └── Conflict                         somebody else has changed the schedule meanwhile
     ├── ConfigError                          settings or modules that beat cannot start with
     │   └── LoadError                        a module that could not be imported
     └── NoRedis                              no Redis there, or none that beat can work with
@@ -111,6 +113,16 @@ class UnknownSchedule(BeatError, KeyError):
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+
+class Refused(BeatError):
+    """What stands in Redis speaks against it; nothing was done."""
+
+    exit_code = 4
+
+
+class Conflict(Refused):
+    """Somebody else has changed the schedule meanwhile."""
 
 
 class ConfigError(BeatError):

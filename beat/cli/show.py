@@ -15,7 +15,7 @@ from beat.zones import zone
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from beat.client import Overview
+    from beat.client.questions import Overview
     from beat.client.standing import Standing
     from beat.policies import Room
     from beat.statistics import Spread, Statistics

@@ -1,0 +1,238 @@
+"""What can be asked: what became of every tick, where a schedule stands. Nothing is written, and no beat needs to live.
+
+Times are those of Redis' clock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from beat import clock, connection, durations, redis_url, settings
+from beat.client import beats, explanation, load, reading, standing
+from beat.client.archive import Archive
+from beat.client.auditing import Audit, jobs_begin
+from beat.client.reading import Wanted
+from beat.errors import BadInstant, BadOption, BeatError, ConfigError, NoRedis, UnknownSchedule, did_you_mean
+from beat.history import OPEN, Fired, assemble
+from beat.keys import Keys
+from beat.statistics import summarise
+from beat.store import Store
+from beat.zones import zone
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+
+    from beat.client.archive import Snapshot
+    from beat.client.beats import Instance
+    from beat.client.explanation import Explanation
+    from beat.client.load import Timeline
+    from beat.client.standing import Standing
+    from beat.connection import Redis
+    from beat.history import Line
+    from beat.sighting import Record
+    from beat.statistics import Statistics
+    from beat.verification import Verification
+
+L = TypeVar("L", bound="Line")
+When = datetime | timedelta | str
+"""An aware instant, or a length of time before now, such as `"24h"`."""
+_LONGEST_ID = 100
+_MOST_NAMES = 10_000  # among which a name that was meant is looked for
+
+
+class Overview(NamedTuple):
+    """All that there is to say about one schedule."""
+
+    standing: Standing
+    statistics: Statistics
+    """Of all that its ledger holds."""
+    open_runs: tuple[Fired, ...]
+    """Newest first."""
+    waiting: tuple[datetime, ...]
+    """The ticks that wait for an earlier run to end, oldest first."""
+    now: datetime
+
+
+class Questions:
+    """The questions of a client, to one installation."""
+
+    def __init__(self, redis: Redis | str | None = None, **options: Any) -> None:
+        self.settings = settings.load(options).settings
+        source = redis or self.settings.redis_url
+        self._where = redis_url.masked(source) if isinstance(source, str) else "the Redis of that client"
+        try:
+            client = connection.connect(source)
+            if isinstance(source, str):
+                client.connection_pool.make_connection()  # connects nowhere, and sees every option of the URL
+        except (ValueError, TypeError) as e:
+            raise ConfigError(f"the Redis URL {self._where} cannot be used: {e}") from e
+        self._keys = Keys(self.settings.prefix)
+        self._store, self._archive = Store(client, self._keys), Archive(client, self._keys)
+
+    def now(self) -> datetime:
+        """The present instant, by Redis' clock."""
+        with self._asking():
+            return self._store.time()
+
+    def get_schedule(self, schedule_id: str) -> Standing:
+        """Where a schedule stands; raises UnknownSchedule."""
+        with self._asking():
+            return self._read(self._snapshot(schedule_id, whole=False), schedule_id)
+
+    def history(
+        self,
+        schedule_id: str | None = None,
+        *,
+        since: When | None = None,
+        until: When | None = None,
+        outcome: str | Collection[str] | None = None,
+        limit: int | None = None,
+    ) -> list[Line]:
+        """The lines of one ledger, or of all of them, newest first, at most `limit`.
+
+        Those are left out whose last word is older than `since`, and those written from `until` on; each is an aware
+        datetime, or a length of time before now such as `"24h"`. With an `outcome`, or several of them, only runs that
+        ended so, `open` ones, or what was `skipped`.
+        """
+        words = reading.outcomes(outcome)
+        if limit is not None and (type(limit) is not int or limit < 0):
+            raise BadOption(f"limit {limit!r:.60} must be a whole number, as in limit=20")
+        with self._asking():
+            wanted = Wanted(self._instant(since, "since"), self._instant(until, "until"), words)
+            if schedule_id is None:
+                found = reading.merged(self._archive, self._ids(), wanted)
+            else:
+                self._snapshot(schedule_id, whole=False)
+                found = reading.lines(self._archive, schedule_id, wanted.since)
+            return self._up_to_date(itertools.islice(filter(wanted.takes, found), limit))
+
+    def get_run(self, job_id: str) -> Fired | None:
+        """The run that is this RQ job; None when no ledger and no record tells of it."""
+        with self._asking():
+            record = _noted(job_id, self._archive.record(job_id))
+            candidates = [record.schedule_id] if record else self._archive.known(_could_be_of(job_id, self._keys))
+            lines = (line for each in candidates for line in reading.lines(self._archive, each))
+            run = next((line for line in lines if isinstance(line, Fired) and line.job_id == job_id), record)
+            return next(iter(self._up_to_date([run] if run else [])), None)
+
+    def why(self, schedule_id: str, instant: datetime) -> Explanation:
+        """What became of the tick at `instant`, or why there is none; raises UnknownSchedule."""
+        at = clock.utc(instant)
+        zone("UTC").at(clock.floor(at))  # refuses what lies before all ticks or after them
+        with self._asking():
+            snapshot = self._snapshot(schedule_id)
+            told = explanation.Question(
+                self._read(snapshot, schedule_id),
+                assemble(schedule_id, snapshot.entries),
+                at,
+                snapshot.now,
+                snapshot.holder,
+                self._archive.beats(snapshot.now),
+                snapshot.waiting,
+            ).answer()
+            behind = next(iter(self._up_to_date([told.behind] if told.behind else [])), None)
+            return replace(told, runs=tuple(self._up_to_date(told.runs)), behind=behind)
+
+    def verify(self, schedule_id: str | None = None, *, since: When | None = None) -> list[Verification]:
+        """Every tick that was to come, of one schedule or of all, against ledger, counters and jobs."""
+        with self._asking():
+            after = self._instant(since, "since")
+            if schedule_id is not None:
+                self._read(self._snapshot(schedule_id, whole=False), schedule_id)
+            audit = Audit(self._archive, self._keys, schedule_id)
+            ids = sorted(set(self._ids())) if schedule_id is None else [schedule_id]
+            return [found for each in ids if (found := audit.verify(each, after))]
+
+    def show(self, schedule_id: str) -> Overview:
+        """Where a schedule stands, and how it has been doing; raises UnknownSchedule."""
+        with self._asking():
+            snapshot = self._snapshot(schedule_id)
+            found = self._read(snapshot, schedule_id)
+            lines = assemble(schedule_id, snapshot.entries)
+            going = self._up_to_date(line for line in lines if isinstance(line, Fired) and line.state == OPEN)
+            return Overview(found, summarise(lines), tuple(going), snapshot.waiting, snapshot.now)
+
+    def beats(self) -> list[Instance]:
+        """The beats that are alive, by name."""
+        with self._asking():
+            return beats.alive(self._store.client, self._keys, self._store.time())
+
+    def timeline(self, hours: int = 24, *, slices: int = 100, tz: str | None = None) -> Timeline:
+        """The load of the last and the next hours, in at most so many slices, cut at full hours of the zone `tz`."""
+        with self._asking():
+            where = zone(self.settings.tz if tz is None else tz)
+            return load.look(self._archive, self._ids(), self._store.time(), hours=hours, slices=slices, where=where)
+
+    def _snapshot(self, schedule_id: str, *, whole: bool = True) -> Snapshot:
+        """A schedule with its ledger, or with the newest line of it; raises UnknownSchedule if there is neither."""
+        found = self._archive.snapshot(schedule_id, whole=whole)
+        if not (found.state or found.lines or found.problems):
+            raise self._unknown(schedule_id)
+        return found
+
+    def _read(self, snapshot: Snapshot, schedule_id: str) -> Standing:
+        if snapshot.state:
+            return standing.read(schedule_id, snapshot.state)
+        raise BeatError("; ".join(snapshot.problems)) if snapshot.problems else self._unknown(schedule_id)
+
+    def _unknown(self, schedule_id: str) -> UnknownSchedule:
+        names = itertools.islice(self._ids(), _MOST_NAMES)
+        return UnknownSchedule(f"there is no schedule {schedule_id!r:.110}.{did_you_mean(schedule_id, names)}")
+
+    def _ids(self) -> Iterator[str]:
+        return itertools.chain.from_iterable(self._store.ids())
+
+    def _instant(self, given: When | None, name: str) -> datetime | None:
+        if given is None or isinstance(given, datetime):
+            return given and clock.utc(given, name)
+        try:
+            return self._store.time() - durations.parse(given, name)
+        except OverflowError as e:
+            raise BadInstant(f"{name} {given!r:.60} lies before the calendar begins: write '24h'") from e
+
+    def _up_to_date(self, lines: Iterable[L]) -> list[L]:
+        """The same, where what is on its way says how far it is."""
+        found = list(lines)
+        waiting = [line.job_id for line in found if isinstance(line, Fired) and line.state == OPEN]
+        progress = dict(zip(waiting, self._archive.progress(waiting), strict=True))
+        moved: list[Any] = [reading.moved_on(line, progress) for line in found]
+        return moved
+
+    @contextlib.contextmanager
+    def _asking(self) -> Iterator[None]:
+        """Within it Redis' troubles are one sentence."""
+        try:
+            yield
+        except connection.Errors as e:
+            said = str(e).split("\n")[0].rstrip(". ")
+            if connection.forbids(e) or isinstance(e, connection.Refused):
+                raise NoRedis(f"Redis at {self._where} refuses: {said}") from e
+            raise NoRedis(f"no Redis answers at {self._where}: {said}; start one, or set BEAT_REDIS_URL") from e
+
+
+def _could_be_of(job_id: str, keys: Keys) -> list[str]:
+    """The ids of schedules that could have such a job: all beginnings of what follows the prefix."""
+    parts = job_id.removeprefix(jobs_begin(keys)).split("_")
+    beginnings = ("_".join(parts[:n]) for n in range(1, min(len(parts), _LONGEST_ID)))
+    return [each for each in beginnings if each and job_id.startswith(jobs_begin(keys, each))]
+
+
+def _noted(job_id: str, record: Record | None) -> Fired | None:
+    """A run whose verdict may have been trimmed, as far as its record tells."""
+    enqueued = reading.time(record.enqueued) if record else None
+    if record is None or enqueued is None:
+        return None
+    return Fired(
+        schedule_id=record.schedule,
+        tick=reading.time(record.tick),
+        job_id=job_id,
+        at=enqueued,
+        triggered_by=record.by,
+        enqueued_at=enqueued,
+        number=record.n,
+        beat="",
+    )
