@@ -5,22 +5,19 @@ Times are those of Redis' clock.
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from beat import clock, connection, durations, redis_url, settings
+from beat import clock, durations
 from beat.client import beats, explanation, load, reading, standing
-from beat.client.archive import Archive
 from beat.client.auditing import Audit, jobs_begin
+from beat.client.connected import Connected
 from beat.client.reading import Wanted
-from beat.errors import BadInstant, BadOption, BeatError, ConfigError, NoRedis, UnknownSchedule, did_you_mean
+from beat.errors import BadInstant, BadOption, BeatError, UnknownSchedule, did_you_mean
 from beat.history import OPEN, Fired, assemble
-from beat.keys import Keys
 from beat.statistics import summarise
-from beat.store import Store
 from beat.zones import zone
 
 if TYPE_CHECKING:
@@ -31,8 +28,8 @@ if TYPE_CHECKING:
     from beat.client.explanation import Explanation
     from beat.client.load import Timeline
     from beat.client.standing import Standing
-    from beat.connection import Redis
     from beat.history import Line
+    from beat.keys import Keys
     from beat.sighting import Record
     from beat.statistics import Statistics
     from beat.verification import Verification
@@ -57,26 +54,8 @@ class Overview(NamedTuple):
     now: datetime
 
 
-class Questions:
+class Questions(Connected):
     """The questions of a client, to one installation."""
-
-    def __init__(self, redis: Redis | str | None = None, **options: Any) -> None:
-        self.settings = settings.load(options).settings
-        source = redis or self.settings.redis_url
-        self._where = redis_url.masked(source) if isinstance(source, str) else "the Redis of that client"
-        try:
-            client = connection.connect(source)
-            if isinstance(source, str):
-                client.connection_pool.make_connection()  # connects nowhere, and sees every option of the URL
-        except (ValueError, TypeError) as e:
-            raise ConfigError(f"the Redis URL {self._where} cannot be used: {e}") from e
-        self._keys = Keys(self.settings.prefix)
-        self._store, self._archive = Store(client, self._keys), Archive(client, self._keys)
-
-    def now(self) -> datetime:
-        """The present instant, by Redis' clock."""
-        with self._asking():
-            return self._store.time()
 
     def get_schedule(self, schedule_id: str) -> Standing:
         """Where a schedule stands; raises UnknownSchedule."""
@@ -201,17 +180,6 @@ class Questions:
         progress = dict(zip(waiting, self._archive.progress(waiting), strict=True))
         moved: list[Any] = [reading.moved_on(line, progress) for line in found]
         return moved
-
-    @contextlib.contextmanager
-    def _asking(self) -> Iterator[None]:
-        """Within it Redis' troubles are one sentence."""
-        try:
-            yield
-        except connection.Errors as e:
-            said = str(e).split("\n")[0].rstrip(". ")
-            if connection.forbids(e) or isinstance(e, connection.Refused):
-                raise NoRedis(f"Redis at {self._where} refuses: {said}") from e
-            raise NoRedis(f"no Redis answers at {self._where}: {said}; start one, or set BEAT_REDIS_URL") from e
 
 
 def _could_be_of(job_id: str, keys: Keys) -> list[str]:

@@ -1,0 +1,51 @@
+"""A client's connection: which Redis, which keys, and Redis' troubles as one sentence."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+from beat import connection, redis_url, settings
+from beat.client.archive import Archive
+from beat.errors import ConfigError, NoRedis
+from beat.keys import Keys
+from beat.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from beat.connection import Redis
+
+
+class Connected:
+    """One installation, by its settings."""
+
+    def __init__(self, redis: Redis | str | None = None, **options: Any) -> None:
+        self.settings = settings.load(options).settings
+        source = redis or self.settings.redis_url
+        self._where = redis_url.masked(source) if isinstance(source, str) else "the Redis of that client"
+        try:
+            client = connection.connect(source)
+            if isinstance(source, str):
+                client.connection_pool.make_connection()  # connects nowhere, and sees every option of the URL
+        except (ValueError, TypeError) as e:
+            raise ConfigError(f"the Redis URL {self._where} cannot be used: {e}") from e
+        self._keys = Keys(self.settings.prefix)
+        self._store, self._archive = Store(client, self._keys), Archive(client, self._keys)
+
+    def now(self) -> datetime:
+        """The present instant, by Redis' clock."""
+        with self._asking():
+            return self._store.time()
+
+    @contextlib.contextmanager
+    def _asking(self) -> Iterator[None]:
+        """Within it Redis' troubles are one sentence."""
+        try:
+            yield
+        except connection.Errors as e:
+            said = str(e).split("\n")[0].rstrip(". ")
+            if connection.forbids(e) or isinstance(e, connection.Refused):
+                raise NoRedis(f"Redis at {self._where} refuses: {said}") from e
+            raise NoRedis(f"no Redis answers at {self._where}: {said}; start one, or set BEAT_REDIS_URL") from e
