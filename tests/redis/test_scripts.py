@@ -14,6 +14,7 @@ import pytest
 from beat import scripts
 from beat.keys import Keys
 from beat.lock import Lock
+from beat.operations import Operations, Stretch
 from beat.outbox import Outbox
 from beat.protocol import Closing, Item, Registration
 from beat.runs import Runs
@@ -33,7 +34,10 @@ METHODS: dict[str, Callable[..., Any]] = {
     "look": Store.look,
     "register": Store.register,
     "repair": Store.repair,
-    "retire": Store.retire,
+    "pause": Operations.pause,
+    "defer": Operations.defer,
+    "remove": Operations.remove,
+    "retire": Operations.retire,
     "observe": Runs.observe,
     "close": Runs.close,
     "take": Outbox.take,
@@ -45,11 +49,12 @@ METHODS: dict[str, Callable[..., Any]] = {
     "extend": Lock.extend,
     "release": Lock.release,
 }
-ITEMS = {"fire": Item._fields, "register": Registration._fields, "close": Closing._fields}
+ITEMS = {"fire": Item._fields, "register": Registration._fields, "close": Closing._fields, "retire": Stretch._fields}
 FILLED_IN = {
     "schedule_prefix", "template_prefix", "lock_prefix", "job_prefix", "announced_prefix", "runs_prefix",
     "results_prefix", "executions_prefix", "execution_prefix", "worker_prefix", "channel_prefix", "queue_prefix",
-    "running_prefix", "waiting_prefix", "scheduled_prefix", "format", "history_limit", "events_limit", "watched_limit",
+    "running_prefix", "waiting_prefix", "scheduled_prefix", "index_prefix",
+    "app_prefix", "request_prefix", "format", "history_limit", "events_limit", "watched_limit",
 }  # fmt: skip
 """What Store knows by itself."""
 LOCKS_OWN = {"token", "ttl"}
@@ -352,14 +357,17 @@ def test_a_lock_sends_its_key_token_and_time() -> None:
 
 def test_a_registration_counts_its_fields() -> None:
     client: Any = Recorder([0, [b"NEW", b""]])
-    item = Registration("a", "r2", "r1", "n", "s", "active", "keep", 7, "{}", {"x": "1", "y": "2"}, {"data": b"d"})
+    item = Registration("a", "r2", "r1", "n", "s", "active", "keep", 7, "{}", "code", "r2", "app", "", "f", "",
+                        {"x": "1", "y": "2"}, {"data": b"d"})  # fmt: skip
     Store(client, Keys()).register([item], beat="me")
     ((_, numkeys, values),) = client.sent
-    keys = ("beat:schedules", "beat:due", "beat:meta", "beat:events", "beat:announcements")
+    keys = ("beat:schedules", "beat:due", "beat:meta", "beat:events", "beat:announcements", "beat:functions")
     assert values[:numkeys] == keys
     assert values[numkeys:] == (
         "beat:schedule:", "beat:template:", "beat:announced:", "beat:runs:", 1, "me", 1000, 10_000,
-        "a", "r2", "r1", "n", "s", "active", "keep", 7, "{}", 4, 2, "x", "1", "y", "2", "data", b"d",
+        "beat:in:", "beat:app:", "beat:running:", "beat:waiting:",
+        "a", "r2", "r1", "n", "s", "active", "keep", 7, "{}", "code", "r2", "app", "", "f", "", 4, 2,
+        "x", "1", "y", "2", "data", b"d",
     )  # fmt: skip
 
 
