@@ -43,7 +43,7 @@ def client(url: str | None) -> Client:
 def zone_of(client: Client, schedule_id: str) -> Zone:
     """The zone of a schedule; UTC where nothing but its ledger is left."""
     try:
-        return zone(client.get_schedule(schedule_id).tz)
+        return zone(client.get(schedule_id).tz)
     except NoRedis:
         raise
     except BeatError:

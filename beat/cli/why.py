@@ -43,7 +43,7 @@ def command(*, schedule_id: str, time: tuple[str, ...], url: str | None, as_json
     the nearest ones are named. Of what the ledger no longer holds, nothing is claimed.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     client = asking.client(url)
-    where, now = zone(client.get_schedule(schedule_id).tz), client.now()
+    where, now = zone(client.get(schedule_id).tz), client.now()
     meant = instants.when(" ".join(time), where, now)
     if meant.note:
         output.say(meant.note, err=True)

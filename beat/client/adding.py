@@ -52,7 +52,7 @@ class Adding(Changing):
                 if reply.code != "RETRY":
                     self._refuse(schedule_id, reply)
                     break
-            return self.get_schedule(schedule_id)
+            return self.get(schedule_id)
 
     def remove(self, schedule_id: str, *, expected_version: int | None = None) -> None:
         """Deletes a schedule with its history; one that a live beat declares is refused, for it would come back."""

@@ -140,6 +140,19 @@ class Archive:
                 state, following, jitter, rule, definition = map(_text, values)
                 yield each, state, following, jitter, rule or definition
 
+    def hashes(self, ids: Sequence[str]) -> list[Mapping[bytes, bytes]]:
+        """Of each of these schedules; empty where there is none. What is no hash is a broken one that says so."""
+        with self._client.pipeline(transaction=False) as pipe:
+            for each in ids:
+                pipe.hgetall(self._keys.schedule(each))
+            found = pipe.execute(raise_on_error=False)
+        return [
+            {b"state": b"broken", b"last_error": f"{self._keys.schedule(each)} is no hash".encode()}
+            if _is_strange(told)
+            else told
+            for each, told in zip(ids, found, strict=True)
+        ]
+
     def counted(self, ids: Sequence[str], counters: Sequence[str]) -> list[str]:
         """Those of the schedules of which one of these counters is not 0."""
         with self._client.pipeline(transaction=False) as pipe:

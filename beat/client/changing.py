@@ -39,7 +39,7 @@ class Changing(Questions):
         """Where the schedule stands after the change; looks again when somebody else was faster."""
         with self._asking():
             for _ in range(_TRIES):
-                found = self.get_schedule(schedule_id)
+                found = self.get(schedule_id)
                 if version is not None and version != found.version:
                     raise Conflict(_conflict(schedule_id, str(found.version)))
                 reply = step(found, self._store.time())
@@ -47,7 +47,7 @@ class Changing(Questions):
                 if reply.code not in _MEANWHILE and not conflict:
                     break
             self._refuse(schedule_id, reply)
-            return self.get_schedule(schedule_id)
+            return self.get(schedule_id)
 
     def _refuse(self, schedule_id: str, reply: Reply) -> None:
         """Says why nothing was changed; nothing where something was."""

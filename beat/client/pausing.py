@@ -65,7 +65,7 @@ class Pausing(Changing):
         """Ends the pauses of `pause_all`; what was paused on its own stays paused. How many those were."""
         with self._asking():
             paused = [each.decode() for each in self._store.client.sscan_iter(self._keys.index("paused"), count=500)]
-            found = [each for each in paused if (pause := self.get_schedule(each).pause) and pause.scope == "all"]
+            found = [each for each in paused if (pause := self.get(each).pause) and pause.scope == "all"]
         for each in found:
             self.resume(each, catch_up=catch_up)
         return len(found)

@@ -57,7 +57,7 @@ class Overview(NamedTuple):
 class Questions(Connected):
     """The questions of a client, to one installation."""
 
-    def get_schedule(self, schedule_id: str) -> Standing:
+    def get(self, schedule_id: str) -> Standing:
         """Where a schedule stands; raises UnknownSchedule."""
         with self._asking():
             return self._read(self._snapshot(schedule_id, whole=False), schedule_id)

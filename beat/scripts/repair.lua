@@ -45,6 +45,7 @@ local function repair(id, lock, score)
   if not rev and kind_of(key) == 'none' then
     redis.call('SREM', schedules, id)
     redis.call('ZREM', due, id)
+    strike(id)
     enlist(id, '')
     redis.call('SREM', index_prefix .. 'failing', id)
     redis.call('SREM', index_prefix .. 'overridden', id)
@@ -103,6 +104,7 @@ for n = 1, #locks do
 end
 if #known > 0 then
   redis.call('SADD', schedules, unpack(known))
+  arrange(known)
   enlist_all()
 end
 return replies

@@ -9,7 +9,7 @@
   index again, and the lock of the repair is gone. *Longest repair script* and *repair page* (how many schedules one
   script makes whole) are of the same, by the server's slow log.
 - *listing, first page*: there is no `beat list` yet. The ids of a page by `Store.ids`, and where each stands by
-  `Client.get_schedule`, one after the other: an upper bound of what a list will take.
+  `Client.get`, one after the other: an upper bound of what a list will take.
 - *memory of a beat*: what it holds, beyond a beat with one schedule. *Memory of Redis per schedule*: `used_memory`
   beyond that with one schedule, without the events, which are bounded. A *ledger entry* is a verdict, in a ledger of a
   thousand; an *event* that of a verdict.
@@ -166,7 +166,7 @@ def listing_ms(made: Stage) -> float:
         client, store = Client(redis), Store(redis, KEYS)
         redis.ping()
         began = time.perf_counter()
-        found = [client.get_schedule(each) for each in next(store.ids())[:PAGE]]
+        found = [client.get(each) for each in next(store.ids())[:PAGE]]
         took = (time.perf_counter() - began) * 1000
     if len(found) != PAGE:
         raise RuntimeError(f"a page of {len(found)}")
