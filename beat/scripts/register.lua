@@ -48,7 +48,7 @@
 --   RETRY     the schedule changed while this was prepared: look again
 --   CONFLICT  it has another version; words: which
 --   TAKEN     the id is that of a schedule of another origin; words: which
---   UNEXPOSED no application lets this function be scheduled from data
+--   HIDDEN    no application lets this function be scheduled from data
 --   BADTYPE   a key is not what it should be
 --   BADSTATE  a counter of the schedule is not a number: it waits for a person
 --   NEWER     the keys were written by a newer beat: left alone
@@ -151,7 +151,7 @@ local function refused(id, old, origin, func, rev, source)  -- why somebody may 
   if to and to ~= old then return 'RETRY', '' end
   if old ~= '' and not to and redis.call('EXISTS', schedule_prefix .. id) == 1 then return 'RETRY', '' end
   if source and origin ~= 'operator' and source ~= origin then return 'TAKEN', source end
-  if origin == 'api' and not redis.call('ZSCORE', functions, func) then return 'UNEXPOSED', func end
+  if origin == 'api' and not redis.call('ZSCORE', functions, func) then return 'HIDDEN', func end
 end
 
 local function upsert(at)
