@@ -123,7 +123,7 @@ def test_every_word_arrives_as_it_was_sent(word: Any, store: Store) -> None:
     }
     call = Call(
         "announce",
-        [("id", "rev"), (word, word or "rev")],
+        [("id", "rev"), (word, "rev" if word == "" else word)],
         {**named, "digest": "d", "ttl": 60_000, "format": 1, "kept": 1},
     )
     [reply] = say(store, call)
