@@ -34,10 +34,10 @@ class Operations:
         """Holds the ticks of these, each with the version that it must have."""
         return replies(self._store.run("pause", ids, by=by, untl=untl, reason=reason, scope=scope))
 
-    def defer(self, schedule_id: str, *, rev: str, tick: str, due_at: str, version: str, by: str) -> Reply:
+    def defer(self, *, schedule_id: str, rev: str, tick: str, due_at: str, version: str, by: str) -> Reply:
         """Says when the next tick is due, once."""
         keys = self._store.keys
-        own = {"schedule": keys.schedule(schedule_id), "runs": keys.runs(schedule_id), "id": schedule_id}
+        own = {"schedule": keys.schedule(schedule_id), "runs": keys.runs(schedule_id), "schedule_id": schedule_id}
         said = self._store.run("defer", rev=rev, tick=tick, due_at=due_at, version=version, by=by, **own)
         return Reply(*map(_text, said))
 

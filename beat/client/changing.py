@@ -68,7 +68,7 @@ _REFUSALS = {
     "FULL": "{id} may not overlap, and {words} has not ended: wait for it, or force it",
     "DECLARED": "{id} is declared by a live beat, and would come back at once: take it out of the code first",
     "TAKEN": "{id} is a schedule that comes from {words}: change it there, or give this one another id",
-    "UNEXPOSED": (
+    "HIDDEN": (
         "no application exposes {words}: decorate the function with @schedulable (or @periodic), and start a beat that "
         "imports it"
     ),

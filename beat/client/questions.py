@@ -151,6 +151,8 @@ class Questions(Connected):
         found = self._archive.snapshot(schedule_id, whole=whole)
         if not (found.state or found.lines or found.problems):
             raise self._unknown(schedule_id)
+        if to := found.state.get(b"renamed_to"):
+            raise UnknownSchedule(f"{schedule_id!r:.110} was renamed: it is {to.decode(errors='replace')!r:.110} now")
         return found
 
     def _read(self, snapshot: Snapshot, schedule_id: str) -> Standing:

@@ -58,8 +58,9 @@ class Rescheduling(Changing):
         return self._until_it_stands(schedule_id, expected_version, step)
 
     def _defer(self, found: Standing, due_at: str) -> Reply:
-        named = {"rev": found.rev, "tick": clock.text(found.next_run or found.created_at or clock.EPOCH)}
-        return self._operations.defer(found.schedule_id, **named, due_at=due_at, version=str(found.version), by=self.by)
+        tick = clock.text(found.next_run) if found.next_run else ""
+        own = {"schedule_id": found.schedule_id, "rev": found.rev, "tick": tick, "version": str(found.version)}
+        return self._operations.defer(**own, due_at=due_at, by=self.by)
 
 
 def _wanted(found: Standing, expression: str | None, every: Any, tz: str | None, *, seconds: bool) -> str:

@@ -73,7 +73,7 @@ local function take(id)
   end
   if state ~= 'active' and not (state == 'paused' and due_at) then return redis.call('ZREM', due, id) end
   if unannounced_at then return hide(id, now + 5000) end  -- held: perhaps its code is gone
-  local wrong = problem(rev, next_run, state == 'active' and due_at or next_run, run_count, skip_count, key) or (not next_run and 'next_run is missing')
+  local wrong = problem(rev, next_run, state == 'paused' and next_run or due_at, run_count, skip_count, key) or (not next_run and 'next_run is missing')
   if not wrong and string.find(id, '[^%w_-]') then wrong = 'no schedule can have this id' end
   if wrong then return hide(id, now + 30000, 'BADSTATE', wrong) end
   if to_ms(due_at) > horizon then return move(id, to_ms(due_at)) end

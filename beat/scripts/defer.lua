@@ -5,7 +5,7 @@
 -- KEYS[2] due           zset    id → due_at in ms
 -- KEYS[3] runs          list    its ledger
 -- KEYS[4] events        stream  what operators do, for whoever reads it
--- ARGV[1] id            text    the schedule
+-- ARGV[1] schedule_id   text    the schedule
 -- ARGV[2] rev           text    the definition that was seen
 -- ARGV[3] tick          time    the next tick that was seen
 -- ARGV[4] due_at        time    when it is to fire
@@ -24,7 +24,7 @@
 --   CONFLICT  it has another version; words: which
 --   BADTYPE   a key is not what it should be
 local schedule, due, runs, events = unpack(KEYS)
-local id, rev, tick, due_at, version, by, history_limit, events_limit, runs_prefix = unpack(ARGV)
+local schedule_id, rev, tick, due_at, version, by, history_limit, events_limit, runs_prefix = unpack(ARGV)
 
 -- include instants
 -- include now
@@ -44,6 +44,6 @@ if state ~= 'active' then return {'INACTIVE', state} end
 if now_rev ~= rev or next_run ~= tick then return {'CHANGED', ''} end
 if to_ms(due_at) <= now then return {'PAST', now_text} end
 redis.call('HSET', schedule, 'due_at', due_at, 'moved', tick, 'moved_by', by, 'updated_at', now_text, 'version', (tonumber(now_version or '') or 0) + 1)
-redis.call('ZADD', due, to_ms(due_at), id)
-acted(id, schedule, 'deferred', tick, due_at, '', by)
+redis.call('ZADD', due, to_ms(due_at), schedule_id)
+acted(schedule_id, schedule, 'deferred', tick, due_at, '', by)
 return {'OK', ''}

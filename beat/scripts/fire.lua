@@ -440,7 +440,7 @@ local function decide(i)
     asked = digits_of((asked and is_count(asked) and number_of(asked) or 0) + 1)
     redis.call('HSET', key, 'last_enqueued', now_text, 'last_job', job, 'run_count', total, 'manual_count', asked, 'kept', kept)
     if last ~= '' then  -- it takes the place of the next tick
-      total, kept = skipped(id, last, last, 1, 'instead', job, skip_count, kept)
+      total, kept = skipped(id, last, last, 1, 'instead', job, skip_count, digits_of(kept))
       move(id, key, next, number_of(next_due), '', 'skip_count', total, 'kept', kept, 'last_skip', last)
     end
     return 'OK', ''

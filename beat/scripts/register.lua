@@ -48,7 +48,7 @@
 --   RETRY     the schedule changed while this was prepared: look again
 --   CONFLICT  it has another version; words: which
 --   TAKEN     the id is that of a schedule of another origin; words: which
---   UNEXPOSED no application lets this function be scheduled from data
+--   HIDDEN    no application lets this function be scheduled from data
 --   BADTYPE   a key is not what it should be
 --   BADSTATE  a counter of the schedule is not a number: it waits for a person
 --   NEWER     the keys were written by a newer beat: left alone
@@ -152,23 +152,22 @@ local function refused(id, old, origin, func, rev, source)  -- why somebody may 
   if to and to ~= old then return 'RETRY', '' end
   if old ~= '' and not to and redis.call('EXISTS', schedule_prefix .. id) == 1 then return 'RETRY', '' end
   if source and origin ~= 'operator' and source ~= origin then return 'TAKEN', source end
-  if origin == 'api' and not redis.call('ZSCORE', functions, func) then return 'UNEXPOSED', func end
+  if origin == 'api' and not redis.call('ZSCORE', functions, func) then return 'HIDDEN', func end
 end
 
 local function upsert(at)
-  local id, rev, seen_rev, seen_next, seen_state, state, next, next_due, rule, origin, declared, app, old, func, wanted, fields, template =
-    unpack(ARGV, at, at + width - 1)
+  local id, rev, seen_rev, seen_next, seen_state, state, next, next_due, rule, origin, declared, app, old, func, version, fields, template = unpack(ARGV, at, at + width - 1)
   local key, from = schedule_prefix .. id, schedule_prefix .. (old ~= '' and old or id)
   local wrong = misplaced(id) or old ~= '' and misplaced(old)
   if wrong then return 'BADTYPE', wrong end
   local is_there = redis.call('EXISTS', from) == 1
   local h = redis.call('HMGET', from, 'rev', 'next_run', 'state', 'due_at', 'revs', 'run_count', 'skip_count', 'version', 'rule', 'source',
     'app', 'pause_until')
-  local now_rev, next_run, now_state, due_at, revs, run_count, skip_count, version, was, source, was_app, pause_until = unpack(h, 1, 12)
+  local now_rev, next_run, now_state, due_at, revs, run_count, skip_count, now_version, was, source, was_app, pause_until = unpack(h, 1, 12)
   local code, words = refused(id, old, origin, func, rev, source)
   if code then return code, words end
   if (now_rev or '') ~= seen_rev or (next_run or '') ~= seen_next or (now_state or '') ~= seen_state then return 'RETRY', '' end
-  if wanted ~= '' and wanted ~= (version or '') then return 'CONFLICT', version or '' end
+  if version ~= '' and version ~= (now_version or '') then return 'CONFLICT', now_version or '' end
   wrong = problem(rev, nil, nil, run_count, skip_count, key)
   if wrong then return 'BADSTATE', wrong end
   local newer = origin == 'code' and now_rev ~= rev and newer_elsewhere(id, declared, revs or '')
@@ -189,7 +188,7 @@ local function upsert(at)
       redis.call('HDEL', key, 'result_ttl', 'failure_ttl', 'overlap', 'jitter', 'max_runs', 'misfire', 'exclude')
     end
   end
-  local written = {'rev', rev, 'rule', rule, 'state', state, 'updated_at', now_text, 'version', (tonumber(version or '') or 0) + 1,
+  local written = {'rev', rev, 'rule', rule, 'state', state, 'updated_at', now_text, 'version', (tonumber(now_version or '') or 0) + 1,
     unpack(ARGV, at + width, at + width + fields - 1)}
   if origin ~= 'operator' then add(written, 'revs', newest_first(declared, revs or ''), 'source', origin) end
   if origin == 'code' then

@@ -26,7 +26,7 @@ local schedule_prefix, lock_prefix, index_prefix = unpack(ARGV, 1, 3)
 -- include sane
 -- include index
 
-local known, states, failing, overridden = {}, {}, {}, {}
+local known, listed, states, failing, overridden = {}, {}, {}, {}, {}
 
 local function index(id, score, found)
   -- A claim that was never given back, or what could not be enqueued, is hidden for a while: that is as it should be.
@@ -39,10 +39,10 @@ end
 local function repair(id, lock, score)
   local key = schedule_prefix .. id
   local h = redis.pcall('HMGET', key, 'state', 'rev', 'next_run', 'due_at', 'run_count', 'skip_count', 'last_error', 'pause_until',
-    'consecutive_failures', 'override')
+    'consecutive_failures', 'override', 'renamed_to')
   if h['err'] then return 'BADTYPE', key .. ' is a ' .. kind_of(key) end
-  local state, rev, next_run, due_at, run_count, skip_count, last_error, pause_until, streak, override = unpack(h, 1, 10)
-  if not rev and kind_of(key) == 'none' then
+  local state, rev, next_run, due_at, run_count, skip_count, last_error, pause_until, streak, override, to = unpack(h, 1, 11)
+  if to or not rev and kind_of(key) == 'none' then  -- an old id is no schedule, though its hash says where it went
     redis.call('SREM', schedules, id)
     redis.call('ZREM', due, id)
     strike(id)
@@ -52,8 +52,9 @@ local function repair(id, lock, score)
     return 'GONE', ''
   end
   known[#known + 1] = id
-  states[id], failing[id], overridden[id] = state, streak and streak ~= '0', override
   if lock then return 'LOCKED', '' end
+  listed[#listed + 1] = id
+  states[id], failing[id], overridden[id] = state, streak and streak ~= '0', override
   local wrong = problem(rev, next_run, due_at, run_count, skip_count, key)
   if not wrong and state == 'active' and not next_run then wrong = 'next_run is missing' end
   if wrong then
@@ -81,10 +82,10 @@ local function enlist_all()  -- of a page most are active, and stand in none of 
   for name, ids in pairs(wanted) do
     local key, kind = index_prefix .. name, kind_of(index_prefix .. name)
     if kind ~= 'none' and kind ~= 'set' then redis.call('DEL', key) end  -- an index only
-    for n, is_in in ipairs(kind == 'set' and redis.call('SMISMEMBER', key, unpack(known)) or {}) do
-      if is_in == 1 and not ids[known[n]] then redis.call('SREM', key, known[n]) end
+    for n, is_in in ipairs(kind == 'set' and redis.call('SMISMEMBER', key, unpack(listed)) or {}) do
+      if is_in == 1 and not ids[listed[n]] then redis.call('SREM', key, listed[n]) end
     end
-    for _, id in ipairs(known) do
+    for _, id in ipairs(listed) do
       if ids[id] then redis.call('SADD', key, id) end
     end
   end
@@ -105,6 +106,6 @@ end
 if #known > 0 then
   redis.call('SADD', schedules, unpack(known))
   arrange(known)
-  enlist_all()
 end
+if #listed > 0 then enlist_all() end
 return replies

@@ -66,10 +66,10 @@ def _due(row: Row) -> float:
     return _ms(row["pause_until"]) if row["state"] == "paused" and "pause_until" in row else math.inf
 
 
-def crowd(store: Store, number: int) -> dict[str, dict[str, str]]:
+def crowd(store: Store, number: int) -> dict[str, dict[Any, Any]]:
     """So many schedules of every kind, whose indexes a repair has made."""
     chance, now = random.Random(number), clock.at(second(store))  # noqa: S311 (no secret)
-    rows: dict[str, dict[str, str]] = {}
+    rows: dict[str, dict[Any, Any]] = {}
     for n in range(number):
         due = clock.text(now + timedelta(minutes=chance.choice([5, 5, chance.randrange(1, 10_000)])))  # many at once
         queue, func = chance.choice(["default", "low"]), chance.choice(["app.tasks.report", "shop.jobs.poll"])
@@ -217,7 +217,7 @@ def test_without_an_index_the_list_is_the_same_and_a_repair_makes_it_anew(
         assert ids(client.schedules(sort=order)) == wanted(rows, order, "all"), order
     for page in store.ids():
         store.repair(page)
-    assert [each.decode() for each in store.client.zrange(everybody, 0, -1)] == sorted(rows)
+    assert store.client.zrange(everybody, 0, -1) == [each.encode() for each in sorted(rows)]
 
 
 def test_a_part_of_all_ids_is_read_where_the_glob_begins_with_it(store: Store) -> None:
@@ -226,6 +226,16 @@ def test_a_part_of_all_ids_is_read_where_the_glob_begins_with_it(store: Store) -
     found = [each.id for page in order.walk() for each in page]
     assert len(found) == 111
     assert all(each.startswith("customer_19") for each in found)
+
+
+def test_of_an_old_id_a_client_says_where_it_went(store: Store, client: Client) -> None:
+    store.register([registration("old", at := second(store) + 60)], beat="web-1")
+    given: Any = {"seen_rev": "r1", "seen_next": clock.text(clock.at(at)), "seen_state": "active", "next": "keep"}
+    store.register([registration("new", rev="r2", old="old", **given)], beat="web-1")
+    assert ids(client.schedules()) == ["new"]
+    for ask in (client.get, client.show, client.history):
+        with pytest.raises(UnknownSchedule, match="'old' was renamed: it is 'new' now"):
+            ask("old")
 
 
 # --- rows ------------------------------------------------------------------------------------------------------------

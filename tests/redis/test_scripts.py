@@ -59,7 +59,7 @@ FILLED_IN = {
 """What Store knows by itself."""
 LOCKS_OWN = {"token", "ttl"}
 """What a Lock is made with."""
-OPTIONS = {"NX", "XX", "PX", "LIMIT", "COUNT", "REPLACE", "MAXLEN", "NUMSUB"}
+OPTIONS = {"NX", "XX", "PX", "EX", "SADD", "SREM", "LIMIT", "COUNT", "REPLACE", "MAXLEN", "NUMSUB"}
 """Words in capitals that Redis understands."""
 
 
@@ -232,21 +232,21 @@ DEFECTS: list[tuple[str, str, str, str]] = [
     ("the_header_is_what_beat_reads", "claim", "-- ARGV[8] format ", "-- ARGV[8] format, "),
     ("the_header_is_what_beat_reads", "release", "-- KEYS[1] lock ", "-- KEYS[1]\tlock "),
     ("the_bindings_are_the_header", "fire", "local due_index, queues, ann", "local queues, due_index, ann"),
-    ("the_bindings_are_the_header", "register", "due, meta, events, announcements = ",
-     "due, events, meta, announcements = "),
+    ("the_bindings_are_the_header", "register", "due, meta, events, announcements, functions = ",
+     "due, events, meta, announcements, functions = "),
     ("the_bindings_are_the_header", "claim", "lookahead, limit, only, format =", "limit, lookahead, only, format ="),
-    ("the_bindings_are_the_header", "announce", "unpack(ARGV, 1, 3)", "unpack(ARGV, 2, 4)"),
+    ("the_bindings_are_the_header", "announce", "unpack(ARGV, 1, 4)", "unpack(ARGV, 2, 5)"),
     ("the_bindings_are_the_header", "heartbeat", "instance, instances, announced,", "instances, instance, announced,"),
     ("the_bindings_are_the_header", "extend", "-- ARGV[2] ttl    ms", "-- ARGV[2] lock_ttl    ms"),
     ("items_are_the_header", "fire", "local kind, id, rev, tick, due,", "local kind, id, tick, rev, due,"),
-    ("items_are_the_header", "fire", "local first, width = 12, 18", "local first, width = 12, 17"),
-    ("items_are_the_header", "fire", "local first, width = 12, 18", "local first, width = 11, 18"),
-    ("items_are_the_header", "register", "local first, width = 9, 11", "local first, width = 9, 10"),
-    ("items_are_the_header", "register", "local first, width = 9,", "local first, width = 8,"),
+    ("items_are_the_header", "fire", "local first, width = 14, 19", "local first, width = 14, 18"),
+    ("items_are_the_header", "fire", "local first, width = 14, 19", "local first, width = 13, 19"),
+    ("items_are_the_header", "register", "local first, width = 13, 17", "local first, width = 13, 16"),
+    ("items_are_the_header", "register", "local first, width = 13,", "local first, width = 12,"),
     ("items_are_the_header", "close", "local kind, job, seen, record,", "local kind, seen, job, record,"),
     ("items_are_the_header", "observe", "local job, queue, scheduled,", "local queue, job, scheduled,"),
-    ("items_are_the_header", "repair", "for i = 3, #ARGV", "for i = 2, #ARGV"),
-    ("items_are_the_header", "announce", "unpack(ARGV, 4)", "unpack(ARGV, 3)"),
+    ("items_are_the_header", "repair", "for i = 4, #ARGV", "for i = 3, #ARGV"),
+    ("items_are_the_header", "announce", "for i = 5, #ARGV", "for i = 4, #ARGV"),
     ("items_are_the_header", "heartbeat", "-- ARGV[7…] items, each of\n", ""),
     ("the_python_is_the_header", "claim", "-- ARGV[7] only ", "-- ARGV[7] pattern "),
     ("the_python_is_the_header", "fire", "-- ITEM[12] number ", "-- ITEM[12] count "),
