@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _OF_DAY = re.compile(r"(\d{1,2}:\d\d(?::\d\d)?)(Z?)", re.ASCII)
 _AGO = re.compile(r"(\S.*?)\s*ago")
+_WEEK = 7
 _UNITS = ((86_400, "d", 3600, "h"), (3600, "h", 60, "m"), (60, "m", 1, "s"))
 
 
@@ -90,6 +91,13 @@ def utc(instant: datetime, where: Zone, *, fine: bool = False) -> str:
     here = instant.astimezone(UTC)
     day = "" if here.date() == there(instant, where).date() else f"{here:%Y-%m-%d} "
     return f"{day}{_of_day(here, fine=fine)}Z"
+
+
+def near(instant: datetime, where: Zone, now: datetime) -> str:
+    """`09:00` today, `Mon 09:00` within a week, else with the date."""
+    own, days = there(instant, where), (there(instant, where).date() - there(now, where).date()).days
+    day = "" if days == 0 else f"{own:%a} " if 0 < days < _WEEK else f"{own:%Y-%m-%d} "
+    return f"{day}{_of_day(own)}"
 
 
 def span(seconds: float) -> str:

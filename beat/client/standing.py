@@ -94,6 +94,11 @@ class Standing:
     definition: Mapping[str, Any] = field(repr=False)
 
     @property
+    def declared(self) -> Mapping[str, Any]:
+        """The definition as the code or somebody's data have it, whatever an operator has laid over it."""
+        return self.override.declared if self.override and self.override.declared else self.definition
+
+    @property
     def open_count(self) -> int | None:
         """How many of its runs have not ended, as far as is known."""
         if self.run_count is None:
