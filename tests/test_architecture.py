@@ -26,7 +26,7 @@ STOREYS = {
     ],
     "doors": [
         "scripts", "connection", "jobs", "server", "protocol", "store", "dialogue", "lock", "runs", "slots", "outbox",
-        "operations",
+        "operations", "glance",
     ],
     "engine": [
         "timekeeper", "health", "pace", "desk", "book", "verdicts", "holding", "replies", "rehearsal", "ticker", "sync",

@@ -8,16 +8,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from beat import globs
+from beat.client.orders import ById
 from beat.errors import BadOption, did_you_mean
+from beat.glance import glance
 from beat.store import pages
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from beat.client.orders import ById, Place
+    from beat.client.orders import Place
     from beat.client.standing import Standing
-    from beat.connection import Redis
-    from beat.keys import Keys
+    from beat.store import Store
 
 IDLE = ("paused", "disabled", "finished", "retired", "broken")
 STATES = ("active", *IDLE)
@@ -63,12 +64,14 @@ class Filter:
         named = {name: getattr(self, name) for name in ("source", "app", "queue", "func")}
         return {name: value for name, value in named.items() if value is not None}
 
+    @property
+    def glob(self) -> str | None:
+        """What all ids match."""
+        return self.match if self.match is None or set(self.match) & set("*?[") else f"*{self.match}*"
+
     def matches(self, schedule_id: str) -> bool:
         """Whether the id is one of them."""
-        if self.match is None:
-            return True
-        glob = self.match if set(self.match) & set("*?[") else f"*{self.match}*"
-        return fnmatch.fnmatchcase(schedule_id, glob)
+        return self.glob is None or fnmatch.fnmatchcase(schedule_id, self.glob)
 
     def takes(self, found: Standing) -> bool:
         """Whether it is one of them, by its hash."""
@@ -79,24 +82,33 @@ class Filter:
 class Candidates:
     """The schedules that may be wanted, as far as indexes and single fields tell."""
 
-    def __init__(self, client: Redis, keys: Keys, wanted: Filter, found: ById) -> None:
-        self._client: Any = client
-        self._keys, self._wanted, self._order = keys, wanted, found
+    def __init__(self, store: Store, wanted: Filter, found: ById) -> None:
+        self._store, self._keys, self._wanted, self._order = store, store.keys, wanted, found
+        self._client: Any = store.client
 
     def walk(self, after: Place | None, size: int) -> Iterator[list[Place]]:
         """In order, behind that place."""
-        names = self._wanted.indexes
-        sizes = {name: int(self._client.scard(self._keys.index(name))) for name in names}
-        fewest = min(names, key=sizes.__getitem__, default="")
-        whole = [self._order.walk(after, size)] if not fewest or sizes[fewest] > FEW else []
-        for walk in whole or [pages(self._of(fewest, after), size)]:
-            for places in walk:
-                yield self._told(self._indexed([each for each in places if self._wanted.matches(each.id)]))
+        few = self._few()
+        places = None if few is None else sorted(each for each in self._order.places(few) if not after or each > after)
+        for page in self._order.walk(after, size) if places is None else pages(places, size):
+            yield self._told(self._indexed([each for each in page if self._wanted.matches(each.id)]))
 
-    def _of(self, name: str, after: Place | None) -> list[Place]:
-        """The few that stand in that index."""
-        ids = [each.decode(errors="replace") for each in self._client.sscan_iter(self._keys.index(name), count=1000)]
-        return sorted({each for each in self._order.places(ids) if after is None or each > after})
+    def _few(self) -> list[str] | None:
+        """All that an index holds of them, or whose ids match; None where those are too many, and soon found."""
+        sizes = {name: int(self._client.scard(self._keys.index(name))) for name in self._wanted.indexes}
+        fewest = min(sizes, key=sizes.__getitem__, default=None)
+        if fewest is not None and sizes[fewest] <= FEW:
+            return self._scanned(self._keys.index(fewest))
+        glob = self._wanted.glob
+        if glob is None or (self._wanted.prefix and type(self._order) is ById):
+            return None
+        found = self._scanned(self._keys.schedules, glob.replace("[!", "[^"))
+        return found if len(found) <= FEW else None
+
+    def _scanned(self, key: str, glob: str | None = None) -> list[str]:
+        """The members of a set, or those that match; where there are many, only some more than a few."""
+        found = itertools.islice(self._client.sscan_iter(key, match=glob, count=1000), 2 * FEW)
+        return list({each.decode(errors="replace") for each in found})
 
     def _indexed(self, places: list[Place]) -> list[Place]:
         """Those that stand in all of the indexes that are wanted; if they are to be active, in none of the idle."""
@@ -112,14 +124,9 @@ class Candidates:
         fields = self._wanted.fields
         if not fields:
             return places
-        with self._client.pipeline(transaction=False) as pipe:
-            for each in places:
-                pipe.hmget(self._keys.schedule(each.id), list(fields))
-            found = pipe.execute(raise_on_error=False)
+        found = glance(self._store, [each.id for each in places], fields=" ".join(fields))
         return [each for each, told in zip(places, found, strict=True) if _fits(told, fields.values())]
 
 
-def _fits(told: object, globs: Iterable[str]) -> bool:
-    values = told if isinstance(told, list) else []
-    texts = [value.decode(errors="replace") if isinstance(value, bytes) else "" for value in values]
-    return bool(texts) and all(fnmatch.fnmatchcase(text, glob) for text, glob in zip(texts, globs, strict=True))
+def _fits(told: Iterable[str], globs: Iterable[str]) -> bool:
+    return all(fnmatch.fnmatchcase(text, glob) for text, glob in zip(told, globs, strict=True))

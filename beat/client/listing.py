@@ -85,7 +85,7 @@ class Listing(Questions):
         for value, name, least, most in ((runs, "runs", 0, _MOST_RUNS), (page, "page", 1, FEW)):
             if type(value) is not int or not least <= value <= most:
                 raise BadOption(f"{name} {value!r:.60} must be a whole number from {least} to {most:,}")
-        found = orders.order(sort, self._store.client, self._keys, wanted.prefix)
+        found = orders.order(sort, self._store, wanted.prefix)
         return self._rows(wanted, found, after, runs, page)
 
     def counts(self) -> Counts:
@@ -107,7 +107,7 @@ class Listing(Questions):
             if after is not None and ":" not in after and type(found) is not orders.ById:
                 self.get(after)  # where does it stand?
             begin = None if after is None else orders.place(after, found)
-            likely = Candidates(self._store.client, self._keys, wanted, found)
+            likely = Candidates(self._store, wanted, found)
             for places in pages(itertools.chain.from_iterable(likely.walk(begin, page)), page):
                 read = self._read_page(places, runs)
                 moved = iter(self._up_to_date(line for _, lines in read for line in lines))

@@ -6,20 +6,19 @@ meanwhile.
 
 from __future__ import annotations
 
-import itertools
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from beat import clock
 from beat.client.standing import instant
 from beat.errors import BadOption
+from beat.glance import glance
 from beat.store import pages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from beat.connection import Redis
-    from beat.keys import Keys
+    from beat.store import Store
 
 _LARGEST = 1000
 _LAST = math.inf
@@ -39,9 +38,9 @@ class Place(NamedTuple):
 class ById:
     """By the alphabet; `prefix` is how all of them begin."""
 
-    def __init__(self, client: Redis, keys: Keys, prefix: str = "") -> None:
-        self._client: Any = client
-        self._keys, self._prefix = keys, prefix
+    def __init__(self, store: Store, prefix: str = "") -> None:
+        self._store, self._keys, self._prefix = store, store.keys, prefix
+        self._client: Any = store.client
 
     def places(self, ids: Sequence[str]) -> list[Place]:
         """Of these."""
@@ -117,7 +116,7 @@ class ByFailures(ById):
 
     def places(self, ids: Sequence[str]) -> list[Place]:
         """Of these."""
-        return _by_field(self._client, self._keys, ids, "consecutive_failures", _number)
+        return _by_field(self._store, ids, "consecutive_failures", _number)
 
     def walk(self, after: Place | None = None, size: int = _LARGEST) -> Iterator[list[Place]]:
         """All that stand behind that place, in pages."""
@@ -138,7 +137,7 @@ class ByLast(ById):
 
     def places(self, ids: Sequence[str]) -> list[Place]:
         """Of these."""
-        return _by_field(self._client, self._keys, ids, "last_enqueued", _milliseconds)
+        return _by_field(self._store, ids, "last_enqueued", _milliseconds)
 
     def walk(self, after: Place | None = None, size: int = _LARGEST) -> Iterator[list[Place]]:
         """All that stand behind that place, in pages."""
@@ -148,11 +147,11 @@ class ByLast(ById):
 ORDERS: dict[str, type[ById]] = {"id": ById, "next": ByNext, "last": ByLast, "failures": ByFailures}
 
 
-def order(name: str, client: Redis, keys: Keys, prefix: str = "") -> ById:
+def order(name: str, store: Store, prefix: str = "") -> ById:
     """The order of that name; refuses what is none."""
     if name not in ORDERS:
         raise BadOption(f"sort {name!r:.60} must be one of {', '.join(ORDERS)}")
-    return ORDERS[name](client, keys, prefix)
+    return ORDERS[name](store, prefix)
 
 
 def place(written: str, found: ById) -> Place:
@@ -177,16 +176,10 @@ def _behind(found: Iterable[Place], after: Place | None) -> list[Place]:
     return sorted({each for each in found if after is None or each > after})
 
 
-def _by_field(client: Any, keys: Keys, ids: Sequence[str], field: str, value: Callable[[str], float]) -> list[Place]:
+def _by_field(store: Store, ids: Sequence[str], field: str, value: Callable[[str], float]) -> list[Place]:
     """The largest first: what has none comes last."""
-    found: list[Any] = []
-    for page in pages(ids, _LARGEST):
-        with client.pipeline(transaction=False) as pipe:
-            for each in page:
-                pipe.hget(keys.schedule(each), field)
-            found += pipe.execute(raise_on_error=False)
-    values = (-value(_text(each)) if isinstance(each, bytes) else 0.0 for each in found)
-    return list(itertools.starmap(Place, zip(values, ids, strict=True)))
+    found = glance(store, ids, fields=field)
+    return [Place(-value(told), each) for each, [told] in zip(ids, found, strict=True)]
 
 
 def _number(written: str) -> float:

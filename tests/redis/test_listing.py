@@ -222,7 +222,7 @@ def test_without_an_index_the_list_is_the_same_and_a_repair_makes_it_anew(
 
 def test_a_part_of_all_ids_is_read_where_the_glob_begins_with_it(store: Store) -> None:
     crowd(store, 2000)
-    order = ById(store.client, store.keys, "customer_19")
+    order = ById(store, "customer_19")
     found = [each.id for page in order.walk() for each in page]
     assert len(found) == 111
     assert all(each.startswith("customer_19") for each in found)
