@@ -73,6 +73,11 @@ class Keys:
         return f"{self.prefix}announcements"
 
     @property
+    def functions(self) -> str:
+        """Sorted set: the path of each function that an application lets be scheduled → when it last said so, in ms."""
+        return f"{self.prefix}functions"
+
+    @property
     def repairing(self) -> str:
         """String: the lock of the beat that repairs."""
         return f"{self.prefix}repairing"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from beat import scripts
+from beat.doctor import permissions
 from beat.keys import Keys
 from beat.lock import Lock
 from beat.outbox import Outbox
@@ -31,6 +32,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "claim": Store.claim,
     "fire": Store.fire,
     "look": Store.look,
+    "may": permissions.may,
     "register": Store.register,
     "repair": Store.repair,
     "retire": Store.retire,

@@ -1,0 +1,147 @@
+"""The least rights name every command that beat sends, from its scripts and from Python, and none that would harm."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from beat import scripts
+from beat.doctor import permissions, rights
+from beat.keys import Keys
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HOUSE = Path(scripts.__file__).parent.parent
+WHOLE = rights.rule(Keys(), version=(7, 2))
+NAMED = {command for grant in WHOLE.grants for command in grant.commands}
+ELSEWHERE = ("cli", "embedded", "testing")  # where a client is one of beat's, or the Redis is a private one
+METHODS = {
+    "delete": "del", "memory_usage": "memory|usage", "script_exists": "script|exists", "script_load": "script|load",
+    "xinfo_groups": "xinfo|groups", "xinfo_stream": "xinfo|stream",
+}  # fmt: skip
+NO_COMMANDS = {"close", "connection_pool", "execute", "get_connection"}
+CALL = re.compile(r"redis\.p?call\(")
+
+
+def lua() -> list[Path]:
+    return sorted((HOUSE / "scripts").rglob("*.lua"))
+
+
+def called(text: str) -> set[str]:
+    """Every command that a Lua text calls, read without any help of beat's."""
+    found = set()
+    for command, word in re.findall(r"redis\.p?call\('([A-Z_]+)'(?:, '(\w+)')?", re.sub(r"--.*", "", text)):
+        has_parts = command in {"XINFO", "XGROUP", "PUBSUB", "MEMORY", "SCRIPT", "OBJECT", "CLIENT", "ACL", "CONFIG"}
+        found.add(f"{command}|{word}".lower() if has_parts else command.lower())
+    return found
+
+
+@pytest.mark.parametrize("file", lua(), ids=lambda file: file.stem)
+def test_every_call_of_a_script_names_its_command_where_it_stands(file: Path) -> None:
+    text = re.sub(r"--.*", "", file.read_text(encoding="utf-8"))
+    assert len(CALL.findall(text)) == len(re.findall(r"redis\.p?call\('[A-Z_]+'", text)), (
+        "a command that nobody can read"
+    )
+
+
+@pytest.mark.parametrize("file", lua(), ids=lambda file: file.stem)
+def test_every_command_of_a_script_is_in_the_rule(file: Path) -> None:
+    costly = {"sort_ro"}  # it would need the right to read every key: parts do the same without
+    assert called(file.read_text(encoding="utf-8")) - costly <= NAMED
+
+
+def test_a_command_that_the_rule_does_not_name_is_found() -> None:
+    assert called("redis.call('FLUSHALL') redis.pcall('XINFO', 'help', key)") == {"flushall", "xinfo|help"}
+    assert not called("redis.call('FLUSHALL')") <= NAMED
+
+
+def sent(house: Path) -> Iterator[tuple[str, str]]:
+    """Where Python calls a method of a client or of a pipeline, and the command that it stands for."""
+    for file in sorted(house.rglob("*.py")):
+        name = str(file.relative_to(house))
+        if name.startswith(ELSEWHERE):
+            continue
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            is_client = isinstance(node, ast.Attribute) and re.search(
+                r"(^|[._])(client|pipe|anybody)$", ast.unparse(node.value)
+            )
+            if is_client and node.attr not in NO_COMMANDS:
+                yield name, METHODS.get(node.attr, node.attr.removesuffix("_iter"))
+
+
+def test_every_command_that_python_sends_is_in_the_rule() -> None:
+    found = set(sent(HOUSE))
+    assert len(found) > 50
+    commands = NAMED | {"pipeline"}  # which is multi and exec
+    assert {(name, command) for name, command in found if command not in commands} == set()
+
+
+@pytest.mark.parametrize("keys", [Keys(), Keys("app:beat:")], ids=["beat:", "app:beat:"])
+def test_of_jobs_only_beats_own_can_be_touched(keys: Keys) -> None:
+    patterns = {pattern for grant in rights.rule(keys).grants for pattern in grant.keys if "~rq:job" in pattern}
+    own = "beat" if keys.prefix == "beat:" else "app_beat"
+    assert patterns == {f"~rq:job:{own}_*", f"%W~rq:job:{own}_*", "~rq:job:x", "~rq:job:"}
+
+
+def test_no_grant_lets_queues_be_deleted_or_every_key_be_read() -> None:
+    for grant in WHOLE.grants:
+        if any("rq:queue" in pattern for pattern in grant.keys):
+            assert not {"del", "unlink", "expire", "pexpire", "rename", "ltrim", "lpop", "rpop"} & {*grant.commands}
+        assert not {"~*", "%R~*", "%W~*", "%RW~*", "allkeys", "&*", "allchannels"} & {*grant.keys}
+
+
+def test_no_grant_names_a_category_or_what_an_administrator_does() -> None:
+    refused = {
+        "acl",
+        "bgsave",
+        "client",
+        "config",
+        "debug",
+        "flushall",
+        "flushdb",
+        "keys",
+        "shutdown",
+        "script",
+        "monitor",
+    }
+    assert not NAMED & refused
+    assert not [command for command in NAMED if command.startswith("@")]
+
+
+@pytest.mark.parametrize(
+    ("feature", "command"), [(rights.REPLACE, "lrem"), (rights.GROUPS, "xreadgroup"), (rights.DATABASE, "select")]
+)
+def test_what_is_not_in_use_is_left_out(feature: str, command: str) -> None:
+    without = rights.rule(Keys(), [each for each in rights.FEATURES if each != feature])
+    assert command not in {each for grant in without.grants for each in grant.commands}
+    assert command in {each for grant in rights.rule(Keys(), [feature]).grants for each in grant.commands}
+
+
+def test_workers_are_told_to_stop_only_for_those_who_replace() -> None:
+    assert "&rq:pubsub:*" not in rights.rule(Keys(), []).words()
+    assert any("&rq:pubsub:*" in word for word in rights.rule(Keys(), [rights.REPLACE]).words())
+
+
+@pytest.mark.parametrize(("version", "knows"), [((7, 0), False), ((7, 2), True), ((8, 0), True)])
+def test_the_rule_has_no_word_that_the_server_does_not_know(version: tuple[int, int], *, knows: bool) -> None:
+    assert ("+client|setinfo" in rights.rule(Keys(), version=version).words()) is knows
+
+
+def test_the_rule_is_one_line_and_leaves_passwords_alone() -> None:
+    command = WHOLE.command("joe")
+    assert command.startswith("ACL SETUSER joe on resetkeys resetchannels -@all clearselectors ~beat:* +")
+    assert "\n" not in command
+    assert not [
+        word for word in command.split() if word.startswith((">", "#", "nopass", "resetpass")) or word == "reset"
+    ]
+
+
+def test_every_right_has_a_command_to_try_it_with() -> None:
+    tried = list(permissions.samples(WHOLE))
+    assert len(tried) > len(NAMED)
+    assert {each.command[0] for each in tried} == {command.partition("|")[0] for command in NAMED}
