@@ -86,7 +86,7 @@ def _rule(doctor: Doctor, user: str, *, every_feature: bool, as_json: bool) -> N
 
 def _progress() -> Callable[[int], None]:
     """Says on a terminal how far it is, if that takes a while."""
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():
         return lambda _: None
     return lambda number: output.echo(f"{number:,} schedules …", err=True) if number % _MANY == 0 else None
 
@@ -110,6 +110,6 @@ def _show_one(finding: Finding) -> None:
 
 
 def _lines(text: str, room: int) -> list[str]:
-    if not sys.stdout.isatty():
+    if sys.stdout is None or not sys.stdout.isatty():
         return [text]
     return textwrap.wrap(text, max(room, 20), break_long_words=False, break_on_hyphens=False) or [""]

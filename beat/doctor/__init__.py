@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from beat import server
+from beat import connection, server
 from beat.client.connected import Connected
 from beat.doctor import census, permissions, reading, rights
 from beat.doctor.facts import Unseen
@@ -56,8 +56,7 @@ class Doctor(Connected):
             features = self._features(None)
         else:
             for group, look in self._looks(taken, found.now).items():
-                seen = reading.tried(lambda look=look: list(look()))  # type: ignore[misc]
-                yield from [unseen(group, group, seen.right, group)] if isinstance(seen, Unseen) else seen
+                yield from _looked(group, look)
             features = self._features(taken.census())
         yield from judging_rights.judge(permissions.look(self._store, self._rule(found.info, features)))
 
@@ -70,7 +69,7 @@ class Doctor(Connected):
             "schedules": lambda: schedules.judge(counted),
             "queues": lambda: queues.judge(reading.queues(store, taken.queues, now)),
             "state": lambda: state.judge(reading.kept(store, taken.from_data, now)),
-            "index": lambda: schedules.index(census.index(store, taken)),
+            "state of the index": lambda: schedules.index(census.index(store, taken)),
         }
 
     def _take(self, now: datetime, say: Callable[[int], None] = lambda _: None) -> Taken:
@@ -93,3 +92,15 @@ class Doctor(Connected):
     def _rule(self, info: Mapping[str, Any] | Unseen, features: list[str]) -> Rule:
         version = server.OLDEST if isinstance(info, Unseen) else server.number(info)
         return rights.rule(self._keys, features, version)
+
+
+def _looked(group: str, look: Callable[[], Iterator[Finding]]) -> list[Finding]:
+    """What was found, or what keeps it from being found."""
+    name = group.partition(" ")[0]
+    try:
+        return list(look())
+    except connection.Refused as e:
+        if reading.is_refused(e):
+            return [unseen(name, "looking", reading.lacking(e), group)]
+        remedy = "a key is of another type: beat redis -- TYPE KEY"
+        return [Finding(name, "looking", PROBLEM, f"could not look at {group}: {e}", remedy)]

@@ -53,8 +53,13 @@ class Row(NamedTuple):
 
 def read(store: Store) -> Iterator[list[Row]]:
     """Every schedule that the set or the index knows, in pages; some may come twice."""
-    for ids in pages(itertools.chain.from_iterable(store.ids()), _PAGE):
-        yield rows(store, ids)
+    try:
+        for ids in pages(itertools.chain.from_iterable(store.ids()), _PAGE):
+            yield rows(store, ids)
+    except Refused as e:
+        if forbids(e):
+            raise
+        # the set or the index is of another type, which is said elsewhere
 
 
 def rows(store: Store, ids: Sequence[str], *, at_once: bool = False) -> list[Row]:
@@ -156,11 +161,20 @@ class Taken:
 
 def take(store: Store, now: datetime, late_after: timedelta, say: Callable[[int], None] = lambda _: None) -> Taken:
     """Counts all of them; `say` hears how many so far, page by page."""
-    taken = Taken(now, late_after, int(store.client.scard(store.keys.schedules)))
+    taken = Taken(now, late_after, _number(store))
     for page in read(store):
         taken.take(page)
         say(taken.looked)
     return taken
+
+
+def _number(store: Store) -> int:
+    try:
+        return int(store.client.scard(store.keys.schedules))
+    except Refused as e:
+        if forbids(e):
+            raise
+        return 0
 
 
 def index(store: Store, taken: Taken) -> Index:

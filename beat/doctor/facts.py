@@ -123,9 +123,11 @@ class Queue(NamedTuple):
     due_at: datetime | None
     """When the next of them is due."""
     queued: int | None
-    """How many jobs wait in it; None if nobody let us look, or it is none."""
+    """How many jobs wait in it; None if nobody let us look."""
     workers: int | None
-    """How many live workers listen to it."""
+    """How many live workers listen to it; None if nobody let us look."""
+    strange: str = ""
+    """The key that should be the queue and is of another type."""
 
 
 @dataclass(frozen=True)

@@ -109,9 +109,11 @@ def queues(store: Store, places: Mapping[str, Places], now: datetime) -> Queues:
         lengths, listening = replies[::2], replies[1::2]
         living_ones = _living(store, {key for keys in listening if isinstance(keys, set) for key in keys})
         for name, length, keys in zip(page, lengths, listening, strict=True):
-            queued = length if isinstance(length, int) else None
             workers = len(keys & living_ones) if isinstance(keys, set) and living_ones is not None else None
-            found.append(Queue(name, places[name].active, standing.instant(places[name].due_at), queued, workers))
+            due = standing.instant(places[name].due_at)
+            queued = length if isinstance(length, int) else None
+            strange = "" if queued is not None or is_refused(length) else jobs.queue_key(name)
+            found.append(Queue(name, places[name].active, due, queued, workers, strange))
     suspended = tried(lambda: store.client.exists(jobs.SUSPENDED_KEY))
     return Queues(tuple(found), suspended == 1, now)
 

@@ -85,6 +85,11 @@ def says(found: Iterable[Finding], *expected: Expected) -> None:
 
 # --- Redis -----------------------------------------------------------------------------------------------------------
 
+
+def without(name: str) -> dict[str, Any]:
+    return {name: ...}
+
+
 SERVERS: dict[str, tuple[dict[str, Any], list[Expected]]] = {
     "well": ({}, [ok("version", "Redis 7.2.4 at redis://host"), ok("role", "master"),
                   ok("persistence"), ok("eviction"), ok("memory", "10 MB used of 100 MB")]),
@@ -107,6 +112,8 @@ SERVERS: dict[str, tuple[dict[str, Any], list[Expected]]] = {
     "full": ({"used_memory": 95 * MB}, [problem("memory", "nothing fires", "CONFIG SET maxmemory 200mb")]),
     "no limit": ({"maxmemory": 0}, [ok("memory", "of 1000 MB, the memory of its machine")]),
     "no limit, the machine is full": ({"maxmemory": 0, "used_memory": 990 * MB}, [problem("memory")]),
+    "does not say what it keeps": (without("aof_enabled"), [note("persistence", "appendonly")]),
+    "does not say what it throws away": (without("maxmemory_policy"), [note("eviction", "maxmemory-policy")]),
     "nobody knows the machine": ({"maxmemory": 0, "total_system_memory": 0},
                                  [note("memory", "no limit", "maxmemory")]),
 }  # fmt: skip
@@ -114,8 +121,9 @@ SERVERS: dict[str, tuple[dict[str, Any], list[Expected]]] = {
 
 @pytest.mark.parametrize("case", SERVERS)
 def test_a_server_is_judged(case: str) -> None:
-    info, expected = SERVERS[case]
-    says(server.judge(Server("redis://host", {**WELL, **info}, NOW, (0.2,) * 20)), *expected)
+    changed, expected = SERVERS[case]
+    info = {name: value for name, value in {**WELL, **changed}.items() if value is not ...}
+    says(server.judge(Server("redis://host", info, NOW, (0.2,) * 20)), *expected)
 
 
 def test_a_server_that_hides_what_it_is_is_said_to() -> None:
@@ -295,8 +303,10 @@ def test_the_index_is_judged(found: Index, expected: Expected) -> None:
         (Queue("mail", 1, NOW - SECOND, 0, 0), warning("workers", "the next due now")),
         (Queue("mail", 1, None, 0, 0), warning("workers", "1 schedule will put")),
         (Queue("mail", 3, NOW, None, None), note("workers", "mail", "--acl")),
+        (Queue("mail", 3, NOW, None, 1, "q"), problem("types", "q is no queue", "RENAME q q.old")),
     ],
-    ids=["served", "jobs wait", "jobs of nobody wait", "to come", "to come, when", "due", "no tick", "hidden"],
+    ids=["served", "jobs wait", "jobs of nobody wait", "to come", "to come, when", "due", "no tick", "hidden",
+         "no queue"],
 )  # fmt: skip
 def test_a_queue_is_judged(queue: Queue, expected: Expected) -> None:
     says(queues.judge(Queues((queue,), suspended=False, now=NOW)), expected)

@@ -16,16 +16,19 @@ def judge(found: Queues) -> Iterator[Finding]:
     """A line for each queue that nobody listens to, and one for all others."""
     if found.suspended:
         yield Finding("queues", "suspended", WARNING, "RQ's workers are suspended: no job is taken", "rq resume")
-    hidden = [each.name for each in found.queues if each.workers is None]
+    hidden = [each.name for each in found.queues if each.workers is None or (each.queued is None and not each.strange)]
     if hidden:
         what = f"queues and their workers: {some(hidden)}"
         yield unseen(
             "queues", "workers", "(%R~rq:queue:* %R~rq:worker:* %R~rq:workers:* +exists +llen +smembers)", what
         )
     for each in found.queues:
-        if each.workers == 0:
+        if each.strange:
+            what = f"{each.strange} is no queue: no job can be put there"
+            yield Finding("queues", "types", PROBLEM, what, f"RENAME {each.strange} {each.strange}.old")
+        elif each.workers == 0:
             yield from _alone(each, found)
-    served = [each for each in found.queues if each.workers]
+    served = [each for each in found.queues if each.workers and not each.strange]
     if served:
         words = [f"{each.name} ({counted(each.workers or 0, 'worker')}, {_queued(each)})" for each in served]
         yield Finding("queues", "workers", OK, f"somebody works at {some(words)}")

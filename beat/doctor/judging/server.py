@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _SLOW_MS, _HICCUP_MS = 20, 200
 _FULL, _ALMOST_FULL = 0.95, 0.80
+_MB = 1024 * 1024
 
 
 def judge(found: Server) -> Iterator[Finding]:
@@ -67,7 +68,9 @@ def persistence(info: Mapping[str, Any], now: int) -> Iterator[Finding]:
     changes = int(info.get("rdb_changes_since_last_save", 0))
     age = span(max(0, now - int(info.get("rdb_last_save_time", now))))
     saved = f"the last snapshot is {age} old, with {counted(changes, 'change')} since"
-    if remark:
+    if "aof_enabled" not in info:
+        yield Finding("redis", "persistence", NOTE, "it does not say whether it keeps what it is told: see appendonly")
+    elif remark:
         yield Finding("redis", "persistence", WARNING, f"{remark.what}; {saved}", remark.remedy)
     else:
         yield Finding("redis", "persistence", OK, "appendonly is on: a crash loses about a second")
@@ -85,7 +88,9 @@ def eviction(info: Mapping[str, Any]) -> Iterator[Finding]:
     """Redis must not throw keys away."""
     remark = next((each for each in redis_server.advice(info) if each.about == "eviction"), None)
     evicted = int(info.get("evicted_keys", 0))
-    if remark is None:
+    if "maxmemory_policy" not in info:
+        yield Finding("redis", "eviction", NOTE, "it does not say whether it throws keys away: see maxmemory-policy")
+    elif remark is None:
         yield Finding("redis", "eviction", OK, "maxmemory-policy is noeviction")
     elif evicted:
         what = f"{remark.what}; it has thrown away {counted(evicted, 'key')} since it started"
@@ -108,5 +113,5 @@ def memory(info: Mapping[str, Any]) -> Iterator[Finding]:
         return
     full = used >= limit * _FULL
     what += ": a full Redis refuses every write, and nothing fires" if full else ": it is almost full"
-    remedy = f"CONFIG SET maxmemory {size(most * 2).lower().replace(' ', '')}" if most else "give it more memory"
+    remedy = f"CONFIG SET maxmemory {2 * most // _MB}mb" if most else "give its machine more memory"
     yield Finding("redis", "memory", PROBLEM if full else WARNING, what, remedy)
