@@ -99,17 +99,18 @@ def _show(found: Sequence[Finding]) -> None:
 
 
 def _show_one(finding: Finding) -> None:
-    """The level, what is the case, and below it the remedy, which is never broken: it can be pasted."""
-    gap = " " * (_LEVEL + 2)
-    first, *rest = _lines(output.printable(finding.what), output.columns() - len(gap))
-    output.echo(f"  {click.style(finding.level.ljust(_LEVEL), fg=_COLOURS[finding.level])}{first}")
-    for line in rest:
-        output.echo(f"{gap}{line}")
+    """The level and what is the case; below it the remedy."""
+    level = click.style(finding.level.ljust(_LEVEL), fg=_COLOURS[finding.level])
+    _indented(f"  {level}", 2 + _LEVEL, finding.what)
     if finding.remedy:
-        output.echo(f"{gap}{click.style('→', bold=True)} {output.printable(finding.remedy)}")
+        _indented(f"{' ' * (2 + _LEVEL)}{click.style('→', bold=True)} ", 4 + _LEVEL, finding.remedy)
 
 
-def _lines(text: str, room: int) -> list[str]:
-    if sys.stdout is None or not sys.stdout.isatty():
-        return [text]
-    return textwrap.wrap(text, max(room, 20), break_long_words=False, break_on_hyphens=False) or [""]
+def _indented(head: str, width: int, text: str) -> None:
+    """Text behind a head that is so wide; on a terminal it goes on below, in a pipe it is one line."""
+    lines = [output.printable(text)]
+    if sys.stdout is not None and sys.stdout.isatty():
+        room = max(output.columns() - width, 20)
+        lines = textwrap.wrap(lines[0], room, break_long_words=False, break_on_hyphens=False) or [""]
+    for number, line in enumerate(lines):
+        output.echo((" " * width if number else head) + line)

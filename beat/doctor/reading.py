@@ -155,7 +155,7 @@ _LONG = 15
 def _meta(store: Store) -> dict[str, str]:
     names = ("format", "hold_until")
     try:
-        values = store.client.hmget(store.keys.meta, names)
+        values: list[Any] = store.client.hmget(store.keys.meta, names)
     except connection.Refused as e:
         if is_refused(e):
             raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from redis import Redis
@@ -115,10 +115,11 @@ def test_the_rule_is_alone_on_stdout(here: Path) -> None:
 
 
 def test_the_rule_as_json_is_a_list_of_words(here: Path, redis: Redis) -> None:
+    admin: Any = redis
     found = document("doctor", "--acl", "--user", "joe", cwd=here)
     assert found["user"] == "joe"
-    assert redis.execute_command("ACL", "SETUSER", found["user"], *found["rule"]) == "OK"
-    redis.execute_command("ACL", "DELUSER", "joe")
+    assert admin.execute_command("ACL", "SETUSER", found["user"], *found["rule"]) == "OK"
+    admin.execute_command("ACL", "DELUSER", "joe")
 
 
 @pytest.mark.parametrize("name", ["", "a b", "(x", "x)", "a\nb"])

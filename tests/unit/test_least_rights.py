@@ -60,6 +60,43 @@ def test_a_command_that_the_rule_does_not_name_is_found() -> None:
     assert not called("redis.call('FLUSHALL')") <= NAMED
 
 
+RQS = {
+    "job_prefix": "rq:job:beat_x", "results_prefix": "rq:results:beat_x", "executions_prefix": "rq:executions:beat_x",
+    "execution_prefix": "rq:execution:beat_x", "worker_prefix": "rq:worker:x", "queues": "rq:queues",
+    "queue": "rq:queue:x", "list": "rq:queue:x", "scheduled": "rq:scheduled:x", "registry": "rq:finished:x",
+}  # fmt: skip
+"""What the scripts call RQ's keys, and such a key."""
+
+
+def on_keys_of_rq(text: str) -> set[tuple[str, str]]:
+    """The command, and the key of RQ's with which a Lua text calls it, where it stands there by name."""
+    calls = re.findall(r"redis\.p?call\('([A-Z_]+)', (?:unpack\()?(\w+)", re.sub(r"--.*", "", text))
+    return {(command.lower(), RQS[name]) for command, name in calls if name in RQS}
+
+
+def is_granted(command: str, key: str) -> bool:
+    patterns = [(grant, re.escape(pattern).replace(r"\*", ".*")) for grant in WHOLE.grants for pattern in grant.keys]
+    return any(
+        command in grant.commands and re.fullmatch(rf".*~{pattern.partition('~')[2]}", f"~{key}")
+        for grant, pattern in patterns
+    )
+
+
+@pytest.mark.parametrize("file", lua(), ids=lambda file: file.stem)
+def test_what_a_script_does_with_a_key_of_rqs_is_in_the_rule(file: Path) -> None:
+    found = on_keys_of_rq(file.read_text(encoding="utf-8"))
+    assert {(command, key) for command, key in found if not is_granted(command, key)} == set()
+
+
+def test_what_a_script_may_not_do_with_a_key_of_rqs_is_found() -> None:
+    (found,) = on_keys_of_rq("redis.call('DEL', queue)")
+    assert found == ("del", "rq:queue:x")
+    assert not is_granted(*found)
+    assert is_granted("del", "rq:job:beat_x")
+    assert is_granted("rpush", "rq:queue:x")
+    assert not is_granted("hgetall", "rq:job:theirs")
+
+
 def sent(house: Path) -> Iterator[tuple[str, str]]:
     """Where Python calls a method of a client or of a pipeline, and the command that it stands for."""
     for file in sorted(house.rglob("*.py")):
@@ -67,10 +104,9 @@ def sent(house: Path) -> Iterator[tuple[str, str]]:
         if name.startswith(ELSEWHERE):
             continue
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            is_client = isinstance(node, ast.Attribute) and re.search(
-                r"(^|[._])(client|pipe|anybody)$", ast.unparse(node.value)
-            )
-            if is_client and node.attr not in NO_COMMANDS:
+            if not isinstance(node, ast.Attribute) or node.attr in NO_COMMANDS:
+                continue
+            if re.search(r"(^|[._])(client|pipe|anybody)$", ast.unparse(node.value)):
                 yield name, METHODS.get(node.attr, node.attr.removesuffix("_iter"))
 
 
