@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from beat.doctor.census import Taken
-    from beat.doctor.facts import Census
     from beat.doctor.rights import Rule
 
 __all__ = ["LEVELS", "OK", "PROBLEM", "Doctor", "Finding"]
@@ -57,16 +56,16 @@ class Doctor(Connected):
         else:
             for group, look in self._looks(taken, found.now).items():
                 yield from _looked(group, look)
-            features = self._features(taken.census())
+            features = self._features(taken)
         yield from judging_rights.judge(permissions.look(self._store, self._rule(found.info, features)))
 
     def _looks(self, taken: Taken, now: datetime) -> dict[str, Callable[[], Iterator[Finding]]]:
         """What there is to look at beside the server, in this order: each is read, and then judged."""
-        store, settings, counted = self._store, self.settings, taken.census()
+        store, settings = self._store, self.settings
         return {
             "memory": lambda: growth.judge(reading.growth(store, settings, taken, now)),
-            "beats": lambda: beats.judge(reading.beats(store, settings, now, counted.total)),
-            "schedules": lambda: schedules.judge(counted),
+            "beats": lambda: beats.judge(reading.beats(store, settings, now, taken.total)),
+            "schedules": lambda: schedules.judge(census.told(store, taken)),
             "queues": lambda: queues.judge(reading.queues(store, taken.queues, now)),
             "state": lambda: state.judge(reading.kept(store, taken.from_data, now)),
             "state of the index": lambda: schedules.index(census.index(store, taken)),
@@ -77,13 +76,13 @@ class Doctor(Connected):
 
     def _features_in_use(self) -> list[str]:
         taken = reading.tried(lambda: self._take(self._store.time()))
-        return self._features(None if isinstance(taken, Unseen) else taken.census())
+        return self._features(None if isinstance(taken, Unseen) else taken)
 
-    def _features(self, counted: Census | None) -> list[str]:
+    def _features(self, taken: Taken | None) -> list[str]:
         """What is in use; where there is nothing to tell by, all that could be."""
-        nobody_knows = counted is None or not counted.total
+        nobody_knows = taken is None or not taken.total
         used = {
-            rights.REPLACE: nobody_knows or (counted and counted.replaces),
+            rights.REPLACE: nobody_knows or (taken and taken.replaces),
             rights.GROUPS: nobody_knows or reading.groups(self._store),
             rights.DATABASE: bool(self._store.client.connection_pool.connection_kwargs.get("db")),
         }

@@ -79,7 +79,7 @@ class Late(NamedTuple):
 
     id: str
     seconds: float
-    error: str
+    error: str = ""
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,6 @@ class Census:
     late: int = 0
     latest: tuple[Late, ...] = ()
     """The latest of them first."""
-    replaces: bool = False
-    """Whether a schedule has overlap='replace'."""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from beat import clock, connection, jobs, scripts
 from beat._version import __version__
 from beat.client import beats as living
 from beat.client import standing
+from beat.doctor import survey
 from beat.doctor.facts import Beats, Growth, Kept, Ledger, Queue, Queues, Server, Unseen
 from beat.store import FORMAT, pages
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
-    from beat.doctor.census import Places, Row, Taken
+    from beat.doctor.census import Places, Taken
     from beat.doctor.facts import Case
     from beat.settings import Settings
     from beat.store import Store
@@ -72,16 +73,16 @@ def beats(store: Store, settings: Settings, now: datetime, schedules: int) -> Be
 
 def growth(store: Store, settings: Settings, taken: Taken, now: datetime) -> Growth:
     """Sizes and rates of some ledgers, and of the outbox."""
-    keys, sample = store.keys, taken.sample
+    keys, sample = store.keys, survey.details(store, taken.sample, "state", "rule", "kept")
     with store.client.pipeline(transaction=False) as pipe:
-        for row in sample:
-            pipe.memory_usage(keys.runs(row.id))
+        for each in sample:
+            pipe.memory_usage(keys.runs(each))
         pipe.xlen(keys.events)
         pipe.memory_usage(keys.events)
         *sizes, events, events_size = pipe.execute(raise_on_error=False)
     return Growth(
-        ledgers=sum(taken.states.values()),
-        sample=tuple(_ledger(row, size, now) for row, size in zip(sample, sizes, strict=True)),
+        ledgers=taken.total,
+        sample=tuple(_ledger(told, size, now) for told, size in zip(sample.values(), sizes, strict=True)),
         history_limit=settings.history_limit,
         events=events if isinstance(events, int) else None,
         events_size=events_size if isinstance(events_size, int) else None,
@@ -89,9 +90,9 @@ def growth(store: Store, settings: Settings, taken: Taken, now: datetime) -> Gro
     )
 
 
-def _ledger(row: Row, size: Any, now: datetime) -> Ledger:
-    per_day, kept = 0.0, row.text("kept")
-    if row.text("state") == "active" and (rule := standing.rule(row.text("rule"))):
+def _ledger(told: Mapping[str, str], size: Any, now: datetime) -> Ledger:
+    per_day, kept = 0.0, told["kept"]
+    if told["state"] == "active" and (rule := standing.rule(told["rule"])):
         per_day = rule.count(now, now + timedelta(days=_DAYS)) / _DAYS
     known = None if isinstance(size, Exception) else size or 0
     return Ledger(known, int(kept) if kept.isdecimal() else 0, per_day)
