@@ -31,7 +31,7 @@ STOREYS = {
     "engine": [
         "timekeeper", "health", "pace", "desk", "book", "verdicts", "holding", "replies", "rehearsal", "ticker", "sync",
         "watcher", "attendant", "housekeeper", "current",
-        "registrations", "retirement",
+        "registrations", "retirement", "vitals",
     ],
     "control": ["client", "events"],
     "observers": ["observers", "logs"],
