@@ -31,7 +31,7 @@ STOREYS = {
         "timekeeper", "health", "pace", "desk", "book", "verdicts", "holding", "replies", "rehearsal", "ticker", "sync",
         "watcher", "attendant", "housekeeper", "current",
     ],
-    "control": ["client", "events"],
+    "control": ["client", "events", "moving"],
     "observers": ["observers", "logs"],
     "house": ["service", "embedded", "dev", "testing"],
     "faces": ["cli", "__main__"],
