@@ -37,7 +37,8 @@ def module(reading: Reading) -> str:
 
 def _imports(reading: Reading) -> Iterator[str]:
     commands = [found.command for found in reading.found if found.command]
-    if any(isinstance(value, datetime) for found in reading.found for value in found.options.values()):
+    dated = any(isinstance(value, datetime) for found in reading.found for value in found.options.values())
+    if dated:
         yield "import datetime"
     if any(command.environ for command in commands):
         yield "import os"
@@ -45,7 +46,7 @@ def _imports(reading: Reading) -> Iterator[str]:
         yield "import pathlib"
     if commands:
         yield "import subprocess"
-    if commands:
+    if commands or dated:
         yield ""
     yield from sorted({"import beat", *(f"import {_home(found.func)}" for found in reading.found if found.func)})
 

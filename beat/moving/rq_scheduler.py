@@ -46,7 +46,8 @@ def read(redis: Redis, *, tz: str | None = None) -> Reading:
     """The periodic jobs of the rq-scheduler of that Redis; expressions are in `tz`, or in this host's zone."""
     own = tz or host.zone_name()
     drafts = [
-        Draft(name, SCHEDULED, functools.partial(_made, name, score, job, own)) for name, score, job in _jobs(redis)
+        Draft(name, f"{JOB}{name}", functools.partial(_made, name, score, job, own))
+        for name, score, job in _jobs(redis)
     ]
     if not drafts:
         raise NoSource(f"this Redis holds nothing of rq-scheduler: there is no {SCHEDULED}; --redis-url names another")
