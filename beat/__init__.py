@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         UnknownSchedule,
     )
     from beat.every import Every
-    from beat.registry import Registry, periodic, register
+    from beat.registry import Registry, periodic, register, schedulable
     from beat.report import Report
     from beat.run import Run
     from beat.schedule import Schedule
@@ -68,6 +68,7 @@ __all__ = [
     "get_current_run",
     "periodic",
     "register",
+    "schedulable",
 ]
 
 _HOMES = {  # the others are errors
@@ -82,6 +83,7 @@ _HOMES = {  # the others are errors
     "get_current_run": "current",
     "periodic": "registry",
     "register": "registry",
+    "schedulable": "registry",
 }
 
 

@@ -11,6 +11,7 @@ from beat.prepare import prepare
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from datetime import datetime
 
     from beat.book import Page
     from beat.keys import Keys
@@ -51,7 +52,8 @@ class Holding:
                 continue
             try:
                 tick = clock.read(claim.tick)
-                decided = prepare(page.schedule, tick, now, lateness=lateness, most=self._pace.page_size)
+                held = _held(claim)
+                decided = prepare(page.schedule, tick, now, lateness=lateness, most=self._pace.page_size, **held)
                 self._chains.append(verdicts.chain(claim, page.rev, page.schedule, decided, self._keys))
             except Exception as e:  # noqa: BLE001 (whatever is wrong with one schedule, the others of its page go on)
                 problem = f"definition cannot be followed: {cause(e)}"
@@ -73,3 +75,12 @@ class Holding:
     def next_ms(self) -> float:
         """When the first of it is due."""
         return min((chain.due for chain in self._chains), default=math.inf)
+
+
+def _held(claim: Claim) -> dict[str, datetime]:
+    """What an operator said about the tick: when it is due, or until when it was held."""
+    if not claim.mark:
+        return {}
+    if claim.mark == verdicts.MOVED:
+        return {"moved_to": clock.from_ms(claim.due)}
+    return {"paused_until": clock.read(claim.mark)}

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from beat.event import Emit
     from beat.guard import Mark
     from beat.health import Health
+    from beat.retirement import Retirement
     from beat.store import Store
     from beat.sync import Sync
     from beat.watcher import Watcher
@@ -57,8 +58,9 @@ class Housekeeper:
         judged: Callable[[], Mark | None],
         emit: Emit,
         health: Health,
+        retirement: Retirement | None = None,
     ) -> None:
-        self._store, self._sync, self._name = store, sync, name
+        self._store, self._sync, self._name, self._retirement = store, sync, name, retirement
         self._watcher, self._attendant = watcher, attendant
         self._about, self._passed_at, self._judged = about, passed_at, judged
         self._live: str | None = None
@@ -146,10 +148,13 @@ class Housekeeper:
             self._sync.register(reseed=True)
         elif reply.code != "OK":
             self._once.say("", misplaced(reply))
-        elif self._live != reply.words:  # another version came or went
-            first, self._live = self._live is None, reply.words
-            if not first:  # then all has just been registered
+        else:
+            changed, first = self._live != reply.words, self._live is None  # another version came or went
+            self._live = reply.words
+            if changed and not first:  # else all has just been registered
                 self._sync.register(self._sync.schedules)
+            if self._retirement:
+                self._retirement.turn(self._sync, at_once=changed)
 
     def _heartbeat(self) -> Reply:
         sound = self._judged()

@@ -14,7 +14,9 @@ from __future__ import annotations
 import functools
 import inspect
 import json
+import zlib
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import rq
@@ -27,9 +29,12 @@ from rq.serializers import DefaultSerializer, JSONSerializer
 
 from beat import kinds
 from beat.errors import BadArguments, BadOption
+from beat.report import reading
 from beat.run import META_KEY
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from beat import options
     from beat.run import Run
     from beat.schedule import Schedule
@@ -83,6 +88,21 @@ def _template(schedule: Schedule) -> dict[str, bytes]:
 
 
 _bare_template = kinds.remembered(_template)
+
+
+def data(schedule: Schedule, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bytes:
+    """The function and these arguments, as the hash of a job holds them; refuses what RQ cannot write."""
+    return template(replace(schedule, args=args, kwargs=kwargs))["data"]
+
+
+def arguments(written: bytes, serializer: str) -> tuple[Sequence[Any], Mapping[str, Any]] | None:
+    """The arguments that the hash of a job holds; None where they are not plain, or more than is read."""
+    try:
+        unpacked = zlib.decompressobj().decompress(written, reading.LARGEST + 1)
+        _, _, args, kwargs = reading.plain(unpacked, serializer)
+    except (zlib.error, ValueError, TypeError):
+        return None
+    return args, kwargs
 
 
 def run_block(run: Run, serializer: str) -> bytes:

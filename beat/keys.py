@@ -73,6 +73,11 @@ class Keys:
         return f"{self.prefix}announcements"
 
     @property
+    def functions(self) -> str:
+        """Sorted set: the path of each function that an application lets be scheduled → when it last said so, in ms."""
+        return f"{self.prefix}functions"
+
+    @property
     def repairing(self) -> str:
         """String: the lock of the beat that repairs."""
         return f"{self.prefix}repairing"
@@ -102,6 +107,18 @@ class Keys:
         """Sorted set: the ticks that wait for room in a slot, as `id tick by` → when they were due, in ms."""
         return f"{self.prefix}waiting:{slot}"
 
+    def index(self, name: str) -> str:
+        """Set: the ids of those that are paused, retired, failing …: an index only, as `due` is."""
+        return f"{self.prefix}in:{name}"
+
+    def app(self, name: str) -> str:
+        """Set: the ids that the code of one application has declared."""
+        return f"{self.prefix}app:{name}"
+
+    def request(self, job: str) -> str:
+        """String: somebody asked for this job, and it was enqueued; lasts until nobody can ask again by mistake."""
+        return f"{self.prefix}request:{job}"
+
     def lock(self, schedule_id: str) -> str:
         """String: the token of the beat that has claimed a schedule."""
         return f"{self.prefix}lock:{schedule_id}"
@@ -109,6 +126,10 @@ class Keys:
     def job(self, schedule_id: str, second: int) -> str:
         """The id of the job of one tick; RQ keeps the jobs of all installations in one place."""
         return f"{self._jobs}_{schedule_id}_{second}"
+
+    def asked(self, schedule_id: str, word: str) -> str:
+        """The id of a job that somebody asked for: `m` and something by chance, or `b`, a backfill and its tick."""
+        return f"{self._jobs}_{schedule_id}_{word}"
 
     @functools.cached_property
     def _jobs(self) -> str:

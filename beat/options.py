@@ -70,6 +70,7 @@ class Options(TypedDict, total=False):
     max_runs: int
     exclude: Any
     jitter: Duration
+    renamed_from: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,11 +119,11 @@ def refuse_unknown(options: Iterable[str]) -> None:
             raise BadOption(f"there is no option {name!r:.60}.{did_you_mean(name, Options.__annotations__)}")
 
 
-def schedule_id(value: object) -> str:
+def schedule_id(value: object, name: str = "id") -> str:
     """An id that RQ can carry in a job id and a shell needs not quote."""
     if isinstance(value, str) and _ID.fullmatch(value):
         return _text(value)
-    raise BadOption(f"id {value!r:.120} must be 1 to 100 of the characters A-Z a-z 0-9 _ -, as in 'daily-report'")
+    raise BadOption(f"{name} {value!r:.120} must be 1 to 100 of the characters A-Z a-z 0-9 _ -, as in 'daily-report'")
 
 
 def queue(value: object, name: str = "queue") -> str:

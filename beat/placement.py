@@ -27,21 +27,33 @@ class Placement(NamedTuple):
     next_due: int = 0
 
 
-def place(schedule: Schedule, seen: State | None, now: datetime) -> Placement | None:
-    """What is to be written, or None when Redis has it all."""
+def place(
+    schedule: Schedule, seen: State | None, now: datetime, rev: str = "", *, anew: bool = False
+) -> Placement | None:
+    """What is to be written, or None when Redis has it all; `anew`, it is written whatever Redis has.
+
+    The rev is the schedule's own, unless an operator has laid something over its definition.
+    """
+    placed = _place(schedule, seen, now, rev or schedule.rev)
+    if seen is None or anew or not _is_same(seen, placed, rev or schedule.rev):
+        return placed
+    return None
+
+
+def _place(schedule: Schedule, seen: State | None, now: datetime, rev: str) -> Placement:
     if seen is None:
         return _from(schedule, _after(schedule, now))
     base = now if seen.last is None else max(now, seen.last)
     if schedule.enabled and schedule.max_runs and seen.ticked >= schedule.max_runs and seen.state != "paused":
-        return _unless_same(schedule, seen, Placement("finished", ""))
+        return Placement("finished", "")
     if seen.state == "paused":
         placed = _rest(schedule, seen, base) or Placement("paused", KEEP)
-        return _unless_same(schedule, seen, placed._replace(state="paused"))
+        return placed._replace(state="paused")
     if not schedule.enabled:
-        return _unless_same(schedule, seen, _rest(schedule, seen, base) or Placement("disabled", KEEP))
-    if seen.state in {"disabled", "retired"} or (seen.state == "finished" and seen.rev != schedule.rev):
+        return _rest(schedule, seen, base) or Placement("disabled", KEEP)
+    if seen.state in {"disabled", "retired"} or (seen.state == "finished" and seen.rev != rev):
         return _from(schedule, _after(schedule, base))
-    return _unless_same(schedule, seen, _rest(schedule, seen, base) or Placement(_state(seen), KEEP))
+    return _rest(schedule, seen, base) or Placement(_state(seen), KEEP)
 
 
 def standing(schedule: Schedule, now: datetime) -> str:
@@ -79,11 +91,7 @@ def _state(seen: State) -> str:
     return "finished" if seen.state == "finished" and seen.next is None else "active"
 
 
-def _unless_same(schedule: Schedule, seen: State, placed: Placement) -> Placement | None:
-    same = (
-        seen.template
-        and seen.rev == schedule.rev
-        and seen.state == placed.state
-        and placed.next in {KEEP, seen.next_run}
-    )
-    return None if same else placed
+def _is_same(seen: State, placed: Placement, rev: str) -> bool:
+    """Whether Redis has it all."""
+    stays = placed.next in {KEEP, seen.next_run} and seen.state == placed.state
+    return seen.template and seen.rev == rev and stays and not seen.unannounced_at

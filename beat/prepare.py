@@ -4,7 +4,8 @@
          catchup_window ago       misfire_after ago   now
 
 Ticks in time all fire, oldest first. Of those that were missed, the misfire policy says which fire after all; what is
-too old never does. A tick on a day of rest is skipped, whenever it is decided.
+too old never does. A tick on a day of rest is skipped, whenever it is decided. What a pause held passes as one stretch
+when the pause ends, and an operator may have said when the first tick is due.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 _SECOND, _INSTANT = timedelta(seconds=1), timedelta(microseconds=1)
 _MOST_KNOWN = 10_000
-TOO_OLD, MISFIRE, EXCLUDED = "too_old", "misfire", "excluded"
+TOO_OLD, MISFIRE, EXCLUDED, PAUSED = "too_old", "misfire", "excluded", "paused"
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,21 @@ class Skip:
     reason: str = MISFIRE
 
 
-Verdict = Fire | Skip
+@dataclass(frozen=True)
+class Resume:
+    """A pause ends, and the ticks that it held pass without a job."""
+
+    tick: datetime
+    """The next tick, as it was: the first of them, unless none was held."""
+    last: datetime
+    count: int
+    next: datetime | None
+    """The same tick where none was held, or all are caught up with."""
+    until: datetime | None = None
+    """When it ended by itself; None where an operator ends it."""
+
+
+Verdict = Fire | Skip | Resume
 
 
 @dataclass(frozen=True)
@@ -63,28 +78,60 @@ class Lateness:
     """Between two helpings of what is caught up with."""
 
 
-def prepare(schedule: Schedule, tick: datetime, now: datetime, *, lateness: Lateness, most: int) -> list[Verdict]:
+def prepare(
+    schedule: Schedule,
+    tick: datetime,
+    now: datetime,
+    *,
+    lateness: Lateness,
+    most: int,
+    moved_to: datetime | None = None,
+    paused_until: datetime | None = None,
+) -> list[Verdict]:
     """Verdicts on `tick` and on every later tick up to `now`, oldest first, at most `most` of them or one helping.
 
-    A tick that is not due yet fires when it is.
+    A tick that is not due yet fires when it is. It is due at `moved_to`, if an operator said so; and not before
+    `paused_until`, where the schedule was paused until then.
     """
     if schedule.misfire == "all":  # what is caught up with at once is not torn: the rest would count anew
         most = max(most, 1 + 2 * (schedule.catchup_limit or lateness.catchup_limit))
     verdicts: list[Verdict] = []
-    for verdict in _verdicts(schedule, tick, now, lateness):
+    following: datetime | None = tick
+    if paused_until:
+        verdicts.append(resumed := resume(schedule, tick, paused_until, until=paused_until))
+        following = resumed.next
+    decided = _verdicts(schedule, following, now, lateness, tick=tick, moved_to=moved_to) if following else ()
+    for verdict in decided:
         verdicts.append(verdict)
         if len(verdicts) == most:
             break
     return verdicts
 
 
-def _verdicts(schedule: Schedule, tick: datetime, now: datetime, lateness: Lateness) -> Verdicts:
+def resume(schedule: Schedule, tick: datetime, end: datetime, *, until: datetime | None = None) -> Resume:
+    """A pause ends: what it held before `end` passes."""
+    if tick >= end:
+        return Resume(tick, tick, 0, tick, until)
+    stretch = next(_skip(schedule, tick, end, PAUSED))
+    return Resume(tick, stretch.last, stretch.count, stretch.next, until)
+
+
+def _verdicts(
+    schedule: Schedule,
+    following: datetime | None,
+    now: datetime,
+    lateness: Lateness,
+    *,
+    tick: datetime,
+    moved_to: datetime | None,
+) -> Verdicts:
     spread = now - schedule.jitter if schedule.jitter else now  # late is what its whole jitter does not excuse
     oldest = spread - (schedule.catchup_window or lateness.catchup_window)
     limit = spread - (schedule.misfire_after or lateness.misfire_after)
-    following: datetime | None = tick
-    if tick < oldest:
-        following = yield from _skip(schedule, tick, oldest, TOO_OLD)
+    if moved_to and moved_to >= limit:  # in time, by when it was to fire
+        oldest = limit = following or tick
+    if following is not None and following < oldest:
+        following = yield from _skip(schedule, following, oldest, TOO_OLD)
     if following is not None and following < limit:
         following = yield from _MISSED[schedule.misfire](schedule, following, limit, lateness, now)
     while following is not None and (policies.due(schedule, following) <= now or following == tick):
@@ -139,7 +186,7 @@ Verdicts = Generator[Verdict, None, datetime | None]
 _MISSED: Mapping[str, Callable[..., Verdicts]] = {"once": _latest, "skip": _none, "all": _all}
 
 
-def _skip(schedule: Schedule, first: datetime, end: datetime, reason: str) -> Verdicts:
+def _skip(schedule: Schedule, first: datetime, end: datetime, reason: str) -> Generator[Skip, None, datetime | None]:
     """The ticks from `first` on and before `end` pass."""
     following = schedule.after(end - _INSTANT)
     # After a change of timing the tick that was due may be none of the new ones: it is skipped like them.

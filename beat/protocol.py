@@ -22,6 +22,8 @@ class Claim(NamedTuple):
     tick: str
     due: int
     priority: str
+    mark: str = ""
+    """`moved` when an operator said when the tick is due; or when the pause ended that holds the schedule."""
 
 
 class Reply(NamedTuple):
@@ -52,6 +54,7 @@ class Item(NamedTuple):
     by: str = ""
     slot: str = ""
     max_runs: int | str = ""
+    data: bytes = b""
 
 
 class Slot(NamedTuple):
@@ -79,6 +82,12 @@ class Registration(NamedTuple):
     next: str
     next_due: int
     rule: str
+    origin: str
+    declared: str
+    app: str
+    old: str
+    func: str
+    version: str
     fields: Mapping[str, str]
     template: Mapping[str, bytes]
 
@@ -131,7 +140,7 @@ class Claimed:
             words = _text(claims) if isinstance(claims, bytes) else ""
             return cls(_text(code), now, troubles=(("", Reply(_text(code), words)),))
         lines = (line.split(" ") for line in _text(claims).split("\n") if line)
-        found = [Claim(each, rev, tick, int(due), priority) for each, rev, tick, due, priority in lines]
+        found = [Claim(each, rev, tick, int(due), priority, mark) for each, rev, tick, due, priority, mark in lines]
         found.sort(key=lambda claim: (_PRIORITIES.get(claim.priority, 1), claim.due))
         met = tuple((_text(schedule_id), Reply(*map(_text, words))) for schedule_id, *words in troubles)
         return cls("OK", now, tuple(found), met)

@@ -9,12 +9,11 @@ import threading
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
-from beat import functions, loader, options, sources
+from beat import declaring, functions, loader, options, sources
 from beat.errors import BadFunction, DeclarationError, DuplicateSchedule, LoadError, UnknownSchedule, did_you_mean
 from beat.every import Every
 from beat.loader import places
 from beat.schedule import Place, Schedule
-from beat.timing import timing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     from beat.options import Options
 
 F = TypeVar("F", bound="Callable[..., Any]")
-
-_TIMING = ("every", "seconds", "phase")
 
 
 @dataclass(frozen=True)
@@ -49,6 +46,7 @@ class Registry:
         self._defaults = functools.cache(defaults)
         self._schedules: dict[str, Schedule] = {}
         self._codes: dict[str, object] = {}
+        self._functions: dict[str, None] = {}
         self._lock = threading.Lock()
         self._problems: list[DeclarationError] | None = None
 
@@ -83,6 +81,20 @@ class Registry:
             self._refuse(e, place)
             return Schedule(id="refused", func="beat.refused", timing=Every("1d"), enabled=False)
 
+    def schedulable(self, func: F) -> F:
+        """Decorates a function that has no schedule of its own: `Client.add` may give it any number of them."""
+        place = _caller()
+        try:
+            self._functions[functions.path(func)] = None
+        except DeclarationError as e:
+            self._refuse(e, place)
+        return func
+
+    @property
+    def functions(self) -> list[str]:
+        """The paths of all that may be scheduled from data: what was decorated as such, and what has a schedule."""
+        return sorted({*self._functions, *(schedule.func for schedule in self)})
+
     def get(self, schedule_id: str) -> Schedule:
         """The schedule of that id; raises UnknownSchedule."""
         if schedule_id in self:
@@ -107,9 +119,11 @@ class Registry:
         silent = []
         for name, modules in loaded.brought.items():
             declared = [schedule for schedule in default if _at_home(schedule, modules)]
+            exposed = [path for path in default.functions if path.rpartition(".")[0] in modules]
+            self._functions |= dict.fromkeys(exposed)
             for schedule in declared if self is not default else []:
                 self._adopt(schedule)
-            if not declared and not any(_at_home(schedule, modules) for schedule in self):
+            if not (declared or exposed) and not any(_at_home(schedule, modules) for schedule in self):
                 silent.append(name)
         return Load(loaded.modules, tuple(silent), loaded.unseen, loaded.problems)
 
@@ -156,23 +170,9 @@ class Registry:
 
     def _declare(self, func: Callable[..., Any], expression: str | None, given: Options, place: Place) -> Schedule:
         options.refuse_unknown(given)
-        defaults = self._defaults()
+        own = {"id": func.__name__, "description": functions.summary(func)[: options.LONGEST_DESCRIPTION]}
         path = functions.path(func)
-        rest: dict[str, Any] = {name: value for name, value in given.items() if name not in _TIMING}
-        rest.setdefault("id", func.__name__)
-        rest.setdefault("description", functions.summary(func)[: options.LONGEST_DESCRIPTION])
-        rest.setdefault("tz", defaults.tz)
-        rest.setdefault("queue", defaults.queues[options.priority(given.get("priority", "normal"))])
-        when = timing(
-            expression,
-            every=given.get("every"),
-            tz=rest["tz"],
-            seconds=options.flag(given.get("seconds", False), "seconds"),
-            phase=given.get("phase", 0),
-            start=given.get("start"),
-            presets=defaults.presets,
-        )
-        schedule = Schedule(func=path, timing=when, declared=place, **rest)
+        schedule = declaring.declare(path, expression, given, self._defaults(), **own, declared=place)
         functions.check_arguments(func, schedule.args, schedule.kwargs)
         return schedule
 
@@ -224,6 +224,9 @@ default = Registry(sources.defaults)
 
 periodic = default.periodic
 """Decorates a function with a schedule: `@periodic("0 9 * * mon-fri", tz="Europe/Paris")`."""
+
+schedulable = default.schedulable
+"""Decorates a function that may be scheduled from data, and has no schedule of its own."""
 
 register = default.register
 """Schedules a function that one doesn't own: `register(shutil.disk_usage, "@daily", args=["/"])`."""

@@ -6,7 +6,7 @@ import contextlib
 import heapq
 from typing import TYPE_CHECKING
 
-from beat import clock, definitions
+from beat import clock, definitions, overrides
 from beat.desk import InTurn
 from beat.errors import DeclarationError
 from beat.placement import KEEP, place
@@ -96,11 +96,18 @@ def cast(store: Store, schedules: Iterable[Schedule]) -> list[Part]:
             if schedule.id == each:
                 known[each] = schedule, rev
     seen = dict(zip(known, store.look(list(known)), strict=True))
-    return [(schedule, rev, _next(schedule, seen[schedule.id], now)) for schedule, rev in known.values()]
+    return [_part(schedule, rev, seen[schedule.id], now) for schedule, rev in known.values()]
 
 
-def _next(schedule: Schedule, seen: State | None, now: datetime) -> datetime | None:
-    placed = place(schedule, seen, now)
+def _part(schedule: Schedule, rev: str, seen: State | None, now: datetime) -> Part:
+    """As it is in force: an operator may have overridden the code's rule."""
+    if seen and seen.override and rev == schedule.rev:
+        schedule, rev = overrides.in_force(schedule, seen.override)
+    return schedule, rev, _next(schedule, seen, now, rev)
+
+
+def _next(schedule: Schedule, seen: State | None, now: datetime, rev: str) -> datetime | None:
+    placed = place(schedule, seen, now, rev)
     if placed is None or placed.next == KEEP:
         state = placed.state if placed else seen.state if seen else ""
         return seen.next if seen and state == "active" else None

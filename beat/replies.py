@@ -142,6 +142,8 @@ class Replies:
                 "next_run": item.next,
             }
             self._emit(Event("fired", item.id, fields))
+        elif item.kind == "resume":
+            self._emit(Event("resumed", item.id, {"tick": item.tick, "count": item.number, "next_run": item.next}))
         elif item.kind == "skip":
             fields = {"tick": item.tick, "count": item.number, "reason": item.reason, "next_run": item.next}
             self._emit(Event("skipped", item.id, fields))

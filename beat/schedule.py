@@ -80,6 +80,8 @@ class Schedule:
     max_runs: int | None = None
     exclude: Sequence[str] = ()
     jitter: timedelta | None = None
+    renamed_from: str | None = None
+    """The id that it had before: its state and its history are taken over."""
     declared: Place | None = None
 
     def __post_init__(self) -> None:
@@ -89,6 +91,8 @@ class Schedule:
                     object.__setattr__(self, reading.name, check(self))
         if self.start and self.end and self.start >= self.end:
             raise BadInstant(f"start {clock.text(self.start)} must lie before end {clock.text(self.end)}")
+        if self.renamed_from == self.id:
+            raise BadOption(f"renamed_from is the id itself, {self.id!r}: name the old one, or leave it out")
         policy_options.refuse_contradictions(self)
 
     def after(self, instant: datetime) -> datetime | None:
@@ -239,6 +243,7 @@ _CHECKS: Mapping[str, Callable[[Schedule], Any]] = {  # in this order: what othe
     "on_success": lambda s: options.callback(s.on_success, "on_success"),
     "on_failure": lambda s: options.callback(s.on_failure, "on_failure"),
     "on_stopped": lambda s: options.callback(s.on_stopped, "on_stopped"),
+    "renamed_from": lambda s: None if s.renamed_from is None else options.schedule_id(s.renamed_from, "renamed_from"),
     **policy_options.CHECKS,
 }
 _SOUND = {each.name: each.default for each in fields(Schedule) if each.name in _CHECKS and each.name != "tz"}

@@ -30,6 +30,7 @@ from beat.housekeeper import Housekeeper
 from beat.keys import Keys
 from beat.observers import Observers
 from beat.pace import Pace
+from beat.retirement import Retirement
 from beat.store import Store
 from beat.sync import Sync
 from beat.ticker import Ticker
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from beat.connection import Redis
     from beat.event import Emit
     from beat.registry import Registry
+    from beat.settings import Settings
 
 S = TypeVar("S", bound=Store)
 NOTHING_TO_DO = """\
@@ -80,12 +82,13 @@ class Scheduler:
         self._only, self._dry_run = globs.checked(only), dry_run
         found = registry.default if schedules is None else schedules
         self._schedules = [each for each in found if only is None or fnmatch.fnmatchcase(each.id, only)]
+        self._functions = found.functions
         self._fired = 0
         self._wishes: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
         self._stopping = threading.Event()
         self._observers = Observers([self._count, logs.listen, *listeners])
         self._health = Health(self._observers.emit)
-        self._started_at = clock.now()
+        self._about = {**_process(), "app": self.settings.app, "schedules": str(len(self._schedules))}
         self._mark: Mark | None = None
         self._greeted = False
 
@@ -116,7 +119,8 @@ class Scheduler:
 
     def _perform(self) -> None:
         emit, store = self._observers.emit, self._store(Dialogue)
-        sync = Sync(store, self._schedules, beat=self.name, emit=emit)
+        exposed = () if self._only else self._functions
+        sync = Sync(store, self._schedules, beat=self.name, emit=emit, app=self.settings.app, functions=exposed)
         self._until_it_works(lambda: self._greet(store))
         self._until_it_works(lambda: self._register(store, sync))
         pace, book = Pace.of(self.settings), Book(store, ((each, each.rev) for each in self._schedules))
@@ -129,11 +133,12 @@ class Scheduler:
             Watcher(store, name=self.name, emit=emit),
             _attendant(store, Book(store), self.name, emit),
             name=self.name,
-            about=lambda: self._about(ticker),
+            about=lambda: {**self._about, "fired": str(self._fired), **_passed(ticker)},
             passed_at=lambda: ticker.passed_at,
             judged=lambda: ticker.timekeeper.guard.sound,
             emit=emit,
             health=self._health,
+            retirement=None if self._only else _retirement(store, self.settings, self.name, emit),
         )
         ticking = threading.Thread(target=ticker.run, args=(self._stopping,), name="beat-ticker", daemon=True)
         ticking.start()
@@ -192,25 +197,33 @@ class Scheduler:
         self._observers.emit(Event("started", fields=fields))
         self._greeted = True
 
-    def _about(self, ticker: Ticker) -> dict[str, str]:
-        """What the heartbeat says."""
-        passed = {
-            "last_pass": clock.text(clock.from_ms(int(ticker.passed_ms))),
-            "clock_offset_ms": str(round(clock.to_ms(clock.now()) - ticker.clock.now_ms())),
-        }
-        return {
-            "host": socket.gethostname(),
-            "pid": str(os.getpid()),
-            "version": __version__,
-            "tzdata": zones.version(),
-            "schedules": str(len(self._schedules)),
-            "fired": str(self._fired),
-            "started_at": clock.text(self._started_at.replace(microsecond=0)),
-            **(passed if ticker.passed_ms else {}),  # before the first pass Redis' clock is not known
-        }
-
     def _count(self, event: Event) -> None:
         self._fired += event.name in {"fired", "admitted"}
+
+
+def _process() -> dict[str, str]:
+    """What the heartbeat says of this process."""
+    return {
+        "host": socket.gethostname(),
+        "pid": str(os.getpid()),
+        "version": __version__,
+        "tzdata": zones.version(),
+        "started_at": clock.text(clock.now().replace(microsecond=0)),
+    }
+
+
+def _passed(ticker: Ticker) -> dict[str, str]:
+    """What the heartbeat says of the ticker; before its first pass Redis' clock is not known."""
+    if not ticker.passed_ms:
+        return {}
+    return {
+        "last_pass": clock.text(clock.from_ms(int(ticker.passed_ms))),
+        "clock_offset_ms": str(round(clock.to_ms(clock.now()) - ticker.clock.now_ms())),
+    }
+
+
+def _retirement(store: Store, mine: Settings, name: str, emit: Emit) -> Retirement:
+    return Retirement(store, beat=name, app=mine.app, after=mine.retire_after, emit=emit)
 
 
 def _attendant(store: Store, book: Book, name: str, emit: Emit) -> Attendant:

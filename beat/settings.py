@@ -78,6 +78,7 @@ Prefix = Annotated[
     Reads("text", "1 to 64 of A-Z a-z 0-9 _ : -, ending in :, not RQ's rq:"),
 ]
 Modules = Annotated[tuple[str, ...], _split, AfterValidator(_modules), Reads("names", "app.tasks or app/tasks.py")]
+App = Annotated[str, Field(pattern=r"\A[A-Za-z0-9_-]{1,100}\Z"), Reads("a name", "1 to 100 of A-Z a-z 0-9 _ -")]
 Setup = Annotated[
     str | None, Field(pattern=rf"^{_NAME}(\.{_NAME})*:{_NAME}\Z"), Reads("a function", "such as app.boot:setup")
 ]
@@ -141,6 +142,13 @@ class Settings(BaseSettings):
     )
     events_limit: Count = Field(
         default=10_000, ge=100, le=10_000_000, description="About how many events are kept for other programs to read."
+    )
+    app: App = Field(default="default", description="The application: each retires only schedules of its own.")
+    retire_after: Duration = Field(
+        default=_S * 900,
+        ge=_S * 10,
+        le=_S * 86_400 * 30,
+        description="How long a schedule stays that the code no longer declares.",
     )
     log_level: Level = Field(default="info", description="The least serious log lines that are written.")
     log_format: Format = Field(default="text", description="Log lines for people (text) or for machines (json).")

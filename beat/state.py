@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 FIELDS = ("rev", "timing_rev", "state", "next_run", "due_at", "last_run")
-OTHERS = ("run_count", "manual_count", "last_skip")
+OTHERS = ("run_count", "manual_count", "last_skip", "override", "unannounced_at", "renamed_to")
 _LONG = 16  # more digits than Redis' scripts count with
 
 
@@ -32,6 +32,11 @@ class State:
     run_count: str = ""
     manual_count: str = ""
     last_skip: str = ""
+    override: str = ""
+    """The rule that an operator has put in the place of the code's, as JSON."""
+    unannounced_at: str = ""
+    renamed_to: str = ""
+    """Of what is left of a schedule that was renamed: its new id."""
 
     @classmethod
     def read(cls, values: Sequence[str | bytes | None], *, template: bool = True) -> State | None:

@@ -31,6 +31,8 @@ FORMAT = 1
 _PAGE = 250  # so that no script of a page keeps Redis for 25 ms
 
 _SAME = Reply("SAME")
+_LASTING_MS = 30 * 86_400_000
+"""How long a function stays that may be scheduled from data, after nobody announces it any more."""
 
 
 class Store:
@@ -39,7 +41,7 @@ class Store:
     def __init__(self, client: Redis, keys: Keys, *, history_limit: int = 1000, events_limit: int = 10_000) -> None:
         self.client = client
         self.keys = keys
-        self._fixed = _fixed(keys) | {"history_limit": history_limit, "events_limit": events_limit}
+        self._fixed = _fixed(keys) | _RQ | {"history_limit": history_limit, "events_limit": events_limit}
 
     def time(self) -> datetime:
         """The present instant, by Redis' clock."""
@@ -70,16 +72,16 @@ class Store:
         """Makes a page of schedules whole."""
         return unless_named(_SAME, len(ids), self.run("repair", [[each] for each in ids])[1:])
 
-    def retire(self, ids: Sequence[str]) -> list[Reply]:
-        """Takes schedules out of the running whose code is gone."""
-        return replies(self.run("retire", [[each] for each in ids]))
-
-    def announce(self, revs: Mapping[str, str], *, digest: str, ttl: int) -> Reply:
-        """Says what this beat has registered."""
-        reply = Reply("OK")
-        for page in pages(revs.items()):
-            said = self.run("announce", page, announced=self.keys.announced(digest), digest=digest, ttl=ttl)
-            reply = Reply(*map(_text, said))
+    def announce(
+        self, revs: Mapping[str, str], functions: Iterable[str] = (), *, digest: str, ttl: int, kept: int = _LASTING_MS
+    ) -> Reply:
+        """Says what this beat has registered, and which functions may be scheduled from data."""
+        reply, named = (
+            Reply("OK"),
+            {"announced": self.keys.announced(digest), "digest": digest, "ttl": ttl, "kept": kept},
+        )
+        for page in pages([*revs.items(), *((each, "") for each in functions)]):
+            reply = Reply(*map(_text, self.run("announce", page, **named)))
         return reply
 
     def heartbeat(
@@ -131,6 +133,7 @@ class Store:
         mine = self.keys
         wanted = {mine.schedules: "set", mine.due: "zset", mine.meta: "hash", mine.events: "stream"}
         wanted |= {mine.open: "zset", mine.closed: "zset", mine.records: "hash", mine.waiting_slots: "zset"}
+        wanted |= {mine.functions: "zset"}
         found = {key: _text(self.client.type(key)) for key in wanted}
         wrong = (key for key, kind in found.items() if kind not in {wanted[key], "none"})
         return [f"{key} is a {found[key]}, not a {wanted[key]}" for key in wrong]
@@ -196,24 +199,33 @@ def _fixed(keys: Keys) -> dict[str, Value]:
         "closed": keys.closed,
         "records": keys.records,
         "waiting_slots": keys.waiting_slots,
-        "queues": jobs.QUEUES_KEY,
         "schedule_prefix": keys.schedule(""),
         "lock_prefix": keys.lock(""),
         "template_prefix": keys.template(""),
         "runs_prefix": keys.runs(""),
         "running_prefix": keys.running(""),
         "waiting_prefix": keys.waiting(""),
-        "job_prefix": jobs.job_key(""),
-        "queue_prefix": jobs.queue_key(""),
-        "scheduled_prefix": jobs.registry_key("scheduled", ""),
-        "results_prefix": jobs.RESULTS_PREFIX,
-        "executions_prefix": jobs.EXECUTIONS_PREFIX,
-        "execution_prefix": jobs.EXECUTION_PREFIX,
-        "worker_prefix": jobs.WORKER_PREFIX,
-        "channel_prefix": jobs.CHANNEL_PREFIX,
         "announced_prefix": keys.announced(""),
+        "functions": keys.functions,
+        "index_prefix": keys.index(""),
+        "app_prefix": keys.app(""),
+        "request_prefix": keys.request(""),
         "format": FORMAT,
     }
+
+
+_RQ: dict[str, Value] = {
+    "queues": jobs.QUEUES_KEY,
+    "job_prefix": jobs.job_key(""),
+    "queue_prefix": jobs.queue_key(""),
+    "scheduled_prefix": jobs.registry_key("scheduled", ""),
+    "results_prefix": jobs.RESULTS_PREFIX,
+    "executions_prefix": jobs.EXECUTIONS_PREFIX,
+    "execution_prefix": jobs.EXECUTION_PREFIX,
+    "worker_prefix": jobs.WORKER_PREFIX,
+    "channel_prefix": jobs.CHANNEL_PREFIX,
+}
+"""What they call the keys of RQ."""
 
 
 def words_of(items: Iterable[Registration]) -> Iterator[list[Value]]:

@@ -7,20 +7,20 @@ import itertools
 from collections import deque
 from typing import TYPE_CHECKING
 
-from beat import definitions, durations, jobs
+from beat import overrides
 from beat.errors import DeclarationError
 from beat.event import Event
 from beat.health import Once
 from beat.placement import place, standing
 from beat.protocol import Registration, Reply, Sight
+from beat.registrations import Origin, registration
 from beat.replies import misplaced
 from beat.store import pages
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from beat.event import Emit
-    from beat.placement import Placement
     from beat.protocol import Looked
     from beat.schedule import Schedule
     from beat.state import State
@@ -37,10 +37,22 @@ _TRIES = 10
 class Sync:
     """The schedules of one beat."""
 
-    def __init__(self, store: Store, schedules: Iterable[Schedule], *, beat: str, emit: Emit) -> None:
+    def __init__(
+        self,
+        store: Store,
+        schedules: Iterable[Schedule],
+        *,
+        beat: str,
+        emit: Emit,
+        app: str = "default",
+        functions: Iterable[str] = (),
+    ) -> None:
         self.schedules = {schedule.id: schedule for schedule in schedules}
-        revs = "\n".join(sorted(f"{schedule.id} {schedule.rev}" for schedule in self.schedules.values()))
-        self.digest = hashlib.sha256(revs.encode()).hexdigest()[:16] if revs else ""
+        self.app, self.functions = app, list(functions)
+        """Those that may be scheduled from data."""
+        revs = [f"{schedule.id} {schedule.rev}" for schedule in self.schedules.values()]
+        told = "\n".join(sorted([*revs, *self.functions]))
+        self.digest = hashlib.sha256(told.encode()).hexdigest()[:16] if told else ""
         self.older: set[str] = set()
         """The schedules of which a live beat has a newer definition."""
         self._store, self._beat, self._emit = store, beat, emit
@@ -49,7 +61,7 @@ class Sync:
     def announce(self) -> None:
         """To be done before registering: what is in Redis is always announced by somebody."""
         revs = {schedule.id: schedule.rev for schedule in self.schedules.values()}
-        reply = self._store.announce(revs, digest=self.digest, ttl=ANNOUNCED_MS)
+        reply = self._store.announce(revs, self.functions, digest=self.digest, ttl=ANNOUNCED_MS)
         if reply.code != "OK":
             self._once.say("", misplaced(reply))
         else:
@@ -75,7 +87,14 @@ class Sync:
             sights = [Sight(schedule.id, schedule.rev, standing(schedule, self._now)) for schedule in page]
             looked = self._store.looking(sights)
             yield
-            items = self._prepared(page, looked())
+            found = looked()
+            others = _other_ids(page, found)
+            olds: dict[str, State | None] = {}
+            if others:
+                known = self._store.looking([Sight(each) for each in others.values()])
+                yield
+                olds = dict(zip(others.values(), known().others.values(), strict=True))
+            items = self._prepared(page, found, others, olds)
             if not items:
                 return
             registered = self._store.registering([item for _, item in items], beat=self._beat)
@@ -91,18 +110,25 @@ class Sync:
         for schedule in page:
             self._tell(schedule, Reply("RETRY", "it changes faster than it can be looked at"))
 
-    def _prepared(self, page: Sequence[Schedule], looked: Looked) -> list[tuple[Schedule, Registration]]:
+    def _prepared(
+        self, page: Sequence[Schedule], looked: Looked, others: Mapping[int, str], olds: Mapping[str, State | None]
+    ) -> list[tuple[Schedule, Registration]]:
         """What is to be written of a page."""
         self._now, items = looked.now, []
         if self.older:
             self.older.difference_update(schedule.id for n, schedule in enumerate(page) if n not in looked.others)
         for n, seen in looked.others.items():
-            schedule, placed = page[n], place(page[n], seen, looked.now)
+            schedule, old = page[n], others.get(n, "")
+            before = olds.get(old) if old else seen
+            if before is None or before.renamed_to:  # nothing to take over
+                before, old = None if seen is None or seen.renamed_to else seen, ""
+            ruling, rev = overrides.in_force(schedule, before.override if before else "")
+            placed = place(ruling, before, looked.now, rev, anew=bool(old))
             if placed is None:
                 self.older.discard(schedule.id)
                 continue
             try:
-                items.append((schedule, _registration(schedule, seen, placed)))
+                items.append((schedule, registration(schedule, before, placed, Origin("code", self.app, old))))
             except DeclarationError as e:  # this version of RQ cannot write the job
                 self._tell(schedule, Reply("BADARG", str(e)))
         return items
@@ -114,10 +140,23 @@ class Sync:
             self.older.add(schedule.id)
             return
         self.older.discard(schedule.id)
-        if reply.code in {"UPDATED", "MOVED"}:
+        if reply.code == "TAKEN":
+            words = "somebody has added a schedule of this id from data: remove it, or give this one another id"
+            self._once.say(schedule.id, Event("refused", schedule.id, {"code": reply.code, "error": words}))
+        elif reply.code in {"UPDATED", "MOVED"}:
             self._emit(Event(reply.code.lower(), schedule.id, {"from": reply.words, "rev": schedule.rev}))
         elif reply.code != "NEW":
             self._once.say(schedule.id, Event("refused", schedule.id, {"code": reply.code, "error": reply.words}))
+
+
+def _other_ids(page: Sequence[Schedule], looked: Looked) -> dict[int, str]:
+    """For the schedules of a page that may have been known by another id: where they are looked for."""
+    found = {}
+    for n, seen in looked.others.items():
+        old = (page[n].renamed_from or "") if seen is None else seen.renamed_to
+        if old:
+            found[n] = old
+    return found
 
 
 def _in_turn(steps: Iterable[Iterator[None]]) -> None:
@@ -134,45 +173,3 @@ def _in_turn(steps: Iterable[Iterator[None]]) -> None:
                 go_on(waiting.popleft())
     while waiting:
         go_on(waiting.popleft())
-
-
-def _registration(schedule: Schedule, seen: State | None, placed: Placement) -> Registration:
-    rule = definitions.rule(schedule)
-    fields: dict[str, str] = {
-        "func": schedule.func,
-        **{name: rule[name] for name in ("cron", "every") if name in rule},
-        "tz": str(schedule.tz),
-        "queue": schedule.queue,
-        "priority": schedule.priority,
-        "description": schedule.description,
-        "source": "code",
-        **_policies(schedule),
-        "timing_rev": schedule.timing_rev,
-        **{name: str(seconds) for name, seconds in jobs.own_ttls(schedule).items()},
-        "definition": definitions.write(schedule),
-    }
-    return Registration(
-        id=schedule.id,
-        rev=schedule.rev,
-        seen_rev=seen.rev if seen else "",
-        seen_next=seen.next_run if seen else "",
-        seen_state=seen.state if seen else "",
-        state=placed.state,
-        next=placed.next,
-        next_due=placed.next_due,
-        rule=definitions.ticks(schedule),
-        fields=fields,
-        template=jobs.template(schedule),
-    )
-
-
-def _policies(schedule: Schedule) -> dict[str, str]:
-    """Those that are worth a line for who looks with redis-cli; the definition has all of them."""
-    shown = {
-        "misfire": schedule.misfire if schedule.misfire != "once" else "",
-        "overlap": schedule.overlap if schedule.overlap != "allow" else "",
-        "max_runs": str(schedule.max_runs or ""),
-        "exclude": ", ".join(schedule.exclude),
-        "jitter": durations.short(schedule.jitter) if schedule.jitter else "",
-    }
-    return {name: value for name, value in shown.items() if value}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from beat import clock, jobs, policies
-from beat.prepare import Fire, Verdict
+from beat import clock, jobs, policies, prepare
+from beat.prepare import Fire, Resume, Verdict
 from beat.protocol import Claim, Item
 from beat.run import Run
 
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
     from beat.keys import Keys
     from beat.schedule import Schedule
+
+
+MOVED = "moved"
+"""The mark of a claim whose tick is due when an operator said so."""
 
 
 class Chain(NamedTuple):
@@ -36,7 +40,7 @@ def chain(claim: Claim, rev: str, schedule: Schedule, verdicts: Sequence[Verdict
     first, *rest = verdicts
     # As Redis has it: it compares text, and somebody may have written the same instant in another way.
     item = _item(rev, schedule, first, claim.tick, keys)
-    if item.due > claim.due:  # it was placed before its jitter changed
+    if item.due > claim.due or claim.mark == MOVED:  # it was placed before its jitter changed, or by an operator
         item = item._replace(due=claim.due)
     others = (_item(rev, schedule, verdict, clock.text(verdict.tick), keys) for verdict in rest)
     return Chain((item, *others) if rest else (item,), claim.due, schedule.func)
@@ -57,13 +61,63 @@ def admitted(rev: str, schedule: Schedule, tick: str, by: str, keys: Keys) -> It
     return _fire(rev, schedule, Fire(clock.read(tick), None, by), tick, keys)._replace(kind="admit")
 
 
+def manual(
+    rev: str,
+    schedule: Schedule,
+    job: str,
+    *,
+    tick: datetime | None = None,
+    by: str = "manual",
+    kept_s: int = 3600,
+    data: bytes = b"",
+    force: bool = False,
+    instead_of: datetime | None = None,
+    keys: Keys,
+) -> Item:
+    """Somebody asks for a run: of no tick, or of one of the past; perhaps in the place of the next one."""
+    fired = _fire(rev, schedule, Fire(tick or clock.EPOCH, None, by), clock.text(tick) if tick else "", keys)
+    next_run, next_due = _following(schedule, prepare.after(schedule, instead_of)) if instead_of else ("", 0)
+    return fired._replace(
+        kind="manual",
+        due=0,
+        next=next_run,
+        next_due=next_due,
+        job=job,
+        run=jobs.run_block(Run(schedule.id, tick, by), schedule.serializer),
+        number=kept_s,
+        last=clock.text(instead_of) if instead_of else "",
+        slot=f"{fired.slot} cleared" if fired.slot and not force else "",
+        max_runs="",
+        data=data,
+    )
+
+
 def _item(rev: str, schedule: Schedule, verdict: Verdict, tick: str, keys: Keys) -> Item:
     if isinstance(verdict, Fire):
         return _fire(rev, schedule, verdict, tick, keys)
+    if isinstance(verdict, Resume):
+        return resumed(rev, schedule, verdict, tick)
     due, (next_run, next_due) = clock.to_ms(policies.due(schedule, verdict.tick)), _following(schedule, verdict.next)
     last, number = clock.text(verdict.last), verdict.count
     return Item(
         "skip", schedule.id, rev, tick, due, next_run, next_due, number=number, last=last, reason=verdict.reason
+    )
+
+
+def resumed(rev: str, schedule: Schedule, verdict: Resume, tick: str) -> Item:
+    """A pause ends; nobody needs a lock for that."""
+    next_run, next_due = _following(schedule, verdict.next)
+    return Item(
+        "resume",
+        schedule.id,
+        rev,
+        tick,
+        0,
+        tick if verdict.next == verdict.tick else next_run,
+        next_due,
+        number=verdict.count,
+        last=clock.text(verdict.last) if verdict.count else "",
+        reason=clock.text(verdict.until) if verdict.until else "",
     )
 
 

@@ -36,9 +36,12 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("beat")
 
-PLAIN = {"schedules", "due", "meta", "events", "instances", "announcements", "open", "closed", "records", "waiting"}
-FAMILIES = {"schedule", "template", "runs", "running", "waiting"}
-LAPSING = {"lock", "instance", "announced", "repairing", "repaired", "watching", "searched"}
+PLAIN = {
+    "schedules", "due", "meta", "events", "instances", "announcements", "open", "closed", "records", "waiting",
+    "functions",
+}  # fmt: skip
+FAMILIES = {"schedule", "template", "runs", "running", "waiting", "in", "app"}
+LAPSING = {"lock", "instance", "announced", "repairing", "repaired", "watching", "searched", "request"}
 
 
 @pytest.fixture

@@ -20,16 +20,18 @@ STOREYS = {
     "leaves": ["_version", "errors", "clock", "durations", "zones", "redis_url", "sources", "settings", "keys"],
     "domain": [
         "cron", "every", "timing", "exclusions", "policy_options", "policies", "functions", "arguments", "options",
-        "kinds", "schedule", "loader", "registry", "lint", "run", "state", "definitions", "placement", "prepare",
-        "event", "guard", "globs", "ledger", "history", "verification", "statistics", "report", "sighting",
-        "outcomes",
+        "kinds", "schedule", "declaring", "loader", "registry", "lint", "run", "state", "definitions", "placement",
+        "prepare", "event", "guard", "globs", "ledger", "history", "verification", "statistics", "report", "sighting",
+        "outcomes", "overrides",
     ],
     "doors": [
         "scripts", "connection", "jobs", "server", "protocol", "store", "dialogue", "lock", "runs", "slots", "outbox",
+        "operations",
     ],
     "engine": [
         "timekeeper", "health", "pace", "desk", "book", "verdicts", "holding", "replies", "rehearsal", "ticker", "sync",
         "watcher", "attendant", "housekeeper", "current",
+        "registrations", "retirement",
     ],
     "control": ["client", "events", "moving"],
     "observers": ["observers", "logs"],

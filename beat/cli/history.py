@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from beat.cli import asking, instants, output, telling
-from beat.history import WAITING, Change, Fired, Passed, Waits
+from beat.history import WAITING, Action, Change, Fired, Passed, Waits
 from beat.zones import zone
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def _instant(line: Line) -> datetime:
             return line.first
         case Waits():
             return line.tick
-        case Change():
+        case Change() | Action():
             return line.at.replace(microsecond=0)
 
 
@@ -128,7 +128,7 @@ def _outcome(line: Line) -> str:
             return "skipped"
         case Waits():
             return WAITING
-        case Change():
+        case Change() | Action():
             return line.type
 
 

@@ -6,8 +6,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from beat import clock
-from beat.cli import instants, output
-from beat.history import WAITING, Change, Fired, Passed, Waits
+from beat.cli import changes, instants, output
+from beat.history import WAITING, Action, Change, Fired, Passed, Waits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,7 +44,10 @@ def story(line: Line, where: Zone, now: datetime) -> str:
             since = instants.span((now - line.at).total_seconds())
             return f"waits for {since}, until {line.behind or 'an earlier run'} has ended"
         case Change():
-            return f"{line.type} by {line.beat}: {changed(line, where)}"
+            return f"{line.type} by {line.beat}: {changes.changed(line, where)}"
+        case Action():
+            said = changes.acted(line, where)
+            return f"{line.type} by {line.beat}{f': {said}' if said else ''}"
 
 
 def skipped(line: Passed, where: Zone, why: str = "") -> str:
@@ -52,24 +55,6 @@ def skipped(line: Passed, where: Zone, why: str = "") -> str:
     why = why or (f"{line.reason} ({_REASONS[line.reason]})" if line.reason in _REASONS else line.reason)
     others = f", one of {line.count:,} ticks until {instants.local(line.last, where)}" if line.count > 1 else ""
     return f"skipped by {line.beat}{others}: {why}"
-
-
-def changed(line: Change, where: Zone) -> str:
-    """From which rule to which, and where it goes on."""
-    was = rule(line.was) if line.was else ""
-    said = rule(line.rule) if was in ("", rule(line.rule)) else f"{was} → {rule(line.rule)}"
-    if line.next is None:
-        return f"{said}, no tick to come"
-    kept = line.was is not None and line.before == line.next
-    return said if kept else f"{said}, next {instants.local(line.next, where)}"
-
-
-def rule(found: Mapping[str, Any]) -> str:
-    """A rule in the words of its definition: `0 9 * * * Europe/Berlin`, `every 15m`."""
-    named = f"every {found['every']}" if "every" in found else str(found.get("cron", "an unreadable rule"))
-    extra = [f"{name} {found[name]}" for name in ("phase", "anchor", "start", "end", "max_runs") if name in found]
-    zone = str(found.get("tz", "UTC"))
-    return " ".join([named, *([zone] if zone != "UTC" and "cron" in found else []), *extra])
 
 
 def error(run: Fired) -> str:
@@ -89,7 +74,9 @@ def note(line: Line, where: Zone) -> str:
         case Waits():
             return f"behind {line.behind}" if line.behind else ""
         case Change():
-            return changed(line, where)
+            return f"{changes.changed(line, where)}{changes.by(line)}"
+        case Action():
+            return f"{changes.acted(line, where)}{changes.by(line)}".removeprefix("; ")
     said = error(line) or line.message
     first = said.split("\n")[0]
     parts = [
@@ -141,6 +128,9 @@ def plain(line: Line) -> dict[str, Any]:
         case Change():
             told = {"type": line.type, "schedule": line.schedule_id, "rule": dict(line.rule)}
             told |= {"was": None if line.was is None else dict(line.was), "from": line.before, "next": line.next}
+        case Action():
+            told = {"type": line.type, "schedule": line.schedule_id, "tick": line.tick, "until": line.until}
+            told |= {"reason": line.reason or None}
     return times({**told, "at": line.at, "beat": line.beat})
 
 

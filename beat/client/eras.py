@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from beat.client.standing import Bound, ticking
 from beat.errors import BadInstant
-from beat.history import Change, Fired, Passed, Waits
+from beat.history import Action, Change, Fired, Passed, Waits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -93,7 +93,7 @@ def eras(standing: Standing, lines: Sequence[Line]) -> list[Era]:
 
 def newest(lines: Sequence[Line], until: datetime | None = None) -> datetime | None:
     """The newest tick that was decided, or waits, by then."""
-    told = (line for line in lines if not isinstance(line, Change) and (until is None or line.at <= until))
+    told = (line for line in lines if not isinstance(line, Change | Action) and (until is None or line.at <= until))
     ticks = (line.last if isinstance(line, Passed) else line.tick for line in told)
     return max((tick for tick in ticks if tick), default=None)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from beat import clock, ledger
 from beat.errors import BadInstant, BadOption, did_you_mean
-from beat.history import OPEN, WAITING, Change, Fired, Passed, Waits, assemble
+from beat.history import OPEN, WAITING, Action, Change, Fired, Passed, Waits, assemble
 from beat.store import pages
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def _word(line: Line) -> str:
             return SKIPPED
         case Waits():
             return WAITING
-        case Change():
+        case Change() | Action():
             return ""
 
 

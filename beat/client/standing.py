@@ -19,6 +19,29 @@ if TYPE_CHECKING:
     from beat.schedule import Schedule
 
 
+class Pause(NamedTuple):
+    """Why a schedule fires nothing for now."""
+
+    by: str
+    at: datetime | None
+    until: datetime | None
+    """None: until somebody resumes it."""
+    reason: str
+    scope: str
+    """`all` when its whole namespace was paused, else `one`."""
+
+
+class Override(NamedTuple):
+    """The rule that an operator has put in the place of the code's."""
+
+    rule: Mapping[str, Any]
+    by: str
+    at: datetime | None
+    declared: Mapping[str, Any]
+    """The definition as the code has it."""
+    declared_rev: str
+
+
 class Bound(NamedTuple):
     """What put an end to the ticks of a schedule: one of the two."""
 
@@ -53,6 +76,17 @@ class Standing:
     created_at: datetime | None
     updated_at: datetime | None
     rev: str
+    version: int
+    """Grows with every change."""
+    source: str
+    """`code` or `api`; empty where Redis does not say."""
+    app: str
+    pause: Pause | None
+    override: Override | None
+    deferred_by: str
+    """Who has said when the next tick is due; nothing when nobody has."""
+    unannounced_at: datetime | None
+    """Since when no live beat declares it: its ticks are held."""
     tz: str
     """A zone that exists: UTC where Redis names none."""
     rule: Mapping[str, Any] = field(repr=False)
@@ -119,9 +153,30 @@ def read(schedule_id: str, found: Mapping[bytes, bytes]) -> Standing:
         last_duration=_seconds(told.get("last_duration", "")),
         last_job=told.get("last_job", ""),
         rev=told.get("rev", ""),
+        version=_count(told.get("version", "")) or 0,
+        source=told.get("source", ""),
+        app=told.get("app", ""),
+        pause=_pause(told) if told.get("state") == "paused" else None,
+        override=_override(told) if "override" in told else None,
+        deferred_by=told.get("moved_by", "") if told.get("moved", "") == told.get("next_run") else "",
         tz=_zone(told.get("tz") or rule.get("tz")),
         rule=rule,
         definition=definition,
+    )
+
+
+def _pause(told: Mapping[str, str]) -> Pause:
+    at, until = instant(told.get("paused_at", "")), instant(told.get("pause_until", ""))
+    return Pause(told.get("paused_by", ""), at, until, told.get("pause_reason", ""), told.get("pause_scope", "one"))
+
+
+def _override(told: Mapping[str, str]) -> Override:
+    return Override(
+        _object(told["override"]),
+        told.get("overridden_by", ""),
+        instant(told.get("overridden_at", "")),
+        _object(told.get("declared", "")),
+        told.get("declared_rev", ""),
     )
 
 
@@ -140,6 +195,7 @@ def ticking(rule: Mapping[str, Any]) -> Schedule | None:
 
 _INSTANTS = (
     "next_run", "due_at", "last_run", "last_success", "last_failure", "last_enqueued", "created_at", "updated_at",
+    "unannounced_at",
 )  # fmt: skip
 _COUNTS = ("manual_count", "success_count", "failure_count", "stopped_count", "consecutive_failures")
 

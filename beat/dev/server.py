@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from beat import connection, embedded, redis_url
 from beat.errors import NoRedis
 from beat.keys import Keys
+from beat.retirement import Retirement
 from beat.store import Store
 
 if TYPE_CHECKING:
@@ -61,8 +63,8 @@ class Server:
         with contextlib.suppress(*connection.Errors):  # it was killed this very moment
             store = Store(connection.connect(self.url), Keys(prefix))
             strangers = {each for page in store.ids() for each in page} - {*declared}
-            replies = zip(sorted(strangers), store.retire(sorted(strangers)), strict=True)
-            if retired := [each for each, reply in replies if reply.code == "OK"]:
+            retirement = Retirement(store, beat="beat dev", app="", after=timedelta(0), emit=lambda _event: None)
+            if retired := retirement.retire(sorted(strangers)):
                 self._say(f"declared no more, and retired: {', '.join(retired)}")
             store.client.close()
 

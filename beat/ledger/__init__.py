@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 OUTCOMES = ("succeeded", "failed", "stopped", "lost")
-CHANGES = ("registered", "updated", "moved")
+CHANGES = ("registered", "updated", "moved", "rescheduled", "reset")
+"""The first three by the code, the others by an operator."""
+ACTIONS = ("paused", "resumed", "deferred", "retired", "renamed")
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class Enqueued:
     tick: datetime | None
     job: str
     by: str
-    """Who wanted it: scheduler, catchup or manual."""
+    """Who wanted it: scheduler, catchup, manual or backfill."""
     late_ms: int
     number: int
     """The schedule's run_count from then on."""
@@ -126,7 +128,23 @@ class Changed:
     beat: str
 
 
-Entry = Enqueued | Skipped | Waiting | Outcome | Reopened | Changed
+@dataclass(frozen=True)
+class Acted:
+    """Somebody did something to the schedule that leaves its rule as it is; `type` is one of ACTIONS."""
+
+    type: str
+    at: datetime
+    beat: str
+    """The operator; a beat, where a pause ended by itself or the code is gone."""
+    reason: str = ""
+    """In the operator's words; of what was renamed, the old id."""
+    until: datetime | None = None
+    """Of a pause its end, where it has one; of what was deferred, when the tick is due now."""
+    tick: datetime | None = None
+    """The next tick, as it was."""
+
+
+Entry = Enqueued | Skipped | Waiting | Outcome | Reopened | Changed | Acted
 
 
 def read(line: bytes) -> Entry | None:
@@ -175,6 +193,10 @@ _VALUES: Mapping[type[Entry], Mapping[str, Value]] = {
         "type": WORD, "rev": WORD, "rule": MAPPING, "was": either(None, MAPPING), "before": either("", GARBLED),
         "next": either("", INSTANT), "at": INSTANT, "beat": WORD,
     },
+    Acted: {
+        "type": WORD, "tick": either("", GARBLED), "until": either("", INSTANT), "reason": WORD, "at": INSTANT,
+        "beat": WORD,
+    },
 }  # fmt: skip
 _NAMES: Mapping[type[Entry], str] = {
     Enqueued: "enqueued", Skipped: "skipped", Waiting: "waiting", Reopened: "reopened",
@@ -183,6 +205,7 @@ _KINDS: Mapping[str, type[Entry]] = {
     **{name: kind for kind, name in _NAMES.items()},
     **dict.fromkeys(OUTCOMES, Outcome),
     **dict.fromkeys(CHANGES, Changed),
+    **dict.fromkeys(ACTIONS, Acted),
 }
 _KEYS = {"number": "n", "before": "from"}  # the others are called as the fields are
 _SHAPES: Mapping[type[Entry], list[tuple[str, str, Value, bool]]] = {

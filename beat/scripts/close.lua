@@ -16,7 +16,8 @@
 -- ARGV[7] events_limit     count   about how many events are kept
 -- ARGV[8] watched_limit    count   how many closed runs are watched
 -- ARGV[9] running_prefix   text    followed by a slot: the jobs that take up its room
--- ARGV[10…] items, each of
+-- ARGV[10] index_prefix    text   followed by `failing`: the ids of all whose last run failed
+-- ARGV[11…] items, each of
 -- ITEM[1]  kind       word   close, reopen, mark (only the record changes), forget (the record makes no sense)
 -- ITEM[2]  job        text   the id of the job
 -- ITEM[3]  seen       text   the record that was seen
@@ -43,7 +44,7 @@
 --   BADTYPE  a key is not what it should be
 local open, closed, records, events, waiting_slots = unpack(KEYS)
 local schedule_prefix, runs_prefix, job_prefix, results_prefix, token = unpack(ARGV, 1, 5)
-local history_limit, events_limit, watched_limit, running_prefix = ARGV[6], ARGV[7], ARGV[8], ARGV[9]
+local history_limit, events_limit, watched_limit, running_prefix, index_prefix = ARGV[6], ARGV[7], ARGV[8], ARGV[9], ARGV[10]
 
 -- include instants
 -- include now
@@ -52,17 +53,17 @@ local history_limit, events_limit, watched_limit, running_prefix = ARGV[6], ARGV
 -- include ledger
 -- include allowed
 
-local first, width = 10, 17
+local first, width = 11, 17
 local counters = {succeeded = 'success_count', failed = 'failure_count', lost = 'failure_count', stopped = 'stopped_count'}
 local is_failure = {failed = true, lost = true}
 
 local function count_of(value) return value and is_count(value) and tonumber(value) or 0 end
 
-local function state_of(key, outcome, was, was_ended, ended, duration, error)  -- the fields of the schedule's hash
+local function state_of(id, key, outcome, was, was_ended, ended, duration, error)  -- the fields of the schedule's hash
   local h = redis.call('HMGET', key, 'success_count', 'failure_count', 'stopped_count', 'consecutive_failures', 'last_success',
     'last_failure', 'state')
   local n = {success_count = count_of(h[1]), failure_count = count_of(h[2]), stopped_count = count_of(h[3])}
-  local streak, succeeded_at, failed_at = count_of(h[4]), to_ms(h[5] or '') or 0, to_ms(h[6] or '') or 0
+  local before, streak, succeeded_at, failed_at = count_of(h[4]), count_of(h[4]), to_ms(h[5] or '') or 0, to_ms(h[6] or '') or 0
   if counters[was] then
     n[counters[was]] = math.max(n[counters[was]] - 1, 0)
     if is_failure[was] and (to_ms(was_ended) or 0) > succeeded_at then streak = math.max(streak - 1, 0) end
@@ -86,6 +87,7 @@ local function state_of(key, outcome, was, was_ended, ended, duration, error)  -
     end
   end
   for name, value in pairs(n) do fields[#fields + 1] = name fields[#fields + 1] = string.format('%.0f', value) end
+  if (streak > 0) ~= (before > 0) then redis.call(streak > 0 and 'SADD' or 'SREM', index_prefix .. 'failing', id) end
   fields[#fields + 1] = 'consecutive_failures' fields[#fields + 1] = string.format('%.0f', streak)
   return fields
 end
@@ -128,9 +130,14 @@ local function sign_of(job)
   return h[1] and h[1] .. '|' .. (h[2] or '') .. '|' .. (h[3] or '') or ''
 end
 
+local function renamed(id)  -- a schedule may have another id by now than when it fired
+  local key = schedule_prefix .. id
+  return kind_of(key) == 'hash' and redis.call('HGET', key, 'renamed_to') or id
+end
+
 local function misplaced(id)
   local wanted = {[open] = 'zset', [closed] = 'zset', [events] = 'stream', [runs_prefix .. id] = 'list', [schedule_prefix .. id] = 'hash',
-    [running_prefix .. id] = 'zset', [waiting_slots] = 'zset'}
+    [running_prefix .. id] = 'zset', [waiting_slots] = 'zset', [index_prefix .. 'failing'] = 'set'}
   for key, type in pairs(wanted) do
     local kind = kind_of(key)
     if kind ~= 'none' and kind ~= type then return key .. ' is a ' .. kind .. ', not a ' .. type end
@@ -140,6 +147,7 @@ end
 local function settle(i)
   local kind, job, seen, record, sign, id, tick, outcome, entry, was, was_ended, ended, duration, error, ttl, registry, life = unpack(ARGV, i, i + width - 1)
   if kind_of(records) ~= 'hash' or redis.call('HGET', records, job) ~= seen then return 'STALE', '' end
+  id = renamed(id)
   local wrong = misplaced(id)
   if wrong then return 'BADTYPE', wrong end
   if kind == 'forget' then
@@ -168,7 +176,7 @@ local function settle(i)
   if kind_of(schedule_prefix .. id) == 'hash' then
     local key = schedule_prefix .. id
     if life == '' or life == redis.call('HGET', key, 'created_at') then
-      redis.call('HSET', key, unpack(state_of(key, outcome, was, was_ended, ended, duration, error)))
+      redis.call('HSET', key, unpack(state_of(id, key, outcome, was, was_ended, ended, duration, error)))
     end
     append_other(id, line, key)
   end
@@ -181,7 +189,8 @@ local a_key, a_ledger, a_job, a_result = schedule_prefix .. 'x', runs_prefix .. 
 local barred = forbidden({{'hmget', a_key, 'x'}, {'hset', a_key, 'x', ''}, {'lpush', a_ledger, ''}, {'ltrim', a_ledger, 0, 1},
   {'xadd', events, '*', 'x', ''}, {'zadd', open, 0, 'x'}, {'zrem', open, 'x'}, {'zadd', closed, 0, 'x'}, {'zrem', closed, 'x'},
   {'zcard', closed}, {'zrange', closed, 0, 1}, {'hset', records, 'x', ''}, {'hdel', records, 'x'},
-  {'zrem', running_prefix .. 'x', 'x'}, {'zadd', running_prefix .. 'x', 0, 'x'}, {'zadd', waiting_slots, 'XX', 0, 'x'}})
+  {'zrem', running_prefix .. 'x', 'x'}, {'zadd', running_prefix .. 'x', 0, 'x'}, {'zadd', waiting_slots, 'XX', 0, 'x'},
+  {'sadd', index_prefix .. 'failing', 'x'}, {'srem', index_prefix .. 'failing', 'x'}, {'hget', a_key, 'x'}})
 for i = first, #ARGV, width do
   local ttl, registry = ARGV[i + 14], ARGV[i + 15]
   barred = barred or (ttl ~= '' and forbidden({{'del', a_job}, {'del', a_result}, {'pexpire', a_job, 1}, {'pexpire', a_result, 1},

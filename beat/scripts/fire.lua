@@ -20,12 +20,16 @@
 -- ARGV[9] events_limit     count  about how many events are kept
 -- ARGV[10] running_prefix  text   followed by a slot: the jobs that take up its room
 -- ARGV[11] waiting_prefix  text   followed by a slot: the ticks that wait for room
--- ARGV[12…] items, each of
+-- ARGV[12] request_prefix  text   followed by a job id: that somebody asked for it, and it was enqueued
+-- ARGV[13] index_prefix    text   followed by a state: the ids of all that are in it
+-- ARGV[14…] items, each of
 -- ITEM[1]  kind       word   fire, skip (ticks pass by), admit (a tick has waited: it needs no lock, and moves nothing),
---                            release (nothing was decided), quarantine (cannot be read)
+--                            manual (somebody asked for a run: the same), resume (a pause ends, and with it the stretch of
+--                            ticks that it held), release (nothing was decided), quarantine (cannot be read)
 -- ITEM[2]  id         text   the schedule
 -- ITEM[3]  rev        text   the definition that was prepared
--- ITEM[4]  tick       time   the tick that was prepared; for skip the first of the stretch
+-- ITEM[4]  tick       time   the tick that was prepared; for skip the first of the stretch; for manual nothing, or which
+--                            tick of the past it makes up for; for resume the next one
 -- ITEM[5]  due        ms     not before
 -- ITEM[6]  next       time   the following tick, or nothing when the schedule ends
 -- ITEM[7]  next_due   ms     when that is due
@@ -33,14 +37,15 @@
 -- ITEM[9]  queue      text   the key of its queue
 -- ITEM[10] at         word   front or back
 -- ITEM[11] run        bytes  the end of the job's meta
--- ITEM[12] number     count  for skip: how many ticks
+-- ITEM[12] number     count  for skip and resume: how many ticks; for manual: how many seconds the request is remembered
 -- ITEM[13] error      text   what went wrong with earlier attempts, or nothing
--- ITEM[14] last       time   for skip: the last of the stretch
--- ITEM[15] reason     text   for skip: why
--- ITEM[16] by         word   for fire and admit: scheduler, catchup or manual
+-- ITEM[14] last       time   for skip and resume: the last of the stretch; for manual: the next tick, if it is to pass
+-- ITEM[15] reason     text   for skip: why; for resume: the end that the pause must have, nothing if an operator ends it
+-- ITEM[16] by         word   for fire, admit and manual: scheduler, catchup, manual or backfill
 -- ITEM[17] slot       text   nothing where runs may overlap, or: skip, wait or replace, how many may run, how many may
 --                            wait, and `cleared` when those that have ended were closed just now
 -- ITEM[18] max_runs   count  how many ticks become jobs, after which the schedule has finished; nothing for no end
+-- ITEM[19] data       bytes  for manual: the function and other arguments than the schedule's, as RQ writes them, or nothing
 --
 -- Replies {now in ms, OK, {which item, code, words}, …}, with those items that are not OK; the first one is 1, and 0 means
 -- all of them. The lock goes with the schedule's last item, on every reply but FENCED, EARLY and ENDED.
@@ -49,7 +54,7 @@
 --   WAITS     no room for it: it waits; words: the job that has the room, or nothing if it waited already
 --   ENDED     no room for it, but runs have ended of which nobody has taken note: close them, or let in who waits, and
 --             send this again as cleared; words: how many have ended
---   FULL      of admit: there is no room yet
+--   FULL      of admit and manual: there is no room; words: the job that has it
 --   BADARG    the item makes no sense; the schedule stays hidden for as long as the lock would have lasted
 --   GONE      there is no such schedule
 --   BADTYPE   a key is not what it should be, or Redis does not let us use it; looked at again in 30 s
@@ -63,6 +68,7 @@
 local due_index, queues, announcements, open, records, events, waiting_slots = unpack(KEYS)
 local schedule_prefix, template_prefix, lock_prefix, announced_prefix, job_prefix, runs_prefix = unpack(ARGV, 1, 6)
 local token, history_limit, events_limit, running_prefix, waiting_prefix = ARGV[7], ARGV[8], ARGV[9], ARGV[10], ARGV[11]
+local request_prefix, index_prefix = ARGV[12], ARGV[13]
 
 -- include instants
 -- include now
@@ -70,15 +76,18 @@ local token, history_limit, events_limit, running_prefix, waiting_prefix = ARGV[
 -- include quoted
 -- include ledger
 -- include slots
+-- include index
+-- include announced
+-- include acted
 -- include allowed
 
-local first, width = 12, 18
+local first, width = 14, 19
 local stamp = to_text(tonumber(time[1]), string.format('.%06d', tonumber(time[2])))
 local signed = ',"at":"' .. now_text .. '","beat":' .. quoted(token) .. '}'
 local enqueued = ',"enqueued":"' .. now_text .. '","n":'
 local kinds, pushes, scores, gone, ours, last_code, barred, opened, noted = {}, {}, {}, {}, {}, {}, {}, {}, {}
 local outbox_wrong, jobs_exist
-local wanted = {fire = true, skip = true, admit = true, release = true, quarantine = true}
+local wanted = {fire = true, skip = true, admit = true, manual = true, resume = true, release = true, quarantine = true}
 
 local function kind_once(key)  -- the keys that many items share are looked at once
   kinds[key] = kinds[key] or kind_of(key)
@@ -101,22 +110,18 @@ local function look_at_page()  -- what many items share, or can be asked at once
   end
 end
 
-local function is_announced(id, rev)
-  if kind_once(announcements) ~= 'zset' then return false end
-  for _, digest in ipairs(redis.call('ZRANGEBYSCORE', announcements, now, '+inf')) do
-    local key = announced_prefix .. digest
-    if kind_of(key) == 'hash' and redis.call('HGET', key, id) == rev then return true end
-  end
-  return false
-end
-
 local function makes_sense(kind, tick, due, next, next_due, job, queue, at, number, last, slot, max_runs)
   if not wanted[kind] then return false end
   if kind == 'release' or kind == 'quarantine' then return true end
   local t, n = to_ms(tick), to_ms(next)
-  if not t or not is_count(due) then return false end
-  if next ~= '' and not (n and n > t and is_count(next_due)) then return false end
-  if kind == 'skip' then return is_count(number) and tonumber(number) > 0 and to_ms(last) ~= nil and to_ms(last) >= t end
+  if kind == 'manual' then
+    t = to_ms(last ~= '' and last or tick)
+    if not is_count(number) or not t and (tick ~= '' or last ~= '' or next ~= '') then return false end
+  elseif not t then return false end
+  if not is_count(due) then return false end
+  if next ~= '' and not (n and (n > t or kind == 'resume' and n == t) and is_count(next_due)) then return false end
+  if kind == 'resume' and number == '0' then return true end
+  if kind == 'skip' or kind == 'resume' then return is_count(number) and tonumber(number) > 0 and to_ms(last) ~= nil and to_ms(last) >= t end
   if slot ~= '' and not string.find(slot, '^%a+ %d+ %d+ ?%a*$') or max_runs ~= '' and not is_count(max_runs) then return false end
   return job ~= '' and queue ~= '' and (at == 'front' or at == 'back')
 end
@@ -174,6 +179,7 @@ local function move(id, key, next, next_due, error, ...)
   if next == '' then
     redis.call('HDEL', key, 'next_run', 'due_at')
     redis.call('HSET', key, 'state', 'finished', ...)
+    enlist(id, 'finished')
     scores[id], gone[id] = nil, true
   else
     redis.call('HSET', key, 'next_run', next, 'due_at', due_text(next, next_due), ...)
@@ -181,10 +187,16 @@ local function move(id, key, next, next_due, error, ...)
   end
 end
 
-local function enqueue(id, job, queue, at, meta, ttl)
+local function rank(id, key, state, due_at)  -- its place in the index, if nothing is decided
+  local awake = state == 'paused' and to_ms(redis.call('HGET', key, 'pause_until') or '')  -- a pause with an end has one
+  if state == 'active' and due_at then scores[id] = to_ms(due_at) elseif awake then scores[id] = awake else gone[id] = true end
+end
+
+local function enqueue(id, job, queue, at, meta, ttl, data)
   local key = job_prefix .. job
   redis.call('COPY', template_prefix .. id, key, 'REPLACE')
   redis.call('HSET', key, 'created_at', stamp, 'enqueued_at', stamp, 'meta', meta)
+  if data ~= '' then redis.call('HSET', key, 'data', data) end
   if ttl then redis.call('EXPIRE', key, ttl) end
   pushes[queue] = pushes[queue] or {front = {}, back = {}}
   local jobs = pushes[queue][at]
@@ -282,10 +294,46 @@ local function not_admitted(item, state, now_rev)  -- why a tick that waited is 
   end
 end
 
+local function resume(id, key, tick, next, next_due, number, last, untl, skip_count, kept)
+  if untl ~= '' then  -- it ends by itself, unless somebody has made it longer
+    if redis.call('HGET', key, 'pause_until') ~= untl then return 'CHANGED', '' end
+    if to_ms(untl) > now then return 'EARLY', tostring(to_ms(untl) - now) end
+  end
+  local total
+  if number ~= '0' then
+    total, kept = skipped(id, tick, last, number, 'paused', '', skip_count, kept)
+    if not kept then return no_ledger(id, key) end
+  end
+  redis.call('HDEL', key, 'pause_until', 'pause_reason', 'paused_by', 'paused_at', 'pause_scope')
+  redis.call('HSET', key, 'state', 'active', 'updated_at', now_text, unpack(total and {'skip_count', total, 'kept', kept, 'last_skip', last} or {}))
+  redis.call('HINCRBY', key, 'version', 1)
+  enlist(id, 'active')
+  acted(id, key, 'resumed', tick, untl, '', token)
+  if next ~= tick then
+    move(id, key, next, number_of(next_due), '', 'updated_at', now_text)
+  else  -- the tick that was next still is
+    scores[id], gone[id] = to_ms(redis.call('HGET', key, 'due_at')), nil
+  end
+  return 'OK', ''
+end
+
+local function not_asked(item, state, now_rev, next_run, last, key)  -- why a run that somebody asked for is not enqueued: a code, and words
+  local request = request_prefix .. item.job
+  local wrong = forbidden({{'exists', request}, {'set', request, '', 'EX', 1}})
+  if wrong then return 'BADTYPE', wrong end
+  if redis.call('EXISTS', request) == 1 then return 'STALE', item.job end
+  if now_rev ~= item.rev or last ~= '' and next_run ~= last then return 'CHANGED', '' end
+  if last ~= '' and state ~= 'active' then return 'INACTIVE', state or '' end
+  if item.slot == '' then return end
+  local room, cleared = string.match(item.slot, '^%a+ (%d+) %d+ ?(%a*)$')
+  local count, newest = look_at_slot(item.id, tonumber(room), cleared, redis.call('HGET', key, 'last_job'))
+  if count >= tonumber(room) then return 'FULL', newest end
+end
+
 local function decide(i)
-  local kind, id, rev, tick, due, next, next_due, job, queue, at, run, number, error, last, reason, by, slot, max_runs = unpack(ARGV, i, i + width - 1)
+  local kind, id, rev, tick, due, next, next_due, job, queue, at, run, number, error, last, reason, by, slot, max_runs, data = unpack(ARGV, i, i + width - 1)
   if not makes_sense(kind, tick, due, next, next_due, job, queue, at, number, last, slot, max_runs) then return 'BADARG', '' end
-  local key, admits = schedule_prefix .. id, kind == 'admit'
+  local key, admits, manual = schedule_prefix .. id, kind == 'admit', kind == 'manual'
   local h = redis.pcall('HMGET', key, 'state', 'rev', 'next_run', 'due_at', 'run_count', 'skip_count', 'kept', 'result_ttl',
     'failure_ttl', 'created_at')
   local found = not h[1] and kind_of(key)  -- what has a state is a hash
@@ -294,11 +342,11 @@ local function decide(i)
   local state, now_rev, next_run, due_at, run_count, skip_count, kept, result_ttl, failure_ttl, created_at = unpack(h)
   local as_prepared = rev ~= '' and now_rev == rev and next_run == tick and due_at == tick and number_of(due) == to_ms(tick)
   local wrong = not (as_prepared and is_count(run_count) and is_count(skip_count))
-    and problem(now_rev, next_run, due_at, run_count, skip_count)
+    and problem(now_rev, next_run, due_at, run_count, skip_count, key)
   if wrong then scores[id] = now + 30000 return 'BADSTATE', wrong end
   local meta, ttl, retries_left
-  if outbox_wrong and (kind == 'fire' or kind == 'skip' or admits) then return later(id, key, 'BADTYPE', outbox_wrong) end
-  if kind == 'fire' or admits then
+  if outbox_wrong and kind ~= 'release' and kind ~= 'quarantine' then return later(id, key, 'BADTYPE', outbox_wrong) end
+  if kind == 'fire' or admits or manual then
     local t = redis.pcall('HMGET', template_prefix .. id, 'meta', 'ttl', 'retries_left')
     found = not t[1] and kind_of(template_prefix .. id)
     if found and found ~= 'hash' then
@@ -311,24 +359,34 @@ local function decide(i)
     wrong = queue_problem(id, job, queue) or (slot ~= '' or max_runs ~= '' or admits) and misplaced(id)
     if wrong then return later(id, key, 'BADTYPE', wrong) end
   end
-  local item = (admits or slot ~= '') and {id = id, rev = rev, tick = tick, due = due, next = next, next_due = next_due, job = job,
+  local item = (admits or manual or slot ~= '') and {id = id, rev = rev, tick = tick, due = due, next = next, next_due = next_due, job = job,
     error = error, by = by, slot = slot, max_runs = max_runs}
   if admits then
     local code = not_admitted(item, state, now_rev)
     if code then return code, code == 'STALE' and redis.call('HGET', key, 'last_job') or '' end
     if state ~= 'active' and state ~= 'finished' then return passes_by(item, key, state or 'broken', skip_count, kept) end
     if is_enough(key, number_of(run_count or '0'), max_runs) then return passes_by(item, key, 'finished', skip_count, kept) end
+  elseif manual then
+    local code, words = not_asked(item, state, now_rev, next_run, last, key)
+    if code then return code, words end
+  elseif kind == 'resume' then
+    if ours[id] then rank(id, key, state, due_at) end
+    if (next_run or '') ~= tick then return stale(key) end
+    if now_rev ~= rev then return 'CHANGED', '' end
+    if state ~= 'paused' then return 'INACTIVE', state or '' end
+    return resume(id, key, tick, next, next_due, number, last, reason, skip_count, kept)
   elseif not ours[id] then
     if tick ~= '' and next_run ~= tick then return stale(key) end  -- ours, perhaps, if its reply was lost
     return 'FENCED', ''
   else
-    if state == 'active' and due_at then scores[id] = to_ms(due_at) else gone[id] = true end
+    rank(id, key, state, due_at)
     if kind == 'release' then return 'OK', '' end
     if kind == 'quarantine' then
       if now_rev ~= rev then return 'CHANGED', '' end
       if state ~= 'active' then return 'INACTIVE', state or '' end
-      if is_announced(id, rev) then return 'OTHERS', '' end
+      if is_announced(id, redis.call('HGET', key, 'declared_rev') or rev) then return 'OTHERS', '' end
       redis.call('HSET', key, 'state', 'broken', 'last_error', error, 'updated_at', now_text)
+      enlist(id, 'broken')
       gone[id] = true
       return 'OK', ''
     end
@@ -362,11 +420,11 @@ local function decide(i)
     end
   end
   local total = digits_of(number_of(run_count or '0') + 1)
-  local line = '{"type":"enqueued","tick":"' .. tick .. '","job":' .. quoted(job) .. ',"by":' .. quoted(by) .. ',"late_ms":'
-    .. digits_of(now - number_of(due)) .. ',"n":' .. total .. signed
+  local line = '{"type":"enqueued","tick":' .. (tick == '' and 'null' or '"' .. tick .. '"') .. ',"job":' .. quoted(job) .. ',"by":' .. quoted(by)
+    .. ',"late_ms":' .. (manual and '0' or digits_of(now - number_of(due))) .. ',"n":' .. total .. signed
   kept = append_verdict(id, line, kept)  -- the first write: if the ledger is no list, it is refused and nothing has happened
   if not kept then return no_ledger(id, key) end
-  enqueue(id, job, queue, at, (meta or '') .. run, ttl)
+  enqueue(id, job, queue, at, (meta or '') .. run, ttl, data)
   note(id, slot, job, queue, tick, by, total, created_at, retries_left, result_ttl, failure_ttl)
   tell(id, 'enqueued', tick, job, token, line)
   if admits then
@@ -374,6 +432,17 @@ local function decide(i)
     local before = redis.call('HGET', key, 'last_run')
     redis.call('HSET', key, 'last_run', to_ms(before) and to_ms(before) > to_ms(tick) and before or tick, 'last_enqueued', now_text,
       'last_job', job, 'run_count', total, 'kept', kept)
+    return 'OK', ''
+  end
+  if manual then
+    redis.call('SET', request_prefix .. job, now_text, 'EX', number)
+    local asked = redis.call('HGET', key, 'manual_count')
+    asked = digits_of((asked and is_count(asked) and number_of(asked) or 0) + 1)
+    redis.call('HSET', key, 'last_enqueued', now_text, 'last_job', job, 'run_count', total, 'manual_count', asked, 'kept', kept)
+    if last ~= '' then  -- it takes the place of the next tick
+      total, kept = skipped(id, last, last, 1, 'instead', job, skip_count, digits_of(kept))
+      move(id, key, next, number_of(next_due), '', 'skip_count', total, 'kept', kept, 'last_skip', last)
+    end
     return 'OK', ''
   end
   if finishes(id, key, number_of(total), max_runs) then next = '' end
@@ -391,17 +460,19 @@ local barred_here = forbidden({{'type', a_key}, {'hmget', a_key, 'x'}, {'hget', 
   {'zrem', running_prefix .. 'x', 'x'}, {'zcard', waiting_prefix .. 'x'}, {'zadd', waiting_prefix .. 'x', 0, 'x'}, {'zrem', waiting_prefix .. 'x', 'x'},
   {'zadd', waiting_slots, 0, 'x'}, {'zrem', waiting_slots, 'x'}, {'zscore', open, 'x'}, {'zmscore', open, 'x'}, {'zadd', open, 'XX', 0, 'x'},
   {'zscore', running_prefix .. 'x', 'x'}, {'zscore', waiting_prefix .. 'x', 'x'}, {'zrange', waiting_prefix .. 'x', 0, -1},
-  {'exists', waiting_prefix .. 'x'}, {'del', waiting_prefix .. 'x'}, {'hget', job_prefix .. 'x', 'x'}})
+  {'exists', waiting_prefix .. 'x'}, {'del', waiting_prefix .. 'x'}, {'hget', job_prefix .. 'x', 'x'}, {'hincrby', a_key, 'x', 1},
+  {'sadd', index_prefix .. 'x', 'x'}, {'srem', index_prefix .. 'x', 'x'}})
 if barred_here then return redis.error_reply('NOPERM ' .. barred_here) end
 local replies, locks = {now, 'OK'}, {}
 look_at_page()
 for i = first, #ARGV, width do  -- a chain is several items of one schedule: its lock goes with the last of them
   local code, words = decide(i)
-  local id, admits = ARGV[i + 1], ARGV[i] == 'admit'
+  local id, kind = ARGV[i + 1], ARGV[i]
+  local stays = kind == 'admit' or kind == 'manual' and ARGV[i + 13] == ''
   if code ~= 'OK' then replies[#replies + 1] = {(i - first) / width + 1, code, words} end
-  if admits then
+  if stays then
     scores[id] = nil  -- it has no lock, and moves nothing
-    if code == 'GONE' then
+    if code == 'GONE' and kind == 'admit' then
       redis.call('DEL', waiting_prefix .. id)
       redis.call('ZREM', waiting_slots, id)
     end

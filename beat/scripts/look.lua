@@ -10,7 +10,8 @@
 --
 -- Replies {now in ms, a list as JSON}, for a list of lists is slow to read. The list has for each item that is not active
 -- with this rev, this tick and a template: which one it is, counted from 0, its rev, timing_rev, state, next_run, due_at,
--- last_run, run_count, manual_count and last_skip, or null where there is none, and 1 if there is a template
+-- last_run, run_count, manual_count, last_skip, override, unannounced_at and renamed_to, or null where there is none, and 1
+-- if there is a template
 local schedule_prefix, template_prefix = ARGV[1], ARGV[2]
 
 -- include instants
@@ -23,11 +24,11 @@ local told = {}
 local function look(at)
   local id, rev, next = unpack(ARGV, at, at + width - 1)
   local h = redis.pcall('HMGET', schedule_prefix .. id, 'rev', 'timing_rev', 'state', 'next_run', 'due_at', 'last_run', 'run_count',
-    'manual_count', 'last_skip')
+    'manual_count', 'last_skip', 'override', 'unannounced_at', 'renamed_to')
   local there = redis.call('EXISTS', template_prefix .. id)
-  local same = next ~= '' and h[4] == next and h[5] == next and h[1] == rev and h[3] == 'active' and there == 1
+  local same = next ~= '' and h[4] == next and h[5] == next and h[1] == rev and h[3] == 'active' and not h[11] and there == 1
   if same then return end
-  for i = 1, 9 do h[i] = h[i] and quoted(h[i]) or 'null' end  -- what is no hash has none of them
+  for i = 1, 12 do h[i] = h[i] and quoted(h[i]) or 'null' end  -- what is no hash has none of them
   told[#told + 1] = string.format('[%d,%s,%d]', (at - first) / width, table.concat(h, ','), there)
 end
 

@@ -1,13 +1,14 @@
 #!lua
--- Brings definitions from the code into Redis, each by compare-and-set on what the beat saw when it prepared them. An
--- unknown rev is newer and wins; one that was replaced comes back only when no live beat announces a newer one. A tick
--- that is due already is never moved.
+-- Brings definitions into Redis, from the code, from data or from an operator, each by compare-and-set on what was seen when
+-- it was prepared. Of the code an unknown rev is newer and wins; one that was replaced comes back only when no live beat
+-- announces a newer one. A tick that is due already is never moved. A schedule may take over the state of another id.
 --
 -- KEYS[1] schedules        set     every id
 -- KEYS[2] due              zset    id → due_at in ms
 -- KEYS[3] meta             hash    format
 -- KEYS[4] events           stream  every change, for whoever reads it
 -- KEYS[5] announcements    zset    digest → when it lapses, in ms, of each live registry
+-- KEYS[6] functions        zset    path → when it was last announced, in ms: what may be scheduled from data
 -- ARGV[1] schedule_prefix  text    followed by an id: the hash of that schedule
 -- ARGV[2] template_prefix  text    followed by an id: the fields of its job, as RQ writes them
 -- ARGV[3] announced_prefix text    followed by a digest: id → rev, what that registry declares
@@ -16,7 +17,11 @@
 -- ARGV[6] beat             text    who registers
 -- ARGV[7] history_limit    count   how many verdicts a ledger keeps
 -- ARGV[8] events_limit     count   about how many events are kept
--- ARGV[9…] items, each of
+-- ARGV[9] index_prefix     text    followed by a state: the ids of all that are in it
+-- ARGV[10] app_prefix      text    followed by an application: the ids that its code has declared
+-- ARGV[11] running_prefix  text    followed by a slot: the jobs that take up its room
+-- ARGV[12] waiting_prefix  text    followed by a slot: the ticks that wait for room
+-- ARGV[13…] items, each of
 -- ITEM[1]  id          text   the schedule
 -- ITEM[2]  rev         text   the digest of its definition
 -- ITEM[3]  seen_rev    text   the rev that the beat saw, or nothing
@@ -26,8 +31,14 @@
 -- ITEM[7]  next        time   next_run from now on; nothing when there is none, `keep` when it stays
 -- ITEM[8]  next_due    ms     when that is due
 -- ITEM[9]  rule        text   all that decides its ticks, as JSON
--- ITEM[10] fields      count  how many of the values that follow are names and values of the hash
--- ITEM[11] template    count  how many after those are names and values of the job; 0 when it is that of the item before
+-- ITEM[10] origin      word   code, api (from data), or operator (the rule alone changes: no template, no rev of the code)
+-- ITEM[11] declared    text   the rev by which the code announces it; another than rev where an operator has overridden it
+-- ITEM[12] app         text   the application, for code
+-- ITEM[13] old         text   the id whose state it takes over, which is what was seen; or nothing
+-- ITEM[14] func        text   for api: the function, which must be one of those that were announced
+-- ITEM[15] version     count  the version that it must have; nothing for any
+-- ITEM[16] fields      count  how many of the values that follow are names and values of the hash
+-- ITEM[17] template    count  how many after those are names and values of the job; 0 when it is that of the item before
 --
 -- Replies {now in ms, {code, words}, …}, one for each item
 --   NEW       it was not there
@@ -35,21 +46,29 @@
 --   MOVED     next_run moved; words: from where
 --   OLDER     a live beat announces a newer definition; words: its rev
 --   RETRY     the schedule changed while this was prepared: look again
+--   CONFLICT  it has another version; words: which
+--   TAKEN     the id is that of a schedule of another origin; words: which
+--   HIDDEN    no application lets this function be scheduled from data
 --   BADTYPE   a key is not what it should be
 --   BADSTATE  a counter of the schedule is not a number: it waits for a person
 --   NEWER     the keys were written by a newer beat: left alone
-local schedules, due, meta, events, announcements = unpack(KEYS)
+local schedules, due, meta, events, announcements, functions = unpack(KEYS)
 local schedule_prefix, template_prefix, announced_prefix, runs_prefix = unpack(ARGV, 1, 4)
-local format, beat, history_limit, events_limit = ARGV[5], ARGV[6], ARGV[7], ARGV[8]
+local format, beat, history_limit, events_limit, index_prefix, app_prefix = ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9], ARGV[10]
+local running_prefix, waiting_prefix = ARGV[11], ARGV[12]
 
 -- include instants
 -- include now
 -- include sane
 -- include quoted
 -- include ledger
+-- include index
+-- include announced
+-- include acted
 
-local first, width = 9, 11
-local live, added, placings, removed = {}, {}, {}, {}
+local first, width = 13, 17
+local lasting = 30 * 86400  -- seconds for which an old id says where its schedule went
+local added, placings, removed = {}, {}, {}
 
 local function add(list, ...)
   for _, value in ipairs({...}) do list[#list + 1] = value end
@@ -65,8 +84,8 @@ end
 
 local function newer_elsewhere(id, rev, revs)
   local mine = place_of(rev, revs)
-  for _, digest in ipairs(mine and live or {}) do
-    local other = kind_of(announced_prefix .. digest) == 'hash' and redis.call('HGET', announced_prefix .. digest, id)
+  for _, digest in ipairs(mine and live() or {}) do
+    local other = announced_as(id, digest)
     local place = other and place_of(other, revs)
     if place and place < mine then return other end
   end
@@ -80,8 +99,7 @@ local function newest_first(rev, revs)
   return table.concat(list, ' ')
 end
 
-local function record(id, code, rev, rule, was, from, next)  -- the ledger knows which definition was in force when
-  local type = code == 'NEW' and 'registered' or string.lower(code)
+local function record(id, type, rev, rule, was, from, next)  -- the ledger knows which definition was in force when
   local is_rule = was and string.find(was, '^{.*}$') and not string.find(was, '%c') and pcall(cjson.decode, was)
   local line = '{"type":"' .. type .. '","rev":' .. quoted(rev) .. ',"rule":' .. rule .. ',"was":' .. (is_rule and was or 'null')
     .. ',"from":' .. quoted(from) .. ',"next":' .. quoted(next) .. ',"at":"' .. now_text .. '","beat":' .. quoted(beat) .. '}'
@@ -97,31 +115,87 @@ local function write_job(key)
   job.key = key
 end
 
+local function misplaced(id)
+  for key, wanted in pairs({[schedule_prefix .. id] = 'hash', [runs_prefix .. id] = 'list'}) do
+    local kind = kind_of(key)
+    if kind ~= 'none' and kind ~= wanted then return key .. ' is a ' .. kind .. ', not a ' .. wanted end
+  end
+end
+
+local function take_over(old, id)  -- all that is known of the old id is the new one's; the old one says where it went
+  redis.call('DEL', schedule_prefix .. id)
+  redis.call('RENAME', schedule_prefix .. old, schedule_prefix .. id)
+  for _, prefix in ipairs({runs_prefix, running_prefix}) do
+    if redis.call('EXISTS', prefix .. old) == 1 then redis.call('RENAME', prefix .. old, prefix .. id) end
+  end
+  for _, member in ipairs(kind_of(waiting_prefix .. old) == 'zset' and redis.call('ZRANGE', waiting_prefix .. old, 0, -1) or {}) do
+    local tick, by = string.match(member, '^%S+ (%S+) (%S+)$')
+    if to_ms(tick) then redis.call('ZADD', waiting_prefix .. id, to_ms(tick), id .. ' ' .. tick .. ' ' .. by) end
+  end
+  redis.call('DEL', waiting_prefix .. old, template_prefix .. old)
+  enlist(old, '')
+  for _, name in ipairs({'failing', 'overridden'}) do
+    if redis.call('SREM', index_prefix .. name, old) == 1 then redis.call('SADD', index_prefix .. name, id) end
+  end
+  redis.call('SREM', schedules, old)
+  redis.call('ZREM', due, old)
+  redis.call('HDEL', schedule_prefix .. id, 'renamed_from')
+  redis.call('HSET', schedule_prefix .. old, 'renamed_to', id)
+  redis.call('EXPIRE', schedule_prefix .. old, lasting)
+  acted(id, schedule_prefix .. id, 'renamed', '', '', old, beat)
+end
+
+local function refused(id, old, origin, func, rev, source)  -- why somebody may not write here: a code, and words
+  local to = redis.call('HGET', schedule_prefix .. id, 'renamed_to')
+  if to and is_announced(to) then return 'OLDER', to end
+  if to and to ~= old then return 'RETRY', '' end
+  if old ~= '' and not to and redis.call('EXISTS', schedule_prefix .. id) == 1 then return 'RETRY', '' end
+  if source and origin ~= 'operator' and source ~= origin then return 'TAKEN', source end
+  if origin == 'api' and not redis.call('ZSCORE', functions, func) then return 'HIDDEN', func end
+end
+
 local function upsert(at)
-  local id, rev, seen_rev, seen_next, seen_state, state, next, next_due, rule, fields, template = unpack(ARGV, at, at + width - 1)
-  local key = schedule_prefix .. id
-  local kind = kind_of(key)
-  if kind ~= 'none' and kind ~= 'hash' then return 'BADTYPE', key .. ' is a ' .. kind end
-  local is_there = kind == 'hash'
-  kind = kind_of(runs_prefix .. id)
-  if kind ~= 'none' and kind ~= 'list' then return 'BADTYPE', runs_prefix .. id .. ' is a ' .. kind .. ', not a list' end
-  local h = redis.call('HMGET', key, 'rev', 'next_run', 'state', 'due_at', 'revs', 'run_count', 'skip_count', 'version', 'rule')
-  local now_rev, next_run, now_state, due_at, revs, run_count, skip_count, version, was = unpack(h)
+  local id, rev, seen_rev, seen_next, seen_state, state, next, next_due, rule, origin, declared, app, old, func, version, fields, template = unpack(ARGV, at, at + width - 1)
+  local key, from = schedule_prefix .. id, schedule_prefix .. (old ~= '' and old or id)
+  local wrong = misplaced(id) or old ~= '' and misplaced(old)
+  if wrong then return 'BADTYPE', wrong end
+  local is_there = redis.call('EXISTS', from) == 1
+  local h = redis.call('HMGET', from, 'rev', 'next_run', 'state', 'due_at', 'revs', 'run_count', 'skip_count', 'version', 'rule', 'source',
+    'app', 'pause_until')
+  local now_rev, next_run, now_state, due_at, revs, run_count, skip_count, now_version, was, source, was_app, pause_until = unpack(h, 1, 12)
+  local code, words = refused(id, old, origin, func, rev, source)
+  if code then return code, words end
   if (now_rev or '') ~= seen_rev or (next_run or '') ~= seen_next or (now_state or '') ~= seen_state then return 'RETRY', '' end
-  local wrong = problem(rev, nil, nil, run_count, skip_count)
+  if version ~= '' and version ~= (now_version or '') then return 'CONFLICT', now_version or '' end
+  wrong = problem(rev, nil, nil, run_count, skip_count, key)
   if wrong then return 'BADSTATE', wrong end
-  local newer = now_rev ~= rev and newer_elsewhere(id, rev, revs or '')
+  local newer = origin == 'code' and now_rev ~= rev and newer_elsewhere(id, declared, revs or '')
   if newer then return 'OLDER', newer end
+  if old ~= '' then take_over(old, id) end
 
   local placed = to_ms(next_run) and to_ms(due_at)
   if placed and to_ms(next_run) <= now and now_state == 'active' and next ~= 'keep' then  -- be it held back until later
     next = 'keep'
     if state == 'finished' then state = 'active' end  -- the tick that is due comes first, then the end
   end
-  local code = not now_rev and 'NEW' or (next ~= 'keep' and next ~= (next_run or '')) and 'MOVED' or 'UPDATED'
-  if is_there then redis.call('HDEL', key, 'cron', 'every', 'result_ttl', 'failure_ttl', 'overlap', 'jitter', 'max_runs', 'misfire', 'exclude') end
-  local written = {'rev', rev, 'rule', rule, 'revs', newest_first(rev, revs or ''), 'state', state, 'updated_at', now_text,
-    'version', (tonumber(version or '') or 0) + 1, unpack(ARGV, at + width, at + width + fields - 1)}
+  code = not now_rev and 'NEW' or (next ~= 'keep' and next ~= (next_run or '')) and 'MOVED' or 'UPDATED'
+  if is_there then
+    redis.call('HDEL', key, 'cron', 'every', 'declared', 'declared_rev', 'unannounced_at')
+    if origin == 'operator' then
+      redis.call('HDEL', key, 'override', 'overridden_by', 'overridden_at')
+    else
+      redis.call('HDEL', key, 'result_ttl', 'failure_ttl', 'overlap', 'jitter', 'max_runs', 'misfire', 'exclude')
+    end
+  end
+  local written = {'rev', rev, 'rule', rule, 'state', state, 'updated_at', now_text, 'version', (tonumber(now_version or '') or 0) + 1,
+    unpack(ARGV, at + width, at + width + fields - 1)}
+  if origin ~= 'operator' then add(written, 'revs', newest_first(declared, revs or ''), 'source', origin) end
+  if origin == 'code' then
+    add(written, 'app', app)
+    if was_app and was_app ~= app then redis.call('SREM', app_prefix .. was_app, id) end
+    if old ~= '' and was_app then redis.call('SREM', app_prefix .. was_app, old) end
+    redis.call('SADD', app_prefix .. app, id)
+  end
   if not now_rev then add(written, 'created_at', now_text, 'run_count', run_count or 0, 'skip_count', skip_count or 0) end
   if next == '' then
     redis.call('HDEL', key, 'next_run', 'due_at')
@@ -131,15 +205,20 @@ local function upsert(at)
     add(written, 'next_run', next, 'due_at', due_text(next, placed))
   end
   redis.call('HSET', key, unpack(written))
-  write_job(template_prefix .. id)
-  if state == 'active' and placed then add(placings, placed, id) else add(removed, id) end
+  if origin ~= 'operator' then write_job(template_prefix .. id) end
+  local awake = state == 'paused' and to_ms(pause_until)
+  if state == 'active' and placed then add(placings, placed, id) elseif awake then add(placings, awake, id) else add(removed, id) end
   add(added, id)
-  record(id, code, rev, rule, was, next_run or '', next == 'keep' and (next_run or '') or next)
+  if state ~= now_state and (now_state or state ~= 'active') or old ~= '' then enlist(id, state) end
+  local overridden = is_there and redis.call('HEXISTS', key, 'override') == 1
+  if origin == 'operator' then redis.call(overridden and 'SADD' or 'SREM', index_prefix .. 'overridden', id) end
+  local type = code == 'NEW' and 'registered' or origin == 'operator' and (overridden and 'rescheduled' or 'reset') or string.lower(code)
+  record(id, type, rev, rule, was, next_run or '', next == 'keep' and (next_run or '') or next)
   return code, code == 'MOVED' and next_run or ''
 end
 
 local function refusal()
-  local kinds = {[schedules] = 'set', [due] = 'zset', [meta] = 'hash', [events] = 'stream', [announcements] = 'zset'}
+  local kinds = {[schedules] = 'set', [due] = 'zset', [meta] = 'hash', [events] = 'stream', [announcements] = 'zset', [functions] = 'zset'}
   for key, wanted in pairs(kinds) do
     local kind = kind_of(key)
     if kind ~= 'none' and kind ~= wanted then return {'BADTYPE', key .. ' is a ' .. kind .. ', not a ' .. wanted} end
@@ -148,17 +227,14 @@ local function refusal()
   if written ~= tonumber(format) then return {'NEWER', tostring(written)} end
 end
 
-local refused = refusal()
-if not refused then
-  redis.call('HSETNX', meta, 'format', format)
-  live = redis.call('ZRANGEBYSCORE', announcements, now, '+inf')
-end
+local barred = refusal()
+if not barred then redis.call('HSETNX', meta, 'format', format) end
 local replies, at = {now}, first
 while at <= #ARGV do
-  local job_at = at + width + ARGV[at + 9]
-  local next_at = job_at + ARGV[at + 10]
+  local job_at = at + width + ARGV[at + 15]
+  local next_at = job_at + ARGV[at + 16]
   if next_at > job_at then job = {first = job_at, last = next_at - 1} end
-  replies[#replies + 1] = refused or {upsert(at)}
+  replies[#replies + 1] = barred or {upsert(at)}
   at = next_at
 end
 if #added > 0 then redis.call('SADD', schedules, unpack(added)) end

@@ -6,7 +6,8 @@
 -- KEYS[2] due              zset  id → due_at in ms
 -- ARGV[1] schedule_prefix  text  followed by an id: the hash of that schedule
 -- ARGV[2] lock_prefix      text  followed by an id: its lock
--- ARGV[3…] items, each of
+-- ARGV[3] index_prefix     text  followed by a state: the ids of all that are in it
+-- ARGV[4…] items, each of
 -- ITEM[1] id  text  the schedule
 --
 -- Replies {SAME, {which, code, words}, …}: every item is SAME but those that are named, counted from 1; 0 names them all
@@ -18,13 +19,14 @@
 --   MENDED   it was broken, and can be used again
 --   BADTYPE  a key is not what it should be
 local schedules, due = KEYS[1], KEYS[2]
-local schedule_prefix, lock_prefix = unpack(ARGV, 1, 2)
+local schedule_prefix, lock_prefix, index_prefix = unpack(ARGV, 1, 3)
 
 -- include instants
 -- include now
 -- include sane
+-- include index
 
-local known = {}
+local known, listed, states, failing, overridden = {}, {}, {}, {}, {}
 
 local function index(id, score, found)
   -- A claim that was never given back, or what could not be enqueued, is hidden for a while: that is as it should be.
@@ -36,43 +38,70 @@ end
 
 local function repair(id, lock, score)
   local key = schedule_prefix .. id
-  local h = redis.pcall('HMGET', key, 'state', 'rev', 'next_run', 'due_at', 'run_count', 'skip_count', 'last_error')
+  local h = redis.pcall('HMGET', key, 'state', 'rev', 'next_run', 'due_at', 'run_count', 'skip_count', 'last_error', 'pause_until',
+    'consecutive_failures', 'override')
   if h['err'] then return 'BADTYPE', key .. ' is a ' .. kind_of(key) end
-  local state, rev, next_run, due_at, run_count, skip_count, last_error = unpack(h, 1, 7)
+  local state, rev, next_run, due_at, run_count, skip_count, last_error, pause_until, streak, override = unpack(h, 1, 10)
   if not rev and kind_of(key) == 'none' then
     redis.call('SREM', schedules, id)
     redis.call('ZREM', due, id)
+    enlist(id, '')
+    redis.call('SREM', index_prefix .. 'failing', id)
+    redis.call('SREM', index_prefix .. 'overridden', id)
     return 'GONE', ''
   end
   known[#known + 1] = id
   if lock then return 'LOCKED', '' end
-  local wrong = problem(rev, next_run, due_at, run_count, skip_count)
+  listed[#listed + 1] = id
+  states[id], failing[id], overridden[id] = state, streak and streak ~= '0', override
+  local wrong = problem(rev, next_run, due_at, run_count, skip_count, key)
   if not wrong and state == 'active' and not next_run then wrong = 'next_run is missing' end
   if wrong then
     redis.call('ZREM', due, id)
     if state == 'broken' and last_error == wrong then return 'SAME', '' end
     redis.call('HSET', key, 'state', 'broken', 'last_error', wrong, 'updated_at', now_text)
+    states[id] = 'broken'
     return 'BROKEN', wrong
   end
   if state == 'broken' and next_run and not string.find(last_error or '', '^definition ') then  -- which is not for here
     redis.call('HSET', key, 'state', 'active', 'updated_at', now_text)
+    states[id] = 'active'
     redis.call('ZADD', due, to_ms(due_at), id)
     return 'MENDED', ''
   end
-  return index(id, state == 'active' and to_ms(due_at) or nil, score)
+  return index(id, state == 'active' and to_ms(due_at) or state == 'paused' and to_ms(pause_until) or nil, score)
 end
 
-if #ARGV < 3 then return {'SAME'} end
+local function enlist_all()  -- of a page most are active, and stand in none of the sets
+  local wanted = {failing = failing, overridden = overridden}
+  for _, state in ipairs({'paused', 'disabled', 'finished', 'retired', 'broken'}) do
+    wanted[state] = {}
+    for id, own in pairs(states) do wanted[state][id] = own == state end
+  end
+  for name, ids in pairs(wanted) do
+    local key, kind = index_prefix .. name, kind_of(index_prefix .. name)
+    if kind ~= 'none' and kind ~= 'set' then redis.call('DEL', key) end  -- an index only
+    for n, is_in in ipairs(kind == 'set' and redis.call('SMISMEMBER', key, unpack(listed)) or {}) do
+      if is_in == 1 and not ids[listed[n]] then redis.call('SREM', key, listed[n]) end
+    end
+    for _, id in ipairs(listed) do
+      if ids[id] then redis.call('SADD', key, id) end
+    end
+  end
+end
+
+if #ARGV < 4 then return {'SAME'} end
 for key, wanted in pairs({[schedules] = 'set', [due] = 'zset'}) do
   local kind = kind_of(key)
   if kind ~= 'none' and kind ~= wanted then return {'SAME', {0, 'BADTYPE', key .. ' is a ' .. kind .. ', not a ' .. wanted}} end
 end
 local locks = {}
-for i = 3, #ARGV do locks[#locks + 1] = lock_prefix .. ARGV[i] end
-local held, scores, replies = redis.call('MGET', unpack(locks)), redis.call('ZMSCORE', due, unpack(ARGV, 3)), {'SAME'}
+for i = 4, #ARGV do locks[#locks + 1] = lock_prefix .. ARGV[i] end
+local held, scores, replies = redis.call('MGET', unpack(locks)), redis.call('ZMSCORE', due, unpack(ARGV, 4)), {'SAME'}
 for n = 1, #locks do
-  local code, words = repair(ARGV[n + 2], held[n], scores[n])
+  local code, words = repair(ARGV[n + 3], held[n], scores[n])
   if code ~= 'SAME' then replies[#replies + 1] = {n, code, words} end
 end
 if #known > 0 then redis.call('SADD', schedules, unpack(known)) end
+if #listed > 0 then enlist_all() end
 return replies

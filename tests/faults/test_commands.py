@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 SCRIPTS = {scripts.script(name).sha: name for name in scripts.names()}
 STARTING = ["CLIENT SETINFO", "PING", "INFO", "TIME", "HMGET"]
 SENT = [
-    name for name in scripts.names() if name not in {"retire", "take", "withdraw"}
+    name for name in scripts.names() if name not in {"retire", "take", "withdraw", "pause", "defer", "remove"}
 ]  # by `beat dev`, readers, a policy
 WORKING = [f"evalsha {name}" for name in SENT]
 UNLOADED = ["eval claim", "eval fire", "eval register"]  # when Redis does not know the scripts, as after a restart

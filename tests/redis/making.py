@@ -67,10 +67,16 @@ def registration(schedule_id: str = "report", at: int | None = None, **changes: 
         next="" if at is None else text(at),
         next_due=0 if at is None else at * 1000,
         rule=RULE,
+        origin="code",
+        declared=REV,
+        app="default",
+        old="",
+        func="tests.redis.job_functions.anything",
+        version="",
         fields={"func": "tests.redis.job_functions.anything", "queue": "default", "priority": "normal"},
         template=TEMPLATE,
     )
-    return made._replace(**changes)
+    return made._replace(**{"declared": changes.get("rev", REV), **changes})
 
 
 def put(store: Store, schedule_id: str = "report", at: int | None = None, **fields: Any) -> None:

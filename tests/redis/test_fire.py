@@ -257,7 +257,7 @@ def test_what_cannot_be_read_is_set_apart_with_the_reason(store: Store) -> None:
     assert (state["state"], state["last_error"]) == ("broken", "definition cannot be read")
     assert state["next_run"] == text(at)
     assert score(store) is None
-    assert changed(before, store) == {SCHEDULE, "beat:due", LOCK}
+    assert changed(before, store) == {SCHEDULE, "beat:due", LOCK, "beat:in:broken"}
 
 
 @shows("fire", "CHANGED")

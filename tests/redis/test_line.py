@@ -115,12 +115,21 @@ def test_half_of_the_replies_leaves_nothing_for_the_next_to_read(store: Store, s
 
 @pytest.mark.parametrize("word", ["text", b"\x00\xff\r\n$3\r\n", "", "ünïcode\r\n", 0, -7, 10**15])
 def test_every_word_arrives_as_it_was_sent(word: Any, store: Store) -> None:
-    named = {"announced": "beat:announced:d", "announcements": "beat:announcements", "meta": "beat:meta"}
-    call = Call("announce", [("id", word), (word, "rev")], {**named, "digest": "d", "ttl": 60_000, "format": 1})
+    named = {
+        "announced": "beat:announced:d",
+        "announcements": "beat:announcements",
+        "meta": "beat:meta",
+        "functions": "beat:functions",
+    }
+    call = Call(
+        "announce",
+        [("id", "rev"), (word, "rev" if word == "" else word)],
+        {**named, "digest": "d", "ttl": 60_000, "format": 1, "kept": 1},
+    )
     [reply] = say(store, call)
     assert reply == [b"OK", b""]
     sent = word if isinstance(word, bytes) else str(word).encode()
-    assert store.client.hgetall("beat:announced:d") == {b"id": sent, sent: b"rev"}
+    assert store.client.hgetall("beat:announced:d") == {b"id": b"rev", sent: sent or b"rev"}
 
 
 # --- fire, then claim ------------------------------------------------------------------------------------------------

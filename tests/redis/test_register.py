@@ -79,6 +79,8 @@ def test_a_new_schedule_is_written_whole(store: Store) -> None:
         "run_count": "0",
         "skip_count": "0",
         "version": "1",
+        "source": "code",
+        "app": "default",
     }
     assert store.client.hgetall(JOB) == {name.encode(): value for name, value in TEMPLATE.items()}
     assert score(store) == at * 1000
@@ -367,7 +369,7 @@ def test_a_schedule_that_is_no_hash_is_refused_alone(store: Store) -> None:
     store.client.set(SCHEDULE, "garbage")
     before, at = everything(store), second(store) + SOON
     replies = register(store, registration("a", at), registration("report", at), registration("b", at))
-    assert replies == [Reply("NEW"), Reply("BADTYPE", f"{SCHEDULE} is a string"), Reply("NEW")]
+    assert replies == [Reply("NEW"), Reply("BADTYPE", f"{SCHEDULE} is a string, not a hash"), Reply("NEW")]
     assert SCHEDULE not in changed(before, store)
     assert score(store) is None
     assert not store.client.exists(JOB)

@@ -14,6 +14,7 @@ import pytest
 from beat import scripts
 from beat.keys import Keys
 from beat.lock import Lock
+from beat.operations import Operations, Stretch
 from beat.outbox import Outbox
 from beat.protocol import Closing, Item, Registration
 from beat.runs import Runs
@@ -33,7 +34,10 @@ METHODS: dict[str, Callable[..., Any]] = {
     "look": Store.look,
     "register": Store.register,
     "repair": Store.repair,
-    "retire": Store.retire,
+    "pause": Operations.pause,
+    "defer": Operations.defer,
+    "remove": Operations.remove,
+    "retire": Operations.retire,
     "observe": Runs.observe,
     "close": Runs.close,
     "take": Outbox.take,
@@ -45,16 +49,17 @@ METHODS: dict[str, Callable[..., Any]] = {
     "extend": Lock.extend,
     "release": Lock.release,
 }
-ITEMS = {"fire": Item._fields, "register": Registration._fields, "close": Closing._fields}
+ITEMS = {"fire": Item._fields, "register": Registration._fields, "close": Closing._fields, "retire": Stretch._fields}
 FILLED_IN = {
     "schedule_prefix", "template_prefix", "lock_prefix", "job_prefix", "announced_prefix", "runs_prefix",
     "results_prefix", "executions_prefix", "execution_prefix", "worker_prefix", "channel_prefix", "queue_prefix",
-    "running_prefix", "waiting_prefix", "scheduled_prefix", "format", "history_limit", "events_limit", "watched_limit",
+    "running_prefix", "waiting_prefix", "scheduled_prefix", "index_prefix",
+    "app_prefix", "request_prefix", "format", "history_limit", "events_limit", "watched_limit",
 }  # fmt: skip
 """What Store knows by itself."""
 LOCKS_OWN = {"token", "ttl"}
 """What a Lock is made with."""
-OPTIONS = {"NX", "XX", "PX", "LIMIT", "COUNT", "REPLACE", "MAXLEN", "NUMSUB"}
+OPTIONS = {"NX", "XX", "PX", "EX", "SADD", "SREM", "LIMIT", "COUNT", "REPLACE", "MAXLEN", "NUMSUB"}
 """Words in capitals that Redis understands."""
 
 
@@ -227,21 +232,21 @@ DEFECTS: list[tuple[str, str, str, str]] = [
     ("the_header_is_what_beat_reads", "claim", "-- ARGV[8] format ", "-- ARGV[8] format, "),
     ("the_header_is_what_beat_reads", "release", "-- KEYS[1] lock ", "-- KEYS[1]\tlock "),
     ("the_bindings_are_the_header", "fire", "local due_index, queues, ann", "local queues, due_index, ann"),
-    ("the_bindings_are_the_header", "register", "due, meta, events, announcements = ",
-     "due, events, meta, announcements = "),
+    ("the_bindings_are_the_header", "register", "due, meta, events, announcements, functions = ",
+     "due, events, meta, announcements, functions = "),
     ("the_bindings_are_the_header", "claim", "lookahead, limit, only, format =", "limit, lookahead, only, format ="),
-    ("the_bindings_are_the_header", "announce", "unpack(ARGV, 1, 3)", "unpack(ARGV, 2, 4)"),
+    ("the_bindings_are_the_header", "announce", "unpack(ARGV, 1, 4)", "unpack(ARGV, 2, 5)"),
     ("the_bindings_are_the_header", "heartbeat", "instance, instances, announced,", "instances, instance, announced,"),
     ("the_bindings_are_the_header", "extend", "-- ARGV[2] ttl    ms", "-- ARGV[2] lock_ttl    ms"),
     ("items_are_the_header", "fire", "local kind, id, rev, tick, due,", "local kind, id, tick, rev, due,"),
-    ("items_are_the_header", "fire", "local first, width = 12, 18", "local first, width = 12, 17"),
-    ("items_are_the_header", "fire", "local first, width = 12, 18", "local first, width = 11, 18"),
-    ("items_are_the_header", "register", "local first, width = 9, 11", "local first, width = 9, 10"),
-    ("items_are_the_header", "register", "local first, width = 9,", "local first, width = 8,"),
+    ("items_are_the_header", "fire", "local first, width = 14, 19", "local first, width = 14, 18"),
+    ("items_are_the_header", "fire", "local first, width = 14, 19", "local first, width = 13, 19"),
+    ("items_are_the_header", "register", "local first, width = 13, 17", "local first, width = 13, 16"),
+    ("items_are_the_header", "register", "local first, width = 13,", "local first, width = 12,"),
     ("items_are_the_header", "close", "local kind, job, seen, record,", "local kind, seen, job, record,"),
     ("items_are_the_header", "observe", "local job, queue, scheduled,", "local queue, job, scheduled,"),
-    ("items_are_the_header", "repair", "for i = 3, #ARGV", "for i = 2, #ARGV"),
-    ("items_are_the_header", "announce", "unpack(ARGV, 4)", "unpack(ARGV, 3)"),
+    ("items_are_the_header", "repair", "for i = 4, #ARGV", "for i = 3, #ARGV"),
+    ("items_are_the_header", "announce", "for i = 5, #ARGV", "for i = 4, #ARGV"),
     ("items_are_the_header", "heartbeat", "-- ARGV[7…] items, each of\n", ""),
     ("the_python_is_the_header", "claim", "-- ARGV[7] only ", "-- ARGV[7] pattern "),
     ("the_python_is_the_header", "fire", "-- ITEM[12] number ", "-- ITEM[12] count "),
@@ -352,14 +357,17 @@ def test_a_lock_sends_its_key_token_and_time() -> None:
 
 def test_a_registration_counts_its_fields() -> None:
     client: Any = Recorder([0, [b"NEW", b""]])
-    item = Registration("a", "r2", "r1", "n", "s", "active", "keep", 7, "{}", {"x": "1", "y": "2"}, {"data": b"d"})
+    item = Registration("a", "r2", "r1", "n", "s", "active", "keep", 7, "{}", "code", "r2", "app", "", "f", "",
+                        {"x": "1", "y": "2"}, {"data": b"d"})  # fmt: skip
     Store(client, Keys()).register([item], beat="me")
     ((_, numkeys, values),) = client.sent
-    keys = ("beat:schedules", "beat:due", "beat:meta", "beat:events", "beat:announcements")
+    keys = ("beat:schedules", "beat:due", "beat:meta", "beat:events", "beat:announcements", "beat:functions")
     assert values[:numkeys] == keys
     assert values[numkeys:] == (
         "beat:schedule:", "beat:template:", "beat:announced:", "beat:runs:", 1, "me", 1000, 10_000,
-        "a", "r2", "r1", "n", "s", "active", "keep", 7, "{}", 4, 2, "x", "1", "y", "2", "data", b"d",
+        "beat:in:", "beat:app:", "beat:running:", "beat:waiting:",
+        "a", "r2", "r1", "n", "s", "active", "keep", 7, "{}", "code", "r2", "app", "", "f", "", 4, 2,
+        "x", "1", "y", "2", "data", b"d",
     )  # fmt: skip
 
 

@@ -21,6 +21,7 @@ NAMES = {
     "waiting_slots": "beat:waiting",
     "instances": "beat:instances",
     "announcements": "beat:announcements",
+    "functions": "beat:functions",
     "repairing": "beat:repairing",
     "repaired": "beat:repaired",
     "schedule": "beat:schedule:x",
@@ -28,6 +29,9 @@ NAMES = {
     "runs": "beat:runs:x",
     "running": "beat:running:x",
     "waiting": "beat:waiting:x",
+    "index": "beat:in:x",
+    "app": "beat:app:x",
+    "request": "beat:request:x",
     "lock": "beat:lock:x",
     "instance": "beat:instance:x",
     "announced": "beat:announced:x",
@@ -36,7 +40,7 @@ NAMES = {
 
 def named(keys: Keys) -> dict[str, str]:
     found = {}
-    for name in (each for each in dir(Keys) if not each.startswith("_") and each not in {"prefix", "job"}):
+    for name in (each for each in dir(Keys) if not each.startswith("_") and each not in {"prefix", "job", "asked"}):
         value = getattr(keys, name)
         found[name] = value("x") if inspect.ismethod(value) else value
     return found
@@ -55,7 +59,7 @@ def test_every_key_begins_with_the_prefix_and_no_two_are_the_same(prefix: str) -
 
 def test_no_schedule_can_take_another_kind_of_keys_name() -> None:
     families = [value.removesuffix("x") for value in named(Keys()).values() if value.endswith(":x")]
-    assert len(families) == 8
+    assert len(families) == 11
     single = [value for name, value in named(Keys()).items() if not value.endswith(":x")]
     assert not [
         (one, other) for one in families for other in [*families, *single] if other != one and other.startswith(one)

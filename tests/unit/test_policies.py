@@ -54,7 +54,7 @@ def told(verdicts: Sequence[Verdict], since: datetime = NINE) -> list[str]:
     return [
         f"fire {minutes(each.tick)} {each.by}"
         if isinstance(each, Fire)
-        else f"skip {minutes(each.tick)}-{minutes(each.last)} ({each.count}) {each.reason}"
+        else f"skip {minutes(each.tick)}-{minutes(each.last)} ({each.count}) {getattr(each, 'reason', 'paused')}"
         for each in verdicts
     ]
 

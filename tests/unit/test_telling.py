@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from beat.cli import telling
+from beat.cli import changes, telling
 from beat.cli.why import sentence
 from beat.client.explanation import Explanation
 from beat.history import Change, Fired, Line, Passed, assemble
@@ -109,7 +109,7 @@ def test_a_change_is_told_by_its_rules(rule: dict[str, Any], was: dict[str, Any]
     book.next = NINE
     found = line(book.changed(NINE, rule, NINE, "updated") if was else book.registered(NINE, NINE))
     assert isinstance(found, Change)
-    assert telling.changed(found, UTC) == told
+    assert changes.changed(found, UTC) == told
 
 
 def test_a_change_after_which_nothing_ticks_says_so() -> None:

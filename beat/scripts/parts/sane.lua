@@ -19,7 +19,11 @@ local function digits_of(number)
   return digits[number]
 end
 
-local function problem(rev, next_run, due_at, run_count, skip_count)
+local function is_moved(key, next_run)  -- whether an operator has said when this tick is due, be it before its time
+  return next_run and redis.call('HGET', key, 'moved') == next_run
+end
+
+local function problem(rev, next_run, due_at, run_count, skip_count, key)
   if not rev or rev == '' then return 'rev is missing' end
   if string.find(rev, '[^%w]') then return 'rev is not a digest' end
   if not is_count(run_count) then return 'run_count is not a number: ' .. string.sub(run_count, 1, 40) end
@@ -27,7 +31,7 @@ local function problem(rev, next_run, due_at, run_count, skip_count)
   if next_run and not to_ms(next_run) then return 'next_run is not a time: ' .. string.sub(next_run, 1, 40) end
   if due_at and not to_ms(due_at) then return 'due_at is not a time: ' .. string.sub(due_at, 1, 40) end
   if next_run and to_ms(next_run) < 0 then return 'next_run lies before 1970: ' .. next_run end
-  if next_run and due_at and to_ms(due_at) < to_ms(next_run) then return 'due_at lies before next_run' end
+  if next_run and due_at and to_ms(due_at) < to_ms(next_run) and not is_moved(key, next_run) then return 'due_at lies before next_run' end
   if not next_run ~= not due_at then return (next_run and 'due_at' or 'next_run') .. ' is missing' end
   return nil
 end

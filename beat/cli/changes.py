@@ -1,0 +1,55 @@
+"""What was changed about a schedule, in words: its rule by the code or an operator, and what operators did to it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from beat.cli import instants
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from beat.history import Action, Change
+    from beat.zones import Zone
+
+
+def changed(line: Change, where: Zone) -> str:
+    """From which rule to which, and where it goes on."""
+    was = rule(line.was) if line.was else ""
+    said = rule(line.rule) if was in ("", rule(line.rule)) else f"{was} → {rule(line.rule)}"
+    if line.next is None:
+        return f"{said}, no tick to come"
+    kept = line.was is not None and line.before == line.next
+    return said if kept else f"{said}, next {instants.local(line.next, where)}"
+
+
+def acted(line: Action, where: Zone) -> str:
+    """Until when, and why."""
+    until = instants.local(line.until, where, fine=bool(line.until.second)) if line.until else ""
+    match line.type:
+        case "paused":
+            return "; ".join(
+                part for part in (f"until {until}" if until else "until somebody resumes it", line.reason) if part
+            )
+        case "deferred":
+            tick = instants.local(line.tick, where) if line.tick else "the next one"
+            return f"the tick of {tick} fires at {until}"
+        case "renamed":
+            return f"it was {line.reason}"
+    return line.reason
+
+
+def rule(found: Mapping[str, Any]) -> str:
+    """A rule in the words of its definition: `0 9 * * * Europe/Berlin`, `every 15m`."""
+    named = f"every {found['every']}" if "every" in found else str(found.get("cron", "an unreadable rule"))
+    extra = [f"{name} {found[name]}" for name in ("phase", "anchor", "start", "end", "max_runs") if name in found]
+    zone = str(found.get("tz", "UTC"))
+    return " ".join([named, *([zone] if zone != "UTC" and "cron" in found else []), *extra])
+
+
+def by(line: Change | Action) -> str:
+    """The operator, if it was one: a beat that has new code need not be named."""
+    return "" if line.type in _BY_CODE else f"; by {line.beat}"
+
+
+_BY_CODE = {"registered", "updated", "moved", "renamed"}

@@ -1,0 +1,128 @@
+"""Another rule than the code's, or another time for the next tick; and back again."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from beat import clock, definitions, durations, overrides, registrations
+from beat.client.changing import Changing, definition_of
+from beat.errors import BadInstant, BadOption, DeclarationError, Refused
+from beat.placement import place
+from beat.protocol import Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from beat.client.standing import Standing
+    from beat.options import Duration
+    from beat.protocol import Registration
+    from beat.schedule import Schedule
+    from beat.state import State
+
+
+class Rescheduling(Changing):
+    """A client that says when a schedule ticks."""
+
+    def reschedule(
+        self,
+        schedule_id: str,
+        expression: str | None = None,
+        *,
+        every: Duration | None = None,
+        tz: str | None = None,
+        at: datetime | None = None,
+        seconds: bool = False,
+        reset: bool = False,
+        expected_version: int | None = None,
+    ) -> Standing:
+        """Lays another rule over that of the code, which deploys keep until `reset`; or moves the next tick, once.
+
+        The tick that is moved stays the one that it is: only when it is due changes, and the ticks after it stay.
+        """
+        ruled = expression is not None or every is not None or tz is not None
+        if ruled + (at is not None) + reset != 1:
+            raise BadOption("reschedule takes one of: a rule (an expression, every= or tz=), at=, or reset=True")
+
+        def step(found: Standing, now: datetime) -> Reply:
+            if at is not None:
+                return self._defer(found, _moved(found, at, now))
+            [seen] = self._store.look([schedule_id])
+            if seen is None:
+                return Reply("GONE")
+            override = "" if reset else _wanted(found, expression, every, tz, seconds=seconds)
+            item = _overridden(found, seen, override, by=self.by, now=now)
+            return self._store.register([item], beat=self.by)[0]
+
+        return self._until_it_stands(schedule_id, expected_version, step)
+
+    def _defer(self, found: Standing, due_at: str) -> Reply:
+        tick = clock.text(found.next_run) if found.next_run else ""
+        own = {"schedule_id": found.schedule_id, "rev": found.rev, "tick": tick, "version": str(found.version)}
+        return self._operations.defer(**own, due_at=due_at, by=self.by)
+
+
+def _wanted(found: Standing, expression: str | None, every: Any, tz: str | None, *, seconds: bool) -> str:
+    """The rule that an operator gave, as Redis keeps it; refuses what is none."""
+    rule: dict[str, Any] = {"tz": tz} if tz else {}
+    if expression is not None and every is not None:
+        raise BadOption("give one rule: an expression, or every=")
+    if expression is not None:
+        rule |= {"cron": expression, "seconds": seconds}
+    elif every is not None:
+        rule["every"] = durations.short(durations.parse(every, "every"))
+    else:  # another zone for the rule that it has
+        rule |= {name: found.definition[name] for name in ("cron", "seconds") if name in found.definition}
+        if "cron" not in rule:
+            raise BadOption(f"{found.schedule_id} ticks at intervals, which know no zone: give an expression")
+    return overrides.written(rule)
+
+
+def _overridden(found: Standing, seen: State, override: str, *, by: str, now: datetime) -> Registration:
+    """A schedule with another rule laid over that of its code; without one, as the code has it."""
+    before = found.override
+    if not override and not before:
+        raise Refused(f"{found.schedule_id} ticks as its code says: there is nothing to reset")
+    declared, declared_rev = (before.declared, before.declared_rev) if before else (found.definition, found.rev)
+    code = _read(found, declared)
+    ruling = overrides.laid_over(code, override) if override else code
+    rev = overrides.rev(declared_rev, override) if override else declared_rev
+    placed = place(ruling, seen, now, rev)
+    if placed is None:
+        raise Refused(f"{found.schedule_id} has that very rule: nothing was changed")
+    fields = {"definition": json.dumps(dict(declared), ensure_ascii=False)}
+    if override:
+        fields = {"declared": fields["definition"], "declared_rev": declared_rev, "definition": _laid(declared, ruling)}
+        fields |= {"override": override, "overridden_by": by, "overridden_at": clock.text(now)}
+    version = str(found.version)
+    return registrations.rescheduled(ruling, seen, placed, rev=rev, version=version, fields=fields)
+
+
+def _laid(declared: Mapping[str, Any], ruling: Schedule) -> str:
+    """The code's definition with the rule that is in force."""
+    others = {name: value for name, value in declared.items() if name not in {*overrides.NAMES, "anchor"}}
+    return json.dumps({**others, **definitions.rule(ruling), "tz": str(ruling.tz)}, ensure_ascii=False)
+
+
+def _read(found: Standing, declared: Mapping[str, Any]) -> Schedule:
+    try:
+        return definitions.read(json.dumps(dict(declared)))
+    except DeclarationError as e:
+        raise Refused(f"the definition of {found.schedule_id} cannot be read: {e}") from e
+
+
+def _moved(found: Standing, at: datetime, now: datetime) -> str:
+    """When the next tick is to fire instead; refuses what lies in the past, or after the tick that follows."""
+    tick, when = found.next_run, clock.utc(at, "at")
+    if found.state != "active" or tick is None:
+        raise Refused(f"{found.schedule_id} is {found.state or 'broken'}: it has no next tick to move")
+    if when <= now:
+        raise BadInstant(f"at {clock.text(when)} is past: to run it now, trigger it")
+    following = definition_of(found).after(tick)
+    if following and when >= following:
+        raise BadInstant(
+            f"at {clock.text(when)} does not lie before the tick that follows, {clock.text(following)}: give another "
+            "rule, or pause it until then"
+        )
+    return clock.text(when.replace(microsecond=when.microsecond // 1000 * 1000))

@@ -1,0 +1,106 @@
+"""Runs that somebody asks for: enqueued at once by the fire script, whatever is next, and never twice."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from typing import TYPE_CHECKING, Any
+
+from beat import connection, jobs, verdicts
+from beat.client.changing import Changing, definition_of
+from beat.errors import BadArguments, Refused
+from beat.protocol import Reply
+from beat.watcher import Watcher
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from beat.client.standing import Standing
+    from beat.history import Fired
+    from beat.protocol import Item
+    from beat.schedule import Schedule
+    from beat.store import Store
+
+_TRIES = 5
+_AGAIN_S, _LOOK_S = 0.2, 0.1
+
+
+class Triggering(Changing):
+    """A client that asks for runs."""
+
+    def trigger(
+        self,
+        schedule_id: str,
+        *,
+        args: Sequence[Any] | None = None,
+        kwargs: Mapping[str, Any] | None = None,
+        wait: bool = False,
+        force: bool = False,
+        skip_next: bool = False,
+    ) -> Fired:
+        """Enqueues a run at once, and tells of it; with `wait`, when it has ended.
+
+        `kwargs` are laid over those of the schedule, `args` take the place of its own. The next tick stays as it is,
+        unless `skip_next` lets this run take its place. Where runs may not overlap it is refused while one goes on,
+        unless `force` is given.
+        """
+        job = self._keys.asked(schedule_id, f"m{secrets.token_hex(6)}")
+
+        def step(found: Standing, _now: datetime) -> Reply:
+            schedule = definition_of(found)
+            if skip_next and (found.state != "active" or found.next_run is None):
+                raise Refused(f"{schedule_id} is {found.state or 'broken'}: it has no next tick to skip")
+            data = b"" if args is None and kwargs is None else _data(schedule, self._store, args, kwargs)
+            instead_of = found.next_run if skip_next else None
+            named: dict[str, Any] = {"data": data, "force": force, "instead_of": instead_of}
+            return sent(self._store, verdicts.manual(found.rev, schedule, job, keys=self._keys, **named), self.by)
+
+        self._until_it_stands(schedule_id, None, step)
+        runs = list(self.follow(job)) if wait else [self.get_run(job)]
+        if not runs or runs[-1] is None:
+            raise Refused(f"{job} was enqueued, and nothing is known of it any more")
+        return runs[-1]
+
+    def follow(self, job_id: str) -> Iterator[Fired]:
+        """A run, each time its state has changed, until it has ended. Where no beat is alive, this takes note of it."""
+        watcher, seen = Watcher(self._store, name=self.by, emit=lambda _event: None), ""
+        while run := self.get_run(job_id):
+            if run.state != seen:
+                seen = run.state
+                yield run
+            if run.closed_at:
+                return
+            time.sleep(_LOOK_S)
+            with self._asking():
+                if not self._archive.beats(self._store.time()):
+                    watcher.turn()
+
+
+def sent(store: Store, item: Item, by: str) -> Reply:
+    """What Redis says to the item; after a lost reply the same is sent again, and does nothing if it had happened."""
+    for left in reversed(range(_TRIES)):
+        try:
+            reply = store.fire([item], token=by).replies[0]
+        except connection.Refused:
+            raise
+        except connection.Errors:
+            if not left:
+                raise
+            time.sleep(_AGAIN_S)
+        else:
+            return Reply("OK") if reply == Reply("STALE", item.job) and item.job else reply
+    raise AssertionError  # the last try has returned, or raised
+
+
+def _data(schedule: Schedule, store: Store, args: Sequence[Any] | None, kwargs: Mapping[str, Any] | None) -> bytes:
+    """The function and its arguments as RQ writes them: those of the schedule, with the others laid over them."""
+    own: Any = store.client.hget(store.keys.template(schedule.id), "data")
+    declared = jobs.arguments(own or b"", schedule.serializer)
+    if declared is None and (args is None or kwargs is None):
+        raise BadArguments(
+            f"the arguments of {schedule.id} are of classes that only its application can read: give all of them, "
+            "args and kwargs"
+        )
+    own_args, own_kwargs = declared or ((), {})
+    return jobs.data(schedule, own_args if args is None else args, {**own_kwargs, **(kwargs or {})})

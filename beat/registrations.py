@@ -1,0 +1,104 @@
+"""A definition as the register script takes it: the fields of the schedule's hash, and the job's template."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from beat import definitions, durations, jobs, overrides
+from beat.protocol import Registration
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from beat.placement import Placement
+    from beat.schedule import Schedule
+    from beat.state import State
+
+
+class Origin(NamedTuple):
+    """Where a definition comes from."""
+
+    name: str
+    """`code` or `api`."""
+    app: str = ""
+    old: str = ""
+    """The id whose state it takes over."""
+    version: str = ""
+    """The version that the schedule must have; nothing for any."""
+
+
+def registration(schedule: Schedule, seen: State | None, placed: Placement, origin: Origin) -> Registration:
+    """Of a schedule as the code or somebody's data declare it; what an operator laid over it stays in force."""
+    override = seen.override if seen else ""
+    ruling, rev = overrides.in_force(schedule, override)
+    fields: dict[str, str] = {
+        "func": schedule.func,
+        "queue": schedule.queue,
+        "priority": schedule.priority,
+        "description": schedule.description,
+        **_policies(schedule),
+        **_rule(ruling),
+        **{name: str(seconds) for name, seconds in jobs.own_ttls(schedule).items()},
+        "definition": definitions.write(ruling),
+        **({"declared": definitions.write(schedule), "declared_rev": schedule.rev} if rev != schedule.rev else {}),
+    }
+    written = _Written(rev, schedule.rev, fields, jobs.template(schedule))
+    return _registration(ruling, seen, placed, origin, written)
+
+
+def rescheduled(
+    ruling: Schedule, seen: State, placed: Placement, *, rev: str, version: str, fields: Mapping[str, str]
+) -> Registration:
+    """Of a schedule whose rule an operator changes; all the rest stays as it is."""
+    written = _Written(rev, "", {**_rule(ruling), **fields}, {})
+    return _registration(ruling, seen, placed, Origin("operator", version=version), written)
+
+
+class _Written(NamedTuple):
+    rev: str
+    declared: str
+    fields: Mapping[str, str]
+    template: Mapping[str, bytes]
+
+
+def _rule(schedule: Schedule) -> dict[str, str]:
+    """What decides the ticks, for who looks with redis-cli."""
+    rule = definitions.rule(schedule)
+    named = {name: str(value) for name, value in rule.items() if name in {"cron", "every"}}
+    return {**named, "tz": str(schedule.tz), "timing_rev": schedule.timing_rev}
+
+
+def _registration(
+    ruling: Schedule, seen: State | None, placed: Placement, origin: Origin, written: _Written
+) -> Registration:
+    return Registration(
+        id=ruling.id,
+        rev=written.rev,
+        seen_rev=seen.rev if seen else "",
+        seen_next=seen.next_run if seen else "",
+        seen_state=seen.state if seen else "",
+        state=placed.state,
+        next=placed.next,
+        next_due=placed.next_due,
+        rule=definitions.ticks(ruling),
+        origin=origin.name,
+        declared=written.declared,
+        app=origin.app,
+        old=origin.old,
+        func=ruling.func,
+        version=origin.version,
+        fields=written.fields,
+        template=written.template,
+    )
+
+
+def _policies(schedule: Schedule) -> dict[str, str]:
+    """Those that are worth a line for who looks with redis-cli; the definition has all of them."""
+    shown = {
+        "misfire": schedule.misfire if schedule.misfire != "once" else "",
+        "overlap": schedule.overlap if schedule.overlap != "allow" else "",
+        "max_runs": str(schedule.max_runs or ""),
+        "exclude": ", ".join(schedule.exclude),
+        "jitter": durations.short(schedule.jitter) if schedule.jitter else "",
+    }
+    return {name: value for name, value in shown.items() if value}

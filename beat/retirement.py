@@ -1,0 +1,88 @@
+"""What becomes of schedules whose code is gone: at first their ticks are held, after a while they are retired.
+
+A beat looks only after the schedules of its own application, and only if its code was imported whole: what it declares
+is all that there is to be, unless another live beat declares more.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from beat import clock, definitions
+from beat.errors import BeatError
+from beat.event import Event
+from beat.operations import Operations, Stretch
+from beat.store import pages
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import timedelta
+
+    from beat.event import Emit
+    from beat.protocol import Reply
+    from beat.schedule import Schedule
+    from beat.store import Store
+    from beat.sync import Sync
+
+LOOK_S = 60
+_MS = 1000
+
+
+class Retirement:
+    """One beat's part in it."""
+
+    def __init__(self, store: Store, *, beat: str, app: str, after: timedelta, emit: Emit) -> None:
+        self._store, self._operations, self._emit = store, Operations(store), emit
+        self._beat, self._app, self._after_ms = beat, app, int(after.total_seconds() * _MS)
+        self._looked_at = -float(LOOK_S)
+        self._held: set[str] = set()
+
+    def turn(self, sync: Sync, *, at_once: bool = False) -> None:
+        """Looks for what nobody declares: once a minute, and when another registry came or went."""
+        if not sync.schedules or not (at_once or time.monotonic() - self._looked_at >= LOOK_S):
+            return
+        self._looked_at = time.monotonic()
+        mine = self._store.keys.app(self._app)
+        if int(self._store.client.scard(mine)) <= len(sync.schedules):
+            return
+        known = (each.decode(errors="replace") for each in self._store.client.sscan_iter(mine, count=1000))
+        for page in pages(each for each in known if each not in sync.schedules):
+            self.retire(page)
+
+    def retire(self, ids: Sequence[str]) -> list[str]:
+        """Holds these, or retires those that were held for long enough; which were retired."""
+        answers = dict(zip(ids, self._say([Stretch(each) for each in ids]), strict=True))
+        if due := [(each, reply.words) for each, reply in answers.items() if reply.code == "DUE"]:
+            stretches = [self._stretch(each, tick) for each, tick in due]
+            answers |= {item.id: reply for item, reply in zip(stretches, self._say(stretches), strict=True)}
+        for each, reply in answers.items():
+            if reply.code == "HELD" and each not in self._held:
+                self._held.add(each)
+                self._emit(Event("held", each, {"seconds": int(reply.words) // _MS}))
+            elif reply.code == "OK":
+                self._emit(Event("retired", each))
+        retired = [each for each, reply in answers.items() if reply.code == "OK"]
+        self._held -= {each for each, reply in answers.items() if reply.code != "HELD"}
+        return retired
+
+    def _say(self, items: Sequence[Stretch]) -> list[Reply]:
+        return self._operations.retire(items, beat=self._beat, app=self._app, retire_after=self._after_ms)
+
+    def _stretch(self, schedule_id: str, tick: str) -> Stretch:
+        """All that was held, up to now."""
+        now, first = self._store.time(), clock.read(tick)
+        [(_, text)] = self._store.definitions([schedule_id])
+        rule = _readable(text)
+        if rule is None:
+            return Stretch(schedule_id, tick, tick, 1)
+        last, following = max(first, rule.before(now) or first), rule.after(max(now, first))
+        number = max(1, rule.count(first, now))
+        return Stretch(schedule_id, tick, clock.text(last), number, clock.text(following) if following else "")
+
+
+def _readable(text: str) -> Schedule | None:
+    try:
+        return definitions.read(text)
+    except BeatError:
+        return None

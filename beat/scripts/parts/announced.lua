@@ -1,0 +1,21 @@
+-- What live beats declare: a registry each, by its digest.
+local registries
+local function live()
+  if not registries then
+    registries = kind_of(announcements) == 'zset' and redis.call('ZRANGEBYSCORE', announcements, now, '+inf') or {}
+  end
+  return registries
+end
+
+local function announced_as(id, digest)  -- the rev, if that registry has the schedule
+  local key = announced_prefix .. digest
+  return kind_of(key) == 'hash' and redis.call('HGET', key, id)
+end
+
+local function is_announced(id, rev)  -- whether one has it; if a rev is named, just so
+  for _, digest in ipairs(live()) do
+    local found = announced_as(id, digest)
+    if found and (not rev or found == rev) then return true end
+  end
+  return false
+end

@@ -1,0 +1,69 @@
+#!lua
+-- Deletes a schedule, with its ledger and all that is known about it; what it has enqueued stays. One that a live beat
+-- declares would come back at once, and is left alone.
+--
+-- KEYS[1] schedules        set     every id
+-- KEYS[2] due              zset    id → due_at in ms
+-- KEYS[3] events           stream  what operators do, for whoever reads it
+-- KEYS[4] announcements    zset    digest → when it lapses, in ms, of each live registry
+-- KEYS[5] waiting_slots    zset    slot → when to look next, in ms
+-- ARGV[1] schedule_prefix  text    followed by an id: the hash of that schedule
+-- ARGV[2] template_prefix  text    followed by an id: the fields of its job
+-- ARGV[3] announced_prefix text    followed by a digest: id → rev, what that registry declares
+-- ARGV[4] runs_prefix      text    followed by an id: its ledger
+-- ARGV[5] running_prefix   text    followed by a slot: the jobs that take up its room
+-- ARGV[6] waiting_prefix   text    followed by a slot: the ticks that wait for room
+-- ARGV[7] index_prefix     text    followed by a state: the ids of all that are in it
+-- ARGV[8] app_prefix       text    followed by an application: the ids that its code has declared
+-- ARGV[9] events_limit     count   about how many events are kept
+-- ARGV[10] history_limit   count   how many verdicts a ledger keeps
+-- ARGV[11] by              text    the operator
+-- ARGV[12] state           word    the state that it must be in; nothing for any
+-- ARGV[13…] items, each of
+-- ITEM[1] id       text   the schedule
+-- ITEM[2] version  count  the version that it must have; nothing for any
+--
+-- Replies {{code, words}, …}, one for each item
+--   OK        it is gone
+--   GONE      there is no such schedule
+--   DECLARED  a live beat declares it
+--   INACTIVE  it is in another state; words: which
+--   CONFLICT  it has another version; words: which
+local schedules, due, events, announcements, waiting_slots = unpack(KEYS)
+local schedule_prefix, template_prefix, announced_prefix, runs_prefix, running_prefix, waiting_prefix = unpack(ARGV, 1, 6)
+local index_prefix, app_prefix, events_limit, history_limit, by, state = ARGV[7], ARGV[8], ARGV[9], ARGV[10], ARGV[11], ARGV[12]
+
+-- include instants
+-- include now
+-- include sane
+-- include quoted
+-- include ledger
+-- include index
+-- include announced
+
+local first, width = 13, 2
+
+local function remove(id, version)
+  local key = schedule_prefix .. id
+  local kind = kind_of(key)
+  if kind == 'none' then return 'GONE', '' end
+  local found = kind == 'hash' and redis.call('HMGET', key, 'state', 'version', 'app', 'definition') or {}
+  local now_state, now_version, app, definition = unpack(found, 1, 4)
+  if version ~= '' and version ~= (now_version or '') then return 'CONFLICT', now_version or '' end
+  if state ~= '' and state ~= now_state then return 'INACTIVE', now_state or '' end
+  if is_announced(id) then return 'DECLARED', '' end
+  redis.call('DEL', key, template_prefix .. id, runs_prefix .. id, running_prefix .. id, waiting_prefix .. id)
+  redis.call('SREM', schedules, id)
+  redis.call('ZREM', due, id)
+  redis.call('ZREM', waiting_slots, id)
+  enlist(id, '')
+  for _, name in ipairs({'failing', 'overridden'}) do redis.call('SREM', index_prefix .. name, id) end
+  if app then redis.call('SREM', app_prefix .. app, id) end
+  local line = '{"type":"removed","definition":' .. quoted(definition or '') .. ',"at":"' .. now_text .. '","beat":' .. quoted(by) .. '}'
+  tell(id, 'removed', '', '', by, line)
+  return 'OK', ''
+end
+
+local replies = {}
+for i = first, #ARGV, width do replies[#replies + 1] = {remove(ARGV[i], ARGV[i + 1])} end
+return replies
