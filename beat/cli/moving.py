@@ -44,19 +44,6 @@ def the_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-@click.command("moving", hidden=True)
-@the_source
-@click.argument("place", required=False)
-@the_options
-@asking.the_url
-@asking.as_json
-def command(*, source: str | None, place: str | None, **options: Any) -> int:
-    """Move in from a predecessor."""
-    if source is None:
-        raise click.UsageError("name the predecessor, as in --from celery")
-    return move(source, place, **options)
-
-
 def move(
     source: str,
     place: str | None,
@@ -77,7 +64,7 @@ def move(
     _refuse_nonsense(source, place, tz=tz, system=system, importing=importing)
     reading = _read(source, place, url=url, tz=tz, system=system, importing=importing)
     real = adding and not dry_run
-    added = list(moving.add(asking.client(url), reading, replace=replace)) if real else []  # type: ignore[arg-type]  # until Client has `add`
+    added = list(moving.add(asking.client(url), reading, replace=replace)) if real else []
     if as_json:
         _document(reading, added)
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 from beat.errors import BeatError, ConfigError, NoRedis
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from beat.moving.found import Found, Reading
+    from beat.options import Options
 
 _COMMAND = "it is a command, and only a function can be added: save the Python that this prints, and let beat load it"
 
@@ -18,7 +19,9 @@ _COMMAND = "it is a command, and only a function can be added: save the Python t
 class Adder(Protocol):
     """What `Client` can."""
 
-    def add(self, schedule_id: str, /, *, func: str, replace: bool = False, **given: Any) -> object:
+    def add(
+        self, schedule_id: str, /, *, func: str, cron: str | None, replace: bool, **given: Unpack[Options]
+    ) -> object:
         """Adds one schedule, or raises."""
 
 
@@ -38,9 +41,9 @@ def add(client: Adder, reading: Reading, *, replace: bool = False) -> Iterator[A
 
 
 def _refusal(client: Adder, found: Found, *, replace: bool) -> str | None:
-    rule = {"cron": found.cron} if found.cron is not None else {"every": found.every}
+    given: Any = found.given()
     try:
-        client.add(found.id, func=found.func, **rule, **found.given(), replace=replace)
+        client.add(found.id, func=found.func, cron=found.cron, replace=replace, **given)
     except (NoRedis, ConfigError):
         raise
     except BeatError as e:

@@ -13,16 +13,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from beat.declaring import declare
 from beat.errors import DeclarationError
-from beat.schedule import Schedule
-from beat.timing import timing
+from beat.sources import Defaults
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from beat.schedule import Schedule
+
 _STRANGE = re.compile(r"[^A-Za-z0-9_-]+", re.ASCII)
 _LONGEST = 100
-_UNSAID: tuple[Any, ...] = (None, (), {})
+_UNSAID: tuple[Any, ...] = (None, False, (), {})
 _PLAIN = (type(None), bool, int, str, bytes)
 
 
@@ -66,23 +68,21 @@ class Found:
     command: Command | None = None
 
     def given(self) -> dict[str, Any]:
-        """All that a declaration says beside the function, the id and the rule; nothing that it need not say."""
-        said = {"tz": self.tz, "args": self.args, "kwargs": dict(self.kwargs), "queue": self.queue}
-        seconds = {"seconds": True} if self.seconds else {}
-        return {**seconds, **{name: value for name, value in said.items() if value not in _UNSAID}, **self.options}
+        """All that a declaration says beside the function, the id and the expression; nothing that it need not say."""
+        said = {
+            "every": self.every,
+            "seconds": self.seconds,
+            "tz": self.tz,
+            "args": self.args,
+            "kwargs": dict(self.kwargs),
+            "queue": self.queue,
+        }
+        return {**{name: value for name, value in said.items() if value not in _UNSAID}, **self.options}
 
     def schedule(self) -> Schedule:
         """The schedule itself; refuses what beat would refuse."""
-        when = timing(
-            self.cron,
-            every=self.every,
-            tz=self.tz or "UTC",
-            seconds=self.seconds,
-            start=self.options.get("start"),
-        )
-        given = {name: value for name, value in self.given().items() if name != "seconds"}
-        func = self.func or f"schedules.{identifier(self.id)}"
-        return Schedule(id=self.id, func=func, timing=when, **given)
+        given: Any = {"id": self.id, **self.given()}
+        return declare(self.func or f"schedules.{identifier(self.id)}", self.cron, given, Defaults())
 
 
 @dataclass(frozen=True)

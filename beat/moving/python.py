@@ -99,9 +99,9 @@ def _head(found: Found) -> Iterator[str]:
 
 def _declared(found: Found, name: str) -> list[str]:
     """What stands in the parentheses beside the function, whose name is the id if none is given."""
-    rule = _text(found.cron) if found.cron is not None else f"every={_text(found.every or '')}"
-    given = {"id": found.id} if found.id != name else {}
-    return [rule, *(f"{key}={written(value)}" for key, value in {**given, **found.given()}.items())]
+    rule = [written(found.cron)] if found.cron is not None else [f"every={written(found.every)}"]
+    said = {**({"id": found.id} if found.id != name else {}), **found.given()}
+    return rule + [f"{key}={written(value)}" for key, value in said.items() if key != "every"]
 
 
 def _run(command: Command) -> list[str]:

@@ -10,7 +10,8 @@ from click.testing import CliRunner
 
 from beat import cli
 from beat.cli import asking
-from beat.cli import moving as command
+from beat.cli.add import command
+from beat.client import Client
 from beat.errors import ConfigError, DuplicateSchedule, NoRedis, Refused
 from beat.moving import add, crontab, rq_cron
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from redis import Redis
 
     from beat.embedded import PrivateRedis
+    from beat.store import Store
     from tests.moving.house import House
 
 TABLE = "0 5 * * 1 /usr/bin/backup --all\n@reboot /usr/bin/started\n"
@@ -50,14 +52,13 @@ class Ended:
 
 
 @pytest.fixture
-def call(house: House, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Any:
-    """`beat moving …`, through the one place where errors become exit codes."""
+def call(house: House, capfd: pytest.CaptureFixture[str]) -> Any:
+    """`beat add …`, through the one place where errors become exit codes."""
     house.write("table", TABLE)
     house.write("cron_config.py", JOBS)
-    monkeypatch.setattr(cli, "COMMANDS", {"Change": {"moving": "Moves in."}})
 
     def called(*arguments: str) -> Ended:
-        code = cli._run(["moving", *arguments])  # noqa: SLF001 (main would end this process)
+        code = cli._run(["add", *arguments])  # noqa: SLF001 (main would end this process)
         return Ended(code, *capfd.readouterr())
 
     return called
@@ -95,7 +96,14 @@ def test_each_is_added_with_all_that_it_says(house: House) -> None:
     done = list(add(shelf, rq_cron.read(house.write("cron_config.py", JOBS)), replace=True))
     assert [each.refused for each in done] == [None, None]
     assert shelf.added == {
-        "add": {"func": "app.tasks.add", "every": "30s", "args": (1,), "queue": "default", "replace": True},
+        "add": {
+            "func": "app.tasks.add",
+            "cron": None,
+            "every": "30s",
+            "args": (1,),
+            "queue": "default",
+            "replace": True,
+        },
         "daily": {
             "func": "app.tasks.report",
             "cron": "0 9 * * *",
@@ -113,6 +121,25 @@ def test_a_refusal_is_told_and_the_others_go_on(call: Any, monkeypatch: pytest.M
     assert (ended.code, ended.out) == (4, "added daily\n")
     assert "error: add was not added: no live application exposes app.tasks.add" in ended.err
     assert ended.err.endswith("1 schedule of rq-cron moved in, 1 refused\n")
+
+
+def test_what_an_application_exposes_is_added_to_redis(call: Any, store: Store, server: PrivateRedis) -> None:
+    store.announce({}, ["app.tasks.add"], digest="d", ttl=10_000)
+    adding = ["--from", "rq-cron", "cron_config.py", "--add", "--redis-url", server.url]
+    ended = call(*adding)
+    assert (ended.code, ended.out) == (4, "added add\n")
+    assert "error: daily was not added: " in ended.err
+    assert "app.tasks.report" in ended.err
+    assert store.client.smembers("beat:schedules") == {b"add"}
+    assert Client(server.url).get_schedule("add").next_run
+    assert "there is a schedule 'add'" in call(*adding).err
+    assert call(*adding, "--replace").out == "added add\n"
+
+
+def test_a_dry_run_adds_nothing(call: Any, store: Store, server: PrivateRedis) -> None:
+    store.announce({}, ["app.tasks.add", "app.tasks.report"], digest="d", ttl=10_000)
+    assert call("--from", "rq-cron", "cron_config.py", "--add", "--dry-run", "--redis-url", server.url).code == 0
+    assert store.client.smembers("beat:schedules") == set()
 
 
 @pytest.mark.parametrize("error", [DuplicateSchedule("there is one"), Refused("no")])
@@ -206,5 +233,5 @@ def test_rq_scheduler_is_read_from_the_redis_that_is_named(call: Any, server: Pr
 
 
 def test_help_tells_what_can_be_read() -> None:
-    shown = CliRunner().invoke(command.command, ["--help"]).output
+    shown = CliRunner().invoke(command, ["--help"]).output
     assert all(name in shown for name in ("rq-scheduler", "rq-cron", "celery", "crontab", "--import", "--system"))
