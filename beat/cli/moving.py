@@ -102,7 +102,9 @@ def _read(source: str, place: str | None, *, url: str | None, tz: str | None, sy
         return moving.rq_scheduler.read(connection.connect(where), tz=tz)
     except connection.Errors as e:
         said = str(e).split("\n")[0].rstrip(". ")
-        raise NoRedis(f"no Redis answers at {redis_url.masked(where)}: {said}") from e
+        refuses = connection.forbids(e) or isinstance(e, connection.Refused)
+        shown = redis_url.masked(where)
+        raise NoRedis(f"Redis at {shown} refuses: {said}" if refuses else f"no Redis answers at {shown}: {said}") from e
 
 
 def _tell(reading: Reading, added: list[Added] | None, *, dry_run: bool) -> None:

@@ -80,8 +80,9 @@ class Code:
     def constants(self) -> dict[str, ast.expr]:
         """The names that are given a value once, at the top of the file, and never changed."""
         given: dict[str, list[ast.expr | None]] = {}
+        top = frozenset(self.tree.body)
         for node in ast.walk(self.tree):
-            for name, value in _bindings(node, top=node in self.tree.body):
+            for name, value in _bindings(node, top=node in top):
                 given.setdefault(name, []).append(value)
         return {name: values[0] for name, values in given.items() if len(values) == 1 and values[0] is not None}
 
@@ -91,9 +92,10 @@ class Code:
         return frozenset(inner for node in ast.walk(self.tree) if isinstance(node, _MAYBE) for inner in ast.walk(node))
 
     @functools.cached_property
-    def later(self) -> frozenset[ast.AST]:
-        """All that stands in a function: it runs when that is called, if it is."""
-        return frozenset(inner for node in ast.walk(self.tree) if isinstance(node, _LATER) for inner in ast.walk(node))
+    def unsure(self) -> frozenset[ast.AST]:
+        """That, and all that stands in a function: it runs when that is called, if it is."""
+        later = (inner for node in ast.walk(self.tree) if isinstance(node, _LATER) for inner in ast.walk(node))
+        return self.maybe.union(later)
 
     def dotted(self, node: ast.expr) -> str | None:
         """The path of what a name or `a.b.c` refers to, as far as imports and definitions tell."""
@@ -151,23 +153,24 @@ class Code:
         try:
             return _SUMS[type(node.op)](left, right)
         except (ArithmeticError, TypeError) as e:
-            raise NotCarried(f"line {node.lineno}: {_shown(node)}: {e}") from e
+            raise NotCarried(f"line {node.lineno}: {shown(node)}: {e}") from e
 
     def _called(self, node: ast.Call, calls: Calls, inner: Callable[[ast.expr], Any]) -> Any:
         name = self.dotted(node.func) or (node.func.id if isinstance(node.func, ast.Name) else "")
         if name not in calls or any(isinstance(each, ast.Starred) for each in node.args):
             raise self._unknown(node)
+        args = [inner(each) for each in node.args]
         keywords: dict[str, Any] = {}
-        for each in node.keywords:
-            keywords |= {each.arg: inner(each.value)} if each.arg else inner(each.value)
         try:
-            return calls[name](*map(inner, node.args), **keywords)
+            for each in node.keywords:
+                keywords |= {each.arg: inner(each.value)} if each.arg else inner(each.value)
+            return calls[name](*args, **keywords)
         except (TypeError, ValueError, ArithmeticError) as e:
-            raise NotCarried(f"line {node.lineno}: {_shown(node)}: {e}") from e
+            raise NotCarried(f"line {node.lineno}: {shown(node)}: {e}") from e
 
     def _unknown(self, node: ast.expr) -> NotCarried:
         return NotCarried(
-            f"line {node.lineno}: {_shown(node)} is known only when the file runs: add --import to let it run"
+            f"line {node.lineno}: {shown(node)} is known only when the file runs: add --import to let it run"
         )
 
 
@@ -180,7 +183,7 @@ def parsed(shown: str, module: str | None, text: str) -> Code:
     except SyntaxError as e:
         raise BadSource(f"{shown}:{e.lineno or 1}: this is not Python: {e.msg}") from e
     except (ValueError, RecursionError, MemoryError) as e:
-        raise BadSource(f"{shown}: this is not Python: {type(e).__name__}") from e
+        raise BadSource(f"{shown}: this cannot be read as Python: {type(e).__name__}") from e
 
 
 def _bindings(node: ast.AST, *, top: bool) -> Iterator[tuple[str, ast.expr | None]]:
@@ -206,6 +209,10 @@ def _names(target: ast.expr) -> Iterator[str]:
     yield from (each.id for each in ast.walk(target) if isinstance(each, ast.Name))
 
 
-def _shown(node: ast.expr) -> str:
-    text = " ".join(ast.unparse(node).split())
+def shown(node: ast.expr) -> str:
+    """The expression on one line, not too long."""
+    try:
+        text = " ".join(ast.unparse(node).split())
+    except RecursionError:  # a sum of a thousand terms
+        return "an expression"
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -26,6 +26,8 @@ class File(NamedTuple):
 def read(place: str) -> File:
     """The text of any file; `-` is what is piped in."""
     if place == _HERE:
+        if sys.stdin is None:  # it was closed when Python started
+            raise NoSource("nothing is piped in")
         return File("stdin", None, _decoded(sys.stdin.buffer.read(_LARGEST + 1), "stdin"))
     try:
         with Path(place).open("rb") as file:

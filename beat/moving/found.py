@@ -125,30 +125,45 @@ def gathered(
     """
     found: list[Found] = []
     left: list[Left] = []
-    taken: set[str] = set()
+    ids = _Ids()
     for draft in drafts:
         try:
-            made = _tried(draft.make(), taken)
+            made = _tried(draft.make(), ids)
         except DeclarationError as e:
             left.append(Left(draft.name, draft.where, f"beat does not take it: {e.message}"))
         except NotCarried as e:
             left.append(Left(draft.name, draft.where, str(e)))
         else:
-            taken.add(made.id)
             found.append(made)
     more = [intervals] if intervals and any(each.every for each in found) else []
     return Reading(source, place, tuple(found), tuple(left), (*notes, *more))
 
 
-def _tried(made: Found, taken: set[str]) -> Found:
+class _Ids:
+    """Each id once."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+        self._numbers: dict[str, int] = {}
+
+    def free(self, wanted: str) -> str:
+        """That, or with the next number behind it."""
+        free = wanted
+        while free in self._taken:
+            number = self._numbers[wanted] = self._numbers.get(wanted, 1) + 1
+            free = f"{wanted[: _LONGEST - len(str(number)) - 1]}-{number}"
+        self._taken.add(free)
+        return free
+
+
+def _tried(made: Found, ids: _Ids) -> Found:
     word = next((word for word in made.func.split(".") if keyword.iskeyword(word)), None)
     if word:
         raise NotCarried(f"{made.func} is not the path of a function: {word!r} is a word of Python's own")
-    free = replace(made, id=_free(slug(made.id), taken))
-    refuse_unplain(free.args, "args")
-    refuse_unplain(dict(free.kwargs), "kwargs")
-    free.schedule()
-    return free
+    refuse_unplain(made.args, "args")
+    refuse_unplain(dict(made.kwargs), "kwargs")
+    replace(made, id=slug(made.id)).schedule()
+    return replace(made, id=ids.free(slug(made.id)))
 
 
 def slug(name: str) -> str:
@@ -163,14 +178,6 @@ def identifier(schedule_id: str) -> str:
     return f"run_{name}" if name[:1].isdigit() or keyword.iskeyword(name) or keyword.issoftkeyword(name) else name
 
 
-def _free(wanted: str, taken: set[str]) -> str:
-    number, free = 2, wanted
-    while free in taken:
-        end = f"-{number}"
-        number, free = number + 1, wanted[: _LONGEST - len(end)] + end
-    return free
-
-
 def positional(value: object) -> tuple[Any, ...]:
     """Positional arguments; refuses what is no list."""
     if value is None or isinstance(value, list | tuple):
@@ -178,11 +185,11 @@ def positional(value: object) -> tuple[Any, ...]:
     raise NotCarried(f"args is {value!r:.60}, not a list")
 
 
-def named(value: object) -> Mapping[str, Any]:
+def named(value: object, name: str = "kwargs") -> Mapping[str, Any]:
     """Named arguments, or options; refuses what is no dict whose keys are text."""
     if value is None or value == () or (isinstance(value, Mapping) and all(isinstance(key, str) for key in value)):
         return dict(value or {})
-    raise NotCarried(f"kwargs is {value!r:.60}, not a dict whose keys are text")
+    raise NotCarried(f"{name} is {value!r:.60}, not a dict whose keys are text")
 
 
 def refuse_unplain(value: object, path: str) -> None:

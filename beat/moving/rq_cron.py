@@ -56,11 +56,11 @@ def _name(read: Code, call: ast.Call) -> str:
     if given and isinstance(given[0], ast.Constant) and isinstance(given[0].value, str) and given[0].value:
         return given[0].value
     first = [each.value for each in call.keywords if each.arg == "func"] + call.args[:1]
-    return (first and (read.dotted(first[0]) or ast.unparse(first[0])[:60])) or f"line {call.lineno}"
+    return (first and (read.dotted(first[0]) or code.shown(first[0]))) or f"line {call.lineno}"
 
 
 def _read_call(read: Code, call: ast.Call) -> Found:
-    if call in read.maybe | read.later:
+    if call in read.unsure:
         raise NotCarried("it stands in a loop, a condition or a function, which must run: add --import to let it run")
     if any(isinstance(each, ast.Starred) for each in call.args) or any(not each.arg for each in call.keywords):
         raise NotCarried("some of its arguments are unpacked with a star: add --import to let the file run")
@@ -68,7 +68,7 @@ def _read_call(read: Code, call: ast.Call) -> Found:
     func = read.dotted(given.pop("func")) if "func" in given else None
     if func is None:
         raise NotCarried("its function is neither imported by name nor defined in a file that can be imported")
-    webhooks = {"webhooks": ...} if "webhooks" in given and ast.unparse(given.pop("webhooks")) != "None" else {}
+    webhooks = {"webhooks": ...} if "webhooks" in given and code.shown(given.pop("webhooks")) != "None" else {}
     values = {name: read.value(node) for name, node in given.items()}
     return _carried({**values, **webhooks}, func, _name(read, call), read.where(call))
 

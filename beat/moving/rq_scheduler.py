@@ -72,6 +72,8 @@ def _page(redis: Redis, start: int) -> list[tuple[bytes, float]]:
     try:
         found: Any = redis.zrange(SCHEDULED, start, start + _PAGE - 1, withscores=True)
     except connection.Refused as e:
+        if connection.forbids(e):
+            raise
         raise BadSource(f"{SCHEDULED} is not what rq-scheduler keeps there: {e}") from e
     return list(found)
 

@@ -232,6 +232,17 @@ def test_rq_scheduler_is_read_from_the_redis_that_is_named(call: Any, server: Pr
         assert "gone cannot move in: its job rq:job:gone is gone" in ended.err
 
 
+def test_a_redis_that_does_not_let_us_read_says_so(call: Any, server: PrivateRedis, redis: Redis) -> None:
+    redis.acl_setuser("shy", enabled=True, passwords=["+secret"], commands=["+ping"])
+    try:
+        ended = call("--from", "rq-scheduler", server.url.replace("unix://", "unix://shy:secret@"))
+    finally:
+        redis.acl_deluser("shy")
+    assert ended.code == 69
+    assert "refuses: User shy has no permissions to run the 'zrange' command" in ended.err
+    assert "secret" not in ended.err
+
+
 def test_help_tells_what_can_be_read() -> None:
     shown = CliRunner().invoke(command, ["--help"]).output
     assert all(name in shown for name in ("rq-scheduler", "rq-cron", "celery", "crontab", "--import", "--system"))

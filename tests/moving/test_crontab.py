@@ -170,6 +170,12 @@ def test_a_table_can_be_piped_in(monkeypatch: pytest.MonkeyPatch) -> None:
     assert only(crontab.read("-", tz="UTC")).where == "stdin:1"
 
 
+def test_nothing_can_be_read_where_nothing_is_piped_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    with pytest.raises(NoSource, match="nothing is piped in"):
+        crontab.read("-")
+
+
 def test_a_missing_table_is_said_in_one_sentence(house: House) -> None:  # noqa: ARG001 (its directory is current)
     with pytest.raises(NoSource, match="there is no file 'nowhere'"):
         crontab.read("nowhere")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from beat import durations
 from beat.errors import BadSource, DeclarationError
+from beat.loader import places
 from beat.moving import code, files, host, imported
 from beat.moving.celery import entries, times
 from beat.moving.celery.entries import Entry
@@ -40,7 +41,7 @@ _INTERVALS = "intervals: Celery counts from its last run; beat counts from the e
 
 def read(place: str, *, tz: str | None = None, importing: bool = False) -> Reading:
     """The entries in `app/celery.py`, `app.celery` or `app.celery:SCHEDULE`; it runs only with `importing`."""
-    home, _, attribute = place.partition(":")
+    home, _, attribute = (place, "", "") if places.is_file(place) else place.partition(":")
     found, zone, notes = (_imported if importing else _written)(home, attribute or None, tz)
     drafts = [Draft(each.name, each.where, functools.partial(_made, each, zone)) for each in found]
     return gathered("celery", place, drafts, [*notes, *_NOTES], intervals=_INTERVALS)
@@ -103,7 +104,7 @@ def _made(entry: Entry, zone: str) -> Found:
     if not isinstance(task, str) or "." not in task:
         raise NotCarried(f"its task is {task!r:.60}, which is not the path of a function: schedule the function itself")
     rule = times.schedule(said.get("schedule"), relative=bool(said.get("relative"))).rule()
-    kept, notes = _options(named(said.get("options")))
+    kept, notes = _options(named(said.get("options"), "options"))
     return Found(
         name=entry.name,
         where=entry.where,

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from beat.errors import BadSource, NoSource, did_you_mean
 from beat.moving.celery.times import Crontab, Interval, Solar
-from beat.moving.found import NotCarried
+from beat.moving.code import shown
+from beat.moving.found import NotCarried, named, positional
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -61,23 +62,32 @@ def settings(code: Code) -> Iterator[Setting]:
     """All that a file sets: by assignment, by `update(…)`, by key; in the order of the lines."""
     statements = [node for node in ast.walk(code.tree) if isinstance(node, ast.stmt)]
     for statement in sorted(statements, key=lambda node: node.lineno):
-        sure = statement not in code.maybe | code.later
+        sure = statement not in code.unsure
         match statement:
             case ast.Assign(targets=[target], value=value):
                 yield _assigned(target, value, sure=sure)
             case ast.AnnAssign(target=target, value=ast.expr() as value):
                 yield _assigned(target, value, sure=sure)
             case ast.Expr(value=ast.Call(func=ast.Attribute(attr="update", value=owner)) as call):
-                shown = ast.unparse(owner)
+                path = _path(owner)
                 for each in call.keywords:
-                    yield Setting(f"{shown}.{each.arg}" if each.arg else shown, each.value, sure=sure)
-                yield from (Setting(shown, each, sure=sure) for each in call.args[:1])
+                    yield Setting(f"{path}.{each.arg}" if each.arg else path, each.value, sure=sure)
+                yield from (Setting(path, each, sure=sure) for each in call.args[:1])
 
 
 def _assigned(target: ast.expr, value: ast.expr, *, sure: bool) -> Setting:
     if isinstance(target, ast.Subscript):
-        return Setting(ast.unparse(target.value), value, target.slice, sure=sure)
-    return Setting(ast.unparse(target), value, sure=sure)
+        return Setting(_path(target.value), value, target.slice, sure=sure)
+    return Setting(_path(target), value, sure=sure)
+
+
+def _path(node: ast.expr) -> str:
+    """`app.conf.beat_schedule`; what is no name, as the call in `app().conf`, is a question mark."""
+    parts = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return ".".join([node.id if isinstance(node, ast.Name) else "?", *reversed(parts)])
 
 
 def entries(code: Code, attribute: str | None) -> list[Entry]:
@@ -123,7 +133,7 @@ def _entries(code: Code, ours: Setting) -> Iterator[Entry]:
         return
     if isinstance(node, ast.Name):
         node = code.constants.get(node.id, node)
-    if isinstance(node, ast.Call) and ast.unparse(node.func) == "dict" and not node.args:
+    if isinstance(node, ast.Call) and _path(node.func) == "dict" and not node.args:
         pairs = [(ast.Constant(each.arg, lineno=each.value.lineno), each.value) for each in node.keywords]
         yield from (_entry(code, key, value) for key, value in pairs)
     elif isinstance(node, ast.Dict):
@@ -134,7 +144,7 @@ def _entries(code: Code, ours: Setting) -> Iterator[Entry]:
                 yield _entry(code, key, value)
     else:
         raise BadSource(
-            f"{code.where(node)}: {ours.target} is {ast.unparse(node)[:60]}, not a dict that can be read without "
+            f"{code.where(node)}: {ours.target} is {shown(node)}, not a dict that can be read without "
             "running the file: add --import to let it run"
         )
 
@@ -144,7 +154,7 @@ def _refuse(why: str) -> dict[str, Any]:
 
 
 def _entry(code: Code, key: ast.expr, value: ast.expr) -> Entry:
-    name = str(key.value) if isinstance(key, ast.Constant) else ast.unparse(key)[:60]
+    name = str(key.value) if isinstance(key, ast.Constant) else shown(key)
     return Entry(name, code.where(value), functools.partial(_mapping, code, value))
 
 
@@ -159,7 +169,7 @@ def _mapping(code: Code, node: ast.expr) -> dict[str, Any]:
         if key is None:
             pairs |= _mapping(code, value)
         else:
-            name = code.value(key)
+            name = str(code.value(key))
             pairs[name] = (name == "task" and _task(code, value)) or code.value(value, CALLS)
     return pairs
 
@@ -184,6 +194,10 @@ def _name(code: Code, call: ast.Call) -> str:
     return next(filter(None, paths), f"{_PERIODIC} in line {call.lineno}")
 
 
+def _unpacks(call: ast.Call) -> bool:
+    return any(isinstance(each, ast.Starred) for each in call.args) or any(not each.arg for each in call.keywords)
+
+
 def _signature(node: ast.expr) -> tuple[ast.expr, ast.Call | None]:
     """`add` and the call of `add.s(1, 2)`; a task itself has none."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _SIGNATURES:
@@ -196,18 +210,18 @@ def _periodic(code: Code, call: ast.Call) -> dict[str, Any]:
     if call in code.maybe:
         raise NotCarried(_UNSURE)
     given = dict(zip(_PARAMETERS, call.args, strict=False)) | {str(each.arg): each.value for each in call.keywords}
-    if not {"schedule", "sig"} <= given.keys() or any(isinstance(each, ast.Starred) for each in call.args):
+    if not {"schedule", "sig"} <= given.keys() or _unpacks(call):
         raise NotCarried(f"{_PERIODIC} takes a schedule and a task: add --import to let the file run")
     task, signed = _signature(given.pop("sig"))
     path = code.dotted(task)
     if path is None:
-        raise NotCarried(f"{ast.unparse(task)[:60]} is neither imported by name nor defined in this file")
+        raise NotCarried(f"{shown(task)} is neither imported by name nor defined in this file")
     value = functools.partial(code.value, calls=CALLS)
     values = {name: value(node) for name, node in given.items() if name != "name"}
-    args, kwargs = values.pop("args", ()), values.pop("kwargs", ())
-    if signed and signed.func.attr in ("s", "si"):  # type: ignore[attr-defined]  # it is an attribute: see _signature
-        args = [*map(value, signed.args), *args]
-        kwargs = {str(each.arg): value(each.value) for each in signed.keywords} | dict(kwargs)
+    args, kwargs = positional(values.pop("args", ())), named(values.pop("kwargs", ()))
+    if signed and signed.func.attr in ("s", "si") and not _unpacks(signed):  # type: ignore[attr-defined]  # see _signature
+        args = (*map(value, signed.args), *args)
+        kwargs = {**{str(each.arg): value(each.value) for each in signed.keywords}, **kwargs}
     elif signed:
-        raise NotCarried(f"{ast.unparse(signed)[:60]}: write {ast.unparse(task)[:40]}.s(…), or add --import")
+        raise NotCarried(f"{shown(signed)}: write {shown(task)}.s(…), or add --import")
     return {"task": path, "schedule": values.pop("schedule"), "args": args, "kwargs": kwargs, "options": values}
