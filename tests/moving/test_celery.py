@@ -423,6 +423,23 @@ celery_app = SimpleNamespace(conf=conf)
     assert only(imported(house, text, ":celery_app.conf.beat_schedule")).tz == "UTC"
 
 
+READY = """
+from types import SimpleNamespace
+conf = SimpleNamespace(timezone='UTC', beat_schedule={})
+def finalize(): conf.beat_schedule['it'] = {'task': 'app.tasks.add', 'schedule': 5 / DIVISOR}
+celery_app = SimpleNamespace(conf=conf, finalize=finalize)
+"""
+
+
+def test_an_application_is_made_ready_as_celery_does_before_it_tells(house: House) -> None:
+    assert only(imported(house, f"DIVISOR = 1{READY}", ":celery_app")).every == "5s"
+
+
+def test_an_application_that_cannot_be_made_ready_is_said_in_one_sentence(house: House) -> None:
+    with pytest.raises(LoadError, match=r"app\.finalize\(\): ZeroDivisionError: division by zero"):
+        imported(house, f"DIVISOR = 0{READY}", ":celery_app")
+
+
 @pytest.mark.parametrize(
     ("text", "attribute", "error", "sentence"),
     [

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from beat import durations
 from beat.errors import BadSource, DeclarationError
-from beat.loader import places
+from beat.loader import failures, places
 from beat.moving import code, files, host, imported
 from beat.moving.celery import entries, times
 from beat.moving.celery.entries import Entry
@@ -69,7 +69,7 @@ def _zone(told: object, utc: object) -> tuple[str, list[str]]:
 def _imported(home: str, attribute: str | None, tz: str | None) -> tuple[list[Entry], str, list[str]]:
     module = imported.module(home)
     owner = imported.attribute(module, attribute, home) if attribute else module
-    conf: Any = getattr(owner, "conf", None)
+    conf: Any = _configured(owner, home)
     schedule, told = owner, conf or module
     if not isinstance(owner, dict):
         schedule = _first(conf or module, entries.SCHEDULES)
@@ -83,6 +83,16 @@ def _imported(home: str, attribute: str | None, tz: str | None) -> tuple[list[En
         return found, tz, []
     zone, notes = _zone(_first(told, entries.ZONES), _first(told, entries.LOCAL))
     return found, zone, [note.format(where=home) for note in notes]
+
+
+def _configured(owner: Any, home: str) -> Any:
+    """The configuration of an application, once all that waits for it to be ready has been called, as in Celery."""
+    conf = getattr(owner, "conf", None)
+    if conf is not None and callable(getattr(owner, "finalize", None)):
+        with failures.explained(f"{home}: app.finalize()", home):
+            getattr(conf, entries.SCHEDULES[0], None)  # a first look configures the application
+            owner.finalize()
+    return conf
 
 
 def _first(owner: object, names: tuple[str, ...]) -> Any:
