@@ -33,7 +33,7 @@ STOREYS = {
         "watcher", "attendant", "housekeeper", "current",
         "registrations", "retirement", "vitals",
     ],
-    "control": ["client", "events"],
+    "control": ["client", "events", "moving"],
     "observers": ["observers", "logs"],
     "house": ["service", "embedded", "dev", "testing"],
     "faces": ["cli", "__main__"],
