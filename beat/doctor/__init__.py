@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from beat import connection, server
 from beat.client.connected import Connected
-from beat.doctor import census, permissions, reading, rights
+from beat.doctor import census, indexes, permissions, reading, rights
 from beat.doctor.facts import Unseen
 from beat.doctor.findings import LEVELS, OK, PROBLEM, Finding, unseen
 from beat.doctor.judging import beats, growth, queues, schedules, state
@@ -68,7 +68,9 @@ class Doctor(Connected):
             "schedules": lambda: schedules.judge(census.told(store, taken)),
             "queues": lambda: queues.judge(reading.queues(store, taken.queues, now)),
             "state": lambda: state.judge(reading.kept(store, taken.from_data, now)),
-            "state of the index": lambda: schedules.index(census.index(store, taken)),
+            "state of the index": lambda: schedules.index(
+                indexes.look(store, taken.looked, taken.suspects, taken.kinds)
+            ),
         }
 
     def _take(self, now: datetime, say: Callable[[int], None] = lambda _: None) -> Taken:

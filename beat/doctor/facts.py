@@ -105,11 +105,13 @@ class Index:
     no_hash: tuple[str, ...] = ()
     """Indexed or listed, but there is no such schedule."""
     no_entry: tuple[str, ...] = ()
-    """Active, but not indexed."""
+    """Active, or paused until a time, but not indexed."""
     not_active: tuple[str, ...] = ()
     """Indexed, but not active."""
     elsewhere: tuple[str, ...] = ()
     """Indexed for another time than that at which they are due."""
+    unlisted: tuple[str, ...] = ()
+    """Not in the set of their state, or in another one."""
 
 
 class Queue(NamedTuple):

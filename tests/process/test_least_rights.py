@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -36,6 +37,9 @@ TASKS = """
 
     @periodic(every="1s")
     def tick(): ...
+
+    @periodic("0 3 * * *")
+    def nightly(): ...
 
     @periodic(every="2s", result_ttl=0)
     def leaves_nothing(): ...
@@ -157,6 +161,26 @@ def test_the_questions_are_answered(stage: Stage) -> None:
     rights = [each for each in found if each["group"] == "rights"]
     assert {each["level"] for each in rights} == {"ok"}, rights
     assert not [each for each in found if "could not look" in each["what"]]
+    assert attacks(stage) == []
+
+
+def test_an_operator_changes_what_she_likes(stage: Stage) -> None:
+    stage.admin.execute_command("ACL", "LOG", "RESET")
+    with Beat(stage.here, stage.url) as running:
+        running.says("registered")
+        client = Client(stage.url, by="ann@ops")
+        run = client.trigger("tick", force=True)
+        assert client.get_run(run.job_id)
+        assert client.pause("tick", until="1h", reason="trying").state == "paused"
+        assert client.resume("tick").state == "active"
+        client.reschedule("tick", every="2s")
+        client.reschedule("tick", reset=True)
+        client.reschedule("nightly", at=client.now() + timedelta(hours=1))
+        client.add("customer_42", func="tasks.tick", cron="0 9 * * *")
+        client.remove("customer_42")
+        assert client.pause_all(reason="all of them") > 0
+        assert client.resume_all() > 0
+        assert running.end() == 0
     assert attacks(stage) == []
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from beat import clock
 from beat._version import __version__
-from beat.doctor import Doctor, census, reading
+from beat.doctor import Doctor, census, indexes, reading
 from beat.doctor.facts import Index, Unseen
 from beat.errors import NoRedis
 from tests.lines import MINUTE, Ledger
@@ -198,9 +198,35 @@ def test_an_index_that_does_not_agree_is_found(doctor: Doctor, redis: Redis, sto
     ((level, what),) = found(doctor, "index")
     assert level == "warning"
     assert "2 without a hash (empty, nobody)" in what or "2 without a hash (nobody, empty)" in what
-    assert "1 active and not indexed (lost)" in what
+    assert "1 not indexed (lost)" in what
     assert "1 indexed and not active (paused)" in what
     assert "1 indexed for another time (early)" in what
+
+
+@pytest.mark.usefixtures("healthy")
+def test_a_pause_with_an_end_is_indexed_by_its_end(doctor: Doctor, redis: Redis, store: Store) -> None:
+    until = now_of(store).replace(microsecond=0) + timedelta(hours=1)
+    schedule(redis, store, "paused", state="paused", pause_until=clock.text(until))
+    redis.sadd("beat:in:paused", "paused")
+    assert found(doctor, "index")[0][1] == "the index does not agree: 1 not indexed (paused)"
+    redis.zadd("beat:due", {"paused": clock.to_ms(until)})
+    assert [level for level, _ in found(doctor, "index")] == ["ok"]
+
+
+@pytest.mark.usefixtures("healthy")
+@pytest.mark.parametrize("name", ["paused", "disabled", "finished", "retired", "broken", "failing", "overridden"])
+def test_a_set_of_a_state_that_does_not_agree_is_found(name: str, doctor: Doctor, redis: Redis, store: Store) -> None:
+    fields = {"failing": {"consecutive_failures": "2"}, "overridden": {"override": "{}"}}.get(name, {"state": name})
+    schedule(redis, store, "other", **cast("Any", fields))
+    unlisted = ("warning", "the index does not agree: 1 not in the set of their state (other)")
+    assert found(doctor, "index") == [unlisted]
+    redis.sadd(f"beat:in:{name}", "other")
+    assert [level for level, _ in found(doctor, "index")] == ["ok"]
+    redis.sadd(f"beat:in:{name}", "report")
+    assert found(doctor, "index")[0][1].endswith("1 not in the set of their state (report)")
+    redis.delete(f"beat:in:{name}")
+    redis.set(f"beat:in:{name}", "of another type")
+    assert found(doctor, "index") == [unlisted]
 
 
 @pytest.mark.usefixtures("healthy")
@@ -220,7 +246,7 @@ def test_what_a_beat_puts_right_meanwhile_is_no_finding(store: Store, redis: Red
     taken = census.take(store, now_of(store), MINUTE)
     assert taken.suspects == ["fired"]
     redis.zadd("beat:due", {"fired": clock.to_ms(at)})
-    assert census.index(store, taken) == Index(looked=2)
+    assert indexes.look(store, taken.looked, taken.suspects, taken.kinds) == Index(looked=2)
 
 
 @pytest.mark.parametrize("key", ["beat:due", "beat:schedules", "beat:events", "beat:open", "beat:meta"])

@@ -80,9 +80,10 @@ def index(found: Index) -> Iterator[Finding]:
     """The index is rebuilt from the hashes by a live beat, once in a minute."""
     wrong = {
         "without a hash": found.no_hash,
-        "active and not indexed": found.no_entry,
+        "not indexed": found.no_entry,
         "indexed and not active": found.not_active,
         "indexed for another time": found.elsewhere,
+        "not in the set of their state": found.unlisted,
     }
     if not any(wrong.values()):
         yield Finding("state", "index", OK, f"the index agrees with {counted(found.looked, 'schedule')}")
