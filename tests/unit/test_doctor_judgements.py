@@ -276,14 +276,15 @@ def test_schedules_are_judged(case: str) -> None:
     [
         (Index(looked=1200), ok("index", "agrees with 1,200 schedules")),
         (Index(no_hash=("a",)), warning("index", "1 without a hash (a)", "beat run")),
-        (Index(no_entry=("a", "b")), warning("index", "2 active and not indexed (a, b)")),
+        (Index(no_entry=("a", "b")), warning("index", "2 not indexed (a, b)")),
+        (Index(unlisted=("a",)), warning("index", "1 not in the set of their state (a)")),
         (Index(not_active=("a",)), warning("index", "1 indexed and not active")),
         (
             Index(elsewhere=tuple("abcdef")),
             warning("index", "6 indexed for another time (a, b, c and 3 more)"),
         ),
     ],
-    ids=["agrees", "no hash", "no entry", "not active", "elsewhere"],
+    ids=["agrees", "no hash", "no entry", "unlisted", "not active", "elsewhere"],
 )
 def test_the_index_is_judged(found: Index, expected: Expected) -> None:
     says(schedules.index(found), expected)
@@ -297,7 +298,7 @@ def test_the_index_is_judged(found: Index, expected: Expected) -> None:
     [
         (Queue("mail", 3, NOW, 0, 2), ok("workers", "mail (2 workers, 0 queued)")),
         (Queue("mail", 3, NOW, 12, 0), problem("workers", "mail: 12 jobs wait, and no worker", "rq worker mail")),
-        (Queue("mail", 0, None, 1, 0), problem("workers", "1 job")),
+        (Queue("mail", 0, None, 1, 0), problem("workers", "1 job waits, and")),
         (Queue("mail", 3, NOW + 90 * SECOND, 0, 0), warning("workers", "3 schedules will put", "rq worker mail")),
         (Queue("mail", 3, NOW + 90 * SECOND, 0, 0), warning("workers", "jobs there, the next due in 2m")),
         (Queue("mail", 1, NOW - SECOND, 0, 0), warning("workers", "the next due now")),

@@ -37,7 +37,7 @@ def judge(found: Queues) -> Iterator[Finding]:
 def _alone(queue: Queue, found: Queues) -> Iterator[Finding]:
     remedy = f"rq worker {queue.name}"
     if queue.queued:
-        what = f"{queue.name}: {counted(queue.queued, 'job')} wait, and no worker listens"
+        what = f"{queue.name}: {counted(queue.queued, 'job')} wait{'s' * (queue.queued == 1)}, and no worker listens"
         yield Finding("queues", "workers", PROBLEM, what, remedy)
     elif queue.active:
         left = (queue.due_at - found.now).total_seconds() if queue.due_at else None
