@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from beat import scripts
+from beat.doctor import permissions, survey
 from beat.glance import glance
 from beat.keys import Keys
 from beat.lock import Lock
@@ -34,6 +35,8 @@ METHODS: dict[str, Callable[..., Any]] = {
     "fire": Store.fire,
     "look": Store.look,
     "glance": glance,
+    "may": permissions.may,
+    "survey": survey.page,
     "register": Store.register,
     "repair": Store.repair,
     "pause": Operations.pause,
