@@ -42,7 +42,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
         "resume": "End pauses; nothing fires at once.",
         "reschedule": "Another rule than the code's, or another time for the next tick.",
         "backfill": "Make up for ticks of the past, a few at a time, none twice.",
-        "add": "Add schedules from data, one or a file of them.",
+        "add": "Add schedules from data: one, a file of them, or a predecessor's.",
         "remove": "Delete schedules with their history, after asking.",
     },
     "Check": {

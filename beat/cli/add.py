@@ -8,20 +8,23 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from beat import options
-from beat.cli import asking, changes, changing, documents, output, values
+from beat.cli import asking, changes, changing, documents, moving, output, values
 from beat.client.adding import Added, Wanted
 from beat.client.ticking import next_ticks
 from beat.errors import DeclarationError, DuplicateSchedule, Refused
 from beat.zones import zone
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from typing import TextIO
 
     from beat.cli.documents import Unread
     from beat.client import Client
 
 _REFUSED = 4
+_FILE = click.File(encoding="utf-8")
+_OWN = {"func", "cron", "every", "tz", "named", "args", "queue", "others"}
+"""What makes one schedule."""
 _SHOWN = 3
 _WORDS = {
     "added": "added",
@@ -40,34 +43,28 @@ _IN_PYTHON = {
 
 
 @click.command("add")
-@click.argument("schedule_id", required=False, metavar="[ID]")
+@click.argument("name", required=False, metavar="[ID|PLACE]")
 @click.option("--func", metavar="PATH", help="The function, as the application has exposed it: app.tasks.report.")
 @click.option("--cron", metavar="EXPR", help="When: an expression, in quotes.")
 @click.option("--every", metavar="PERIOD", help="When: an interval, 10s, 15m, 1h30m, 1d.")
-@click.option("--tz", metavar="ZONE", help="The zone of the expression.  [default: the setting tz]")
-@click.option(
-    "--arg", "named", metavar="NAME=VALUE", multiple=True, help="An argument of the function, as JSON or text."
-)
-@click.option("--args", "args", metavar="JSON", help="The arguments without a name, as a list.")
+@click.option("--tz", metavar="ZONE", help="The zone of the expression, or of those of a predecessor.")
+@click.option("--arg", "named", metavar="NAME=VALUE", multiple=True, help="An argument, as JSON or text.")
+@click.option("--args", metavar="JSON", help="The arguments without a name, as a list.")
 @click.option("--queue", metavar="NAME", help="The queue of its jobs.")
 @click.option("--option", "others", metavar="NAME=VALUE", multiple=True, help="Any other option of @periodic.")
-@click.option("--replace", is_flag=True, help="Take the place of one that was added before, and keep its history.")
-@click.option(
-    "--file",
-    "file",
-    metavar="FILE",
-    type=click.File(encoding="utf-8"),
-    help="Many, as `beat list --json` prints; - for stdin.",
-)
+@click.option("--file", metavar="FILE", type=_FILE, help="Many, as `beat list --json` prints them; - for stdin.")
+@moving.the_source
+@moving.the_options
+@click.option("--replace", is_flag=True, help="Take the place of what was added before, and keep its history.")
 @changing.rehearse
 @changing.the_author
 @asking.the_url
 @asking.as_json
-def command(*, by: str | None, url: str | None, as_json: bool, file: TextIO | None, **given: Any) -> int:
-    """Add schedules from data, for functions that an application has exposed.
+def command(*, name: str | None, file: TextIO | None, source: str | None, **given: Any) -> int:
+    """Add schedules from data, for functions that an application has exposed; or move in from a predecessor.
 
     \b
-    beat add customer_42 --func app.tasks.report --cron "0 9 * * *" --tz Europe/Berlin --arg customer=42
+    beat add customer_42 --func app.tasks.report --cron "0 9 * * *" --arg customer=42
     beat add poll_eu --func app.tasks.poll --every 15m --queue low --option overlap=skip
     beat add --file schedules.json --dry-run
     beat list --json | beat add --file - --redis-url redis://other
@@ -76,17 +73,42 @@ def command(*, by: str | None, url: str | None, as_json: bool, file: TextIO | No
     it has been alive: nothing else is run. Values are JSON where they can be, else text. Of a file each schedule is
     added, replaced (with --replace), the same, or refused with the reason; those that come from code are left to it.
     Ends with 4 if one was refused.
+
+    \b
+    beat add --from rq-scheduler                       print the schedules in Redis as Python
+    beat add --from rq-cron app/cron_config.py         those of the file that `rq cron` loads
+    beat add --from celery app/celery.py --dry-run     what would be added, and what would not
+    beat add --from celery app.celery:app --import     run the file, to learn all it says
+    crontab -l | beat add --from crontab -             each command as a function that runs it
+    beat add --from rq-scheduler --add                 add them to what beat fires
+
+    With --from nothing is changed without --add, and nothing of the application is run without --import. What cannot
+    come along is told with the reason, and it ends with 1 if something cannot.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
-    single = {name: value for name, value in given.items() if name not in {"replace", "dry_run"} and value}
-    if (file is None) == (given["schedule_id"] is None) or (file and single):
+    own = {each: value for each, value in given.items() if each in _OWN and value}
+    how = {each: given[each] for each in ("replace", "dry_run", "as_json")}
+    if source is not None:
+        _refuse_both("--from", own.keys() - {"tz"}, file)
+        return moving.move(source, name, **{each: given[each] for each in given.keys() - (_OWN - {"tz"})})
+    if any(given[each] for each in ("adding", "system", "importing")):
+        raise click.UsageError("--add, --system and --import go with --from")
+    if file is None and name is None:
         raise click.UsageError("add one schedule (beat add ID --func app.tasks.report --every 15m), or those of --file")
-    how = {"replace": given["replace"], "dry_run": given["dry_run"]}
     if file is None:
-        return _one(changing.client(url, by), _wanted(**single), as_json=as_json, **how)
+        return _one(asking.client(given["url"], given["by"]), _wanted(schedule_id=str(name), **own), **how)
+    _refuse_both("--file", own.keys() | ({"name"} if name else set()))
     entries, warnings = documents.read(_text(file))
     for warning in warnings:
         output.complaint("warning", warning, err=True)
-    return _many(changing.client(url, by), entries, as_json=as_json, **how)
+    return _many(asking.client(given["url"], given["by"]), entries, **how)
+
+
+def _refuse_both(option: str, others: Collection[str], file: TextIO | None = None) -> None:
+    """A file, and a predecessor, say all that there is to say."""
+    spelt = {"named": "--arg", "others": "--option", "name": "the id"}
+    given = [*(spelt.get(each, f"--{each}") for each in sorted(others)), *(["--file"] if file else [])]
+    if given:
+        raise click.UsageError(f"{option} brings what it says itself: leave out {', '.join(given)}")
 
 
 def _text(file: TextIO) -> str:

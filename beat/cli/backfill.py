@@ -71,7 +71,7 @@ def command(
     no tick is run twice by it. Ticks that have a run are left out, unless you say --again; so are days of rest, and
     ticks that are not decided yet. Ends with 1 if a run failed.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
-    client = changing.client(url, by)
+    client = asking.client(url, by)
     where, now = zone(client.get_schedule(schedule_id).tz), client.now()
     ends = _ends(start, end, where, now)
     plan = client.plan_backfill(schedule_id, *ends, again=again)

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import click
 
-from beat.cli import asking, instants, output, telling
-from beat.client import Client
+from beat.cli import instants, output, telling
 from beat.errors import BeatError, NoRedis
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from datetime import datetime
 
+    from beat.client import Client
     from beat.client.standing import Standing
     from beat.zones import Zone
 
@@ -34,11 +34,6 @@ the_version: Option = click.option(
 sure: Option = click.option("--yes", is_flag=True, help="Do it without asking.")
 rehearse: Option = click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
 NOT_DONE = 1
-
-
-def client(url: str | None, by: str | None) -> Client:
-    """A client whose changes bear that name."""
-    return Client(asking.where(url), by=by)
 
 
 def named(ids: Iterable[str], version: int | None, *, everything: bool, option: str = "--all") -> list[str]:

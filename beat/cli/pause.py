@@ -55,7 +55,7 @@ def command(
     already gets the new end and the new reason. A tick at the very end of the pause fires.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     wanted = changing.named(ids, version, everything=everything)
-    client = changing.client(url, by)
+    client = asking.client(url, by)
     if everything:
         return _all(client, until, reason, yes=yes, as_json=as_json)
     done, code = changing.each(client, wanted, lambda each: _pause(client, each, until, reason, version))

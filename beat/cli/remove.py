@@ -45,7 +45,7 @@ def command(
     is refused: take it out of the code, or pause it.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     wanted = changing.named(ids, version, everything=retired, option="--retired")
-    client = changing.client(url, by)
+    client = asking.client(url, by)
     known = [client.get_schedule(each).schedule_id for each in wanted] or client.retired()
     lengths = dict(zip(known, client.ledger_lengths(known), strict=True))
     if known and not changing.agreed(_question(known, sum(lengths.values())), yes=yes):

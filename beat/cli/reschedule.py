@@ -64,7 +64,7 @@ def command(
     the ticks as they are: `beat trigger`.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     rule = _rule(expression, every, tz, at, seconds=seconds, reset=reset)
-    client = changing.client(url, by)
+    client = asking.client(url, by)
     before, now = client.get_schedule(schedule_id), client.now()
     wish = {**rule, **({"at": _instant(at, before, now)} if at is not None else {})}
     after = _rescheduled(client, schedule_id, {**wish, "dry_run": dry_run, "expected_version": version})

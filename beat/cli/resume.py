@@ -55,7 +55,7 @@ def command(
     misfire policy says which of them fire: the latest, none, or all. What was paused by name stays paused with --all.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     wanted = changing.named(ids, version, everything=everything)
-    client = changing.client(url, by)
+    client = asking.client(url, by)
     if everything:
         return _all(client, catch_up=catch_up, yes=yes, as_json=as_json)
     done, code = changing.each(client, wanted, lambda each: _resume(client, each, version, catch_up=catch_up))

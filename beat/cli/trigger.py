@@ -60,7 +60,7 @@ def command(
     stopped or was lost.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     positional, keyed = values.arguments(args, named)
-    client = changing.client(url, by)
+    client = asking.client(url, by)
     before = client.get_schedule(schedule_id)
     run = client.trigger(schedule_id, args=positional, kwargs=keyed, force=force, skip_next=skip_next)
     where = zone(before.tz)

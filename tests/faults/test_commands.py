@@ -34,7 +34,7 @@ SENT = [
 ]  # by `beat dev`, readers, a policy
 WORKING = [f"evalsha {name}" for name in SENT]
 UNLOADED = ["eval claim", "eval fire", "eval register"]  # when Redis does not know the scripts, as after a restart
-REPAIRING = ["SSCAN", "TYPE", "ZSCAN", "SMISMEMBER"]
+REPAIRING = ["SSCAN", "TYPE", "ZSCAN", "SMISMEMBER", "SCARD"]
 SEARCHING = ["HLEN", "ZCARD", "HSCAN", "ZADD", "LRANGE"]
 ENDING = ["MULTI", "DEL", "ZREM", "PEXPIRE", "EXEC"]
 COMMANDS = [*STARTING, *WORKING, *REPAIRING, *SEARCHING, *ENDING]
