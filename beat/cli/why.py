@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from beat.cli import asking, instants, output, policies, telling
+from beat.cli import asking, changes, instants, output, policies, telling
 from beat.zones import zone
 
 if TYPE_CHECKING:
@@ -63,7 +63,8 @@ def sentence(told: Explanation, where: Zone, now: datetime) -> str:
 
 
 def _enqueued(told: Explanation, where: Zone, now: datetime) -> str:
-    return "; and again ".join(telling.story(run, where, now) for run in told.runs)
+    before = f"{_skipped(told, where, now)}; made up for later: " if told.passed else ""
+    return before + "; and again ".join(telling.story(run, where, now) for run in told.runs)
 
 
 def _skipped(told: Explanation, where: Zone, _now: datetime) -> str:
@@ -77,7 +78,9 @@ def _not_due(told: Explanation, where: Zone, now: datetime) -> str:
     return f"not due yet: {soon}; the next tick is {_tick(told.next_run, where)}"
 
 
-def _held(told: Explanation, *_: object) -> str:
+def _held(told: Explanation, where: Zone, _now: datetime) -> str:
+    if told.pause:
+        return f"not decided: {changes.paused(told.pause, where)}"
     return f"not decided: {_STATES.get(told.state, f'the state of the schedule is {told.state!r}')}"
 
 
@@ -155,6 +158,7 @@ def _plain(told: Explanation) -> dict[str, Any]:
         "waiting": told.waits and telling.plain(told.waits),
         "behind": told.behind and telling.plain(told.behind),
         "instead": told.instead,
+        "pause": told.pause and telling.times(told.pause._asdict()),
         "before": told.before,
         "after": told.after,
         "change": told.change and telling.plain(told.change),

@@ -29,11 +29,11 @@ class NextTick(NamedTuple):
     """The functions of its application that may exclude its day; only a beat asks them."""
 
 
-def ticks(found: Standing, n: int) -> list[NextTick]:
-    """The next `n` of them; fewer where there are no more."""
+def ticks(found: Standing, n: int, *, resumed: datetime | None = None) -> list[NextTick]:
+    """The next `n` of them; fewer where there are no more. A pause without an end may be thought to end then."""
     if type(n) is not int or not 1 <= n <= _MOST:
         raise BadOption(f"n {n!r:.60} must be a whole number from 1 to {_MOST:,}, as in n=5")
-    schedule, first = found.policies, _first(found)
+    schedule, first = found.policies, _first(found, resumed)
     if schedule is None or first is None:
         return []
     if schedule.max_runs is not None:
@@ -43,13 +43,14 @@ def ticks(found: Standing, n: int) -> list[NextTick]:
     return [NextTick(tick, _due(found, schedule, tick), unless) for _, tick in known]
 
 
-def _first(found: Standing) -> datetime | None:
+def _first(found: Standing, resumed: datetime | None) -> datetime | None:
     """The first that will not pass in a pause; None where nobody knows of any."""
     if found.state == "active":
         return found.next_run
-    if found.pause is None or found.pause.until is None or found.policies is None or found.next_run is None:
+    end = found.pause and (found.pause.until or resumed)
+    if not end or found.policies is None or found.next_run is None:
         return None
-    return prepare.resume(found.policies, found.next_run, found.pause.until).next
+    return prepare.resume(found.policies, found.next_run, end).next
 
 
 def _awake(schedule: Schedule, first: datetime) -> Iterator[datetime]:
