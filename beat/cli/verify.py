@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from beat.verification import Stretch, Verification
 
 _BAD = 1
-_COUNTS = ("expected", "accounted", "missing", "double", "pending", "waiting")
+_COUNTS = ("expected", "accounted", "missing", "double", "pending", "held", "waiting")
 _ALWAYS = _COUNTS[:4]
 
 
@@ -99,6 +99,7 @@ def _plain(found: Verification) -> dict[str, Any]:
         "expected": found.expected,
         "accounted": found.accounted,
         "pending": found.pending,
+        "held": found.held,
         "waiting": found.waiting,
         **stretches,
         "trimmed_before": found.trimmed_before,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from beat.cli import asking, changes, instants, output, policies, telling
+from beat.cli import asking, changes, exported, instants, output, policies, telling
 from beat.zones import zone
 
 if TYPE_CHECKING:
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from beat.client.explanation import Explanation
+    from beat.history import Action
     from beat.zones import Zone
 
 _STATES = {
@@ -64,7 +65,15 @@ def sentence(told: Explanation, where: Zone, now: datetime) -> str:
 
 def _enqueued(told: Explanation, where: Zone, now: datetime) -> str:
     before = f"{_skipped(told, where, now)}; made up for later: " if told.passed else ""
-    return before + "; and again ".join(telling.story(run, where, now) for run in told.runs)
+    became = "; and again ".join(telling.story(run, where, now) for run in told.runs)
+    moved = f"; {_moved(told.deferred, where)}" if told.deferred and not told.passed else ""
+    more = "".join(f"; and once more: {telling.story(run, where, now)}" for run in told.backfills)
+    return f"{before}{became}{moved}{more}"
+
+
+def _moved(line: Action, where: Zone) -> str:
+    to = f" to {instants.both(line.until.replace(microsecond=0), where, line.tick)}" if line.until else ""
+    return f"{line.beat} had moved it{to}"
 
 
 def _skipped(told: Explanation, where: Zone, _now: datetime) -> str:
@@ -73,14 +82,27 @@ def _skipped(told: Explanation, where: Zone, _now: datetime) -> str:
 
 def _not_due(told: Explanation, where: Zone, now: datetime) -> str:
     due = told.due_at or told.instant
-    jitter = f", {instants.span((due - told.instant).total_seconds())} after its time (jitter)"
-    soon = f"in {instants.span((due - now).total_seconds())}{jitter if due > told.instant else ''}"
-    return f"not due yet: {soon}; the next tick is {_tick(told.next_run, where)}"
+    soon = f"in {instants.span((due - now).total_seconds())}{_put_off(told, due)}"
+    paused = f"; {changes.paused(told.pause, where)}" if told.pause else ""
+    return f"not due yet: {soon}; the next tick is {_tick(told.next_run, where)}{paused}"
+
+
+def _put_off(told: Explanation, due: datetime) -> str:
+    """Why it is due at another time than its own."""
+    if due == told.instant:
+        return ""
+    away = instants.span(abs((due - told.instant).total_seconds()))
+    moved = told.deferred if told.deferred and told.deferred.until == due else None
+    why = f"{moved.beat} moved it" if moved else "jitter"
+    return f", {away} {'after' if due > told.instant else 'before'} its time ({why})"
 
 
 def _held(told: Explanation, where: Zone, _now: datetime) -> str:
     if told.pause:
-        return f"not decided: {changes.paused(told.pause, where)}"
+        return f"not decided: {changes.paused(told.pause, where)}; when that ends, the tick passes without a job"
+    if since := told.unannounced_at:
+        declares = f"no live beat declares the schedule since {_tick(since.replace(microsecond=0), where)}"
+        return f"not decided: {declares}; it fires when one does, and passes when the schedule is retired"
     return f"not decided: {_STATES.get(told.state, f'the state of the schedule is {told.state!r}')}"
 
 
@@ -158,7 +180,10 @@ def _plain(told: Explanation) -> dict[str, Any]:
         "waiting": told.waits and telling.plain(told.waits),
         "behind": told.behind and telling.plain(told.behind),
         "instead": told.instead,
-        "pause": told.pause and telling.times(told.pause._asdict()),
+        "pause": exported.pause(told.pause),
+        "backfills": [telling.plain(run) for run in told.backfills],
+        "deferred": told.deferred and telling.plain(told.deferred),
+        "unannounced_at": told.unannounced_at,
         "before": told.before,
         "after": told.after,
         "change": told.change and telling.plain(told.change),

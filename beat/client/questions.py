@@ -114,7 +114,8 @@ class Questions(Connected):
                 snapshot.waiting,
             ).answer()
             behind = next(iter(self._up_to_date([told.behind] if told.behind else [])), None)
-            return replace(told, runs=tuple(self._up_to_date(told.runs)), behind=behind)
+            runs, backfills = (tuple(self._up_to_date(each)) for each in (told.runs, told.backfills))
+            return replace(told, runs=runs, backfills=backfills, behind=behind)
 
     def verify(self, schedule_id: str | None = None, *, since: When | None = None) -> list[Verification]:
         """Every tick that was to come, of one schedule or of all, against ledger, counters and jobs."""

@@ -126,6 +126,11 @@ class Standing:
             return None
         return self.due_at if self.next_run < self.due_at <= self.next_run + jitter else None
 
+    @property
+    def put_off(self) -> datetime | None:
+        """When its next tick is due, if that is not its own time: by jitter, or because an operator said so."""
+        return self.due_at if self.deferred_by else self.jittered
+
     @functools.cached_property
     def schedule(self) -> Schedule | None:
         """Its ticks; None where the rule cannot be read."""

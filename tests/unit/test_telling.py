@@ -172,7 +172,7 @@ MOVED = line(Ledger().changed(NINE - MINUTE, {"every": "1h", "tz": "UTC"}, NINE 
             explained("enqueued", runs=(run("succeeded"), run(state="queued"))),
             f"{STARTED}, succeeded after 3.1 s; and again {ENQUEUED}, and waits in its queue",
         ),
-        (explained("skipped", passed=PASSED), "skipped by web-2: paused"),
+        (explained("skipped", passed=PASSED), "skipped by web-2: paused: the schedule was paused"),
         (explained("due", late=7, holder="web-1"), "due for 7 s, and not decided yet: web-1 is at work on it"),
         (explained("due", late=7), "due for 7 s, and not decided yet: no beat is alive"),
         (explained("due", late=7, beats=1), f"{DUE}: 1 beat is alive, none is at work on it"),
