@@ -20,6 +20,10 @@ _STANDS = (
 )  # fmt: skip
 
 
+BESIDE = (*_STANDS, "override", "pause", "last", "declared")
+"""What stands beside the options of a schedule."""
+
+
 def row(found: Listed) -> dict[str, Any]:
     """One schedule of a list."""
     return {**schedule(found.standing), "last": found.last and telling.plain(found.last)}
