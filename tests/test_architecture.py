@@ -22,14 +22,15 @@ STOREYS = {
         "cron", "every", "timing", "exclusions", "policy_options", "policies", "functions", "arguments", "options",
         "kinds", "schedule", "loader", "registry", "lint", "run", "state", "definitions", "placement", "prepare",
         "event", "guard", "globs", "ledger", "history", "verification", "statistics", "report", "sighting",
-        "outcomes",
+        "outcomes", "instance",
     ],
     "doors": [
         "scripts", "connection", "jobs", "server", "protocol", "store", "dialogue", "lock", "runs", "slots", "outbox",
+        "notify", "probe",
     ],
     "engine": [
         "timekeeper", "health", "pace", "desk", "book", "verdicts", "holding", "replies", "rehearsal", "ticker", "sync",
-        "watcher", "attendant", "housekeeper", "current",
+        "watcher", "attendant", "housekeeper", "watchdog", "current",
     ],
     "control": ["client", "events"],
     "observers": ["observers", "logs"],
