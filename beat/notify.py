@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _PATIENCE_S = 1
-_TURN_S = 1.0
+TURN_S = 1.0
 
 
 class Notifier:
@@ -30,7 +30,7 @@ class Notifier:
     @property
     def turn_s(self) -> float:
         """How often to call `alive`, at least."""
-        return min(_TURN_S, self._half_s / 2)
+        return min(TURN_S, self._half_s / 2)
 
     def tell(self, *lines: str) -> None:
         """Says these assignments, as in `READY=1`."""

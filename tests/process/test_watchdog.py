@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from beat import embedded
-from tests.beats import TASKS, Beat, Started
+from beat import clock, embedded
+from tests.beats import TASKS, Beat, Started, seconds_of
 from tests.facts import wait_until
 from tests.faults.proxy import Proxy
 from tests.files import lay_out
@@ -25,14 +25,18 @@ if TYPE_CHECKING:
 
 LIMIT_S = 3
 SHORT = f"""
-from beat import watchdog
+from beat import notify, watchdog
+notify.TURN_S = 0.2
 watchdog.END_S, watchdog.EXCHANGES, watchdog.LONGEST_TURN_S, watchdog.PATIENCE = {LIMIT_S}, 0, 1, 1
 from beat.cli import main
 main()
 """
 HANGS = """
 import threading
+import time
 from beat import periodic
+
+began = []
 
 def rests(day):
     {how}
@@ -41,6 +45,13 @@ def rests(day):
 def tick(): ...
 """
 WAYS = {"waits": "threading.Event().wait()", "spins": "while True: pass"}
+SLOW_AT_FIRST = """
+    if not began:
+        for n in range(15):
+            began.append(print(f"step {n}", flush=True))
+            time.sleep(0.1)
+    return False
+"""
 HOUSEKEEPER_HANGS = f"""
 import threading
 from beat.watcher import Watcher
@@ -59,14 +70,10 @@ def short(here: Path, url: str, *arguments: str, code: str = SHORT, **environmen
     return Started(here, sys.executable, "-c", code, "run", "tasks", *arguments, BEAT_REDIS_URL=url, **environment)
 
 
-def run_count(redis: Any) -> int:
-    return int(redis.hget("beat:schedule:tick", "run_count") or 0)
-
-
 def lives_on(beat: Beat, redis: Any) -> None:
     """It fires for longer than its watchdog waits."""
-    count = run_count(redis)
-    wait_until(lambda: run_count(redis) > count + LIMIT_S + 1, what=lambda: beat.log)
+    until = clock.text(clock.at(seconds_of(redis) + LIMIT_S + 2))
+    wait_until(lambda: (redis.hget("beat:schedule:tick", "last_run") or "") >= until, what=lambda: beat.log)
     assert beat.process.poll() is None
     assert "hangs" not in beat.log
     assert beat.end() == 0
@@ -134,8 +141,9 @@ def test_a_reader_of_the_log_who_hangs_too_keeps_nobody_from_ending(
 
 
 def test_a_beat_that_was_stopped_for_long_lives_on(here: Path, server: PrivateRedis, redis: Any) -> None:
+    lay_out(here, {"tasks.py": HANGS.format(how=SLOW_AT_FIRST)})
     with short(here, server.url) as beat:
-        beat.says("fired tick")
+        beat.says("step 5")
         beat.freeze()
         time.sleep(2 * LIMIT_S)  # this is what is tested: time that passes while nobody works
         beat.thaw()
@@ -167,6 +175,7 @@ def test_a_beat_lives_on_while_redis_does_not_answer(here: Path, server: Private
 
 
 def test_a_long_interval_is_no_hanging(here: Path, server: PrivateRedis, redis: Any) -> None:
+    lay_out(here, {"tasks.py": TASKS.replace("1s", "52w")})
     with short(here, server.url, BEAT_INTERVAL="10s") as beat:
         beat.says("registered")
         seen = wait_until(lambda: last_pass(redis))
@@ -181,6 +190,9 @@ def last_pass(redis: Any) -> str:
 
 
 # --- systemd ---------------------------------------------------------------------------------------------------------
+
+
+FINE = "STATUS=1 schedule of its own code"
 
 
 class Systemd:
@@ -223,19 +235,19 @@ def test_systemd_hears_when_it_is_ready_alive_and_stopping(
         assert not systemd.hears("STOPPING=1")
         assert beat.end() == 0
     assert systemd.hears("STOPPING=1")
-    assert "STATUS=1 schedule of its own code" in systemd.heard
+    assert FINE in systemd.heard
 
 
 def test_systemd_hears_that_a_beat_waits_for_redis(here: Path, systemd: Systemd) -> None:
     away = "STATUS=Redis does not work for us: waiting for it"
-    with Beat(here, f"unix://{here}/redis/redis.sock", **systemd.environment, WATCHDOG_USEC="6000000") as beat:
+    with Beat(here, f"unix://{here}/redis/redis.sock", **systemd.environment, WATCHDOG_USEC="6000000"):
         wait_until(lambda: systemd.hears(away))
         systemd.heard.clear()
         wait_until(lambda: systemd.hears("WATCHDOG=1"))
         assert not systemd.hears("READY=1")
         with embedded.start(here / "redis") as private:
             wait_until(lambda: systemd.hears("READY=1"))
-            beat.says("fired tick")
+            wait_until(lambda: systemd.hears(FINE))
             private.kill()
             systemd.heard.clear()
             wait_until(lambda: systemd.hears(away))
