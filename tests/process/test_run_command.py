@@ -64,7 +64,8 @@ def tell(name):
 """
 STATE = {
     "state": "active", "func": r"tasks\.tick", "every": "1s", "tz": "UTC", "queue": "default", "priority": "normal",
-    "description": "A tick.", "source": "code", "app": "default", "last_run": SECOND, "next_run": SECOND, "due_at": SECOND,
+    "description": "A tick.", "source": "code", "app": "default", "last_run": SECOND, "next_run": SECOND,
+    "due_at": SECOND,
     "last_enqueued": INSTANT, "last_job": r"beat_tick_\d{10}", "run_count": r"[1-9]\d*", "skip_count": "0",
     "created_at": INSTANT, "updated_at": INSTANT, "version": "1", "rev": "[0-9a-f]+", "timing_rev": "[0-9a-f]+",
     "definition": r"\{.*\}", "rule": r'\{"every":"1s","tz":"UTC"\}', "kept": r"[1-9]\d*",
