@@ -73,9 +73,12 @@ def _skipped(told: Explanation, where: Zone, _now: datetime) -> str:
 
 def _not_due(told: Explanation, where: Zone, now: datetime) -> str:
     due = told.due_at or told.instant
+    soon = f"in {instants.span((due - now).total_seconds())}"
+    if told.moved_by:
+        moved = instants.both(due.replace(microsecond=0), where, told.instant)
+        return f"not due yet: {told.moved_by} has moved it to {moved}, {soon}"
     jitter = f", {instants.span((due - told.instant).total_seconds())} after its time (jitter)"
-    soon = f"in {instants.span((due - now).total_seconds())}{jitter if due > told.instant else ''}"
-    return f"not due yet: {soon}; the next tick is {_tick(told.next_run, where)}"
+    return f"not due yet: {soon}{jitter if due > told.instant else ''}; the next tick is {_tick(told.next_run, where)}"
 
 
 def _held(told: Explanation, where: Zone, _now: datetime) -> str:
@@ -165,6 +168,7 @@ def _plain(told: Explanation) -> dict[str, Any]:
         "finished": told.finished and telling.times(told.finished._asdict()),
         "begins": told.begins,
         "due_at": told.due_at,
+        "moved_by": told.moved_by or None,
         "late": told.late,
         "ahead": told.ahead,
         "holder": told.holder or None,

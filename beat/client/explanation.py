@@ -72,6 +72,8 @@ class Explanation:
     begins: datetime | None = None
     due_at: datetime | None = None
     """When it is due, or was."""
+    moved_by: str = ""
+    """The operator who has said so; nothing where it is due by itself."""
     late: float | None = None
     """Seconds since then."""
     ahead: int = 0
@@ -177,7 +179,8 @@ class Question:
         due = self._due(following)
         late = (self.now - due).total_seconds()
         if late < 0:
-            return self._told("not_due", due_at=due)
+            moved_by = self.standing.deferred_by if self.instant == following else ""
+            return self._told("not_due", due_at=due, moved_by=moved_by)
         rule = self.standing.schedule
         if rule is None or not self._is_catching_up(following):
             return self._told("due", late=late, due_at=due)
