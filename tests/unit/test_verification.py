@@ -191,10 +191,11 @@ def test_a_tick_that_passed_before_its_time_for_a_run_that_somebody_asked_for_is
     life = Life(HOURLY)
     assert life.next
     life.enqueue(None)
-    life.lines.append(Skipped(life.next, life.next, 1, "instead", 1, life.now, "ann"))
+    skipped = Skipped(life.next, life.next, 1, "instead", 1, life.now, "ann")
+    life.lines.append(skipped)
     life.skips, life.next = 1, life.next + HOUR
     assert sound(life.verify()).expected == 1
-    life.lines[-1] = replace(life.lines[-1], reason="misfire")  # type: ignore[call-arg]  # it is Skipped
+    life.lines[-1] = replace(skipped, reason="misfire")
     assert "was decided before it was due" in life.verify().problems[0]
 
 
