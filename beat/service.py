@@ -82,7 +82,7 @@ class Scheduler:
         self._only, self._dry_run = globs.checked(only), dry_run
         found = registry.default if schedules is None else schedules
         self._schedules = [each for each in found if only is None or fnmatch.fnmatchcase(each.id, only)]
-        self._functions = found.functions
+        self._functions = () if only else found.functions
         self._fired = 0
         self._wishes: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
         self._stopping = threading.Event()
@@ -120,7 +120,7 @@ class Scheduler:
 
     def _perform(self) -> None:
         emit, store, desk = self._observers.emit, self._store(Dialogue), self._store(Dialogue)
-        exposed = () if self._only else self._functions
+        exposed = self._functions
         sync = Sync(store, self._schedules, beat=self.name, emit=emit, app=self.settings.app, functions=exposed)
         self._until_it_works(lambda: self._greet(store))
         self._until_it_works(lambda: self._register(store, sync))
@@ -192,7 +192,7 @@ class Scheduler:
     def _greet(self, store: Store) -> None:
         """Refuses what cannot work, and says what an operator should know."""
         about, advice = server.inspect(store.client)
-        if not self._schedules and store.is_empty():
+        if not (self._schedules or self._functions) and store.is_empty():
             none = f"no schedule matches {self._only!r}, and Redis knows none"
             raise ConfigError(none if self._only else NOTHING_TO_DO)
         for words in advice:

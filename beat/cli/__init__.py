@@ -37,7 +37,13 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
         "next": "When will this expression tick? Teaches cron, zones and DST.",
     },
     "Change": {
-        "add": "Move in from rq-scheduler, rq cron, Celery or a crontab.",
+        "trigger": "Run a schedule now, and if you like, wait for its end.",
+        "pause": "Hold the ticks of schedules, until a time or until you resume them.",
+        "resume": "End pauses; nothing fires at once.",
+        "reschedule": "Another rule than the code's, or another time for the next tick.",
+        "backfill": "Make up for ticks of the past, a few at a time, none twice.",
+        "add": "Add schedules from data: one, a file of them, or a predecessor's.",
+        "remove": "Delete schedules with their history, after asking.",
     },
     "Check": {
         "check": "Import modules and report every wrong or surprising schedule.",
@@ -92,10 +98,11 @@ def cli(ctx: click.Context) -> None:
     Try it, Redis included:   beat dev app.tasks
     Run it, beside others:    beat run app.tasks
     Ask what happened:        beat history --failed --since 24h
+    Run it now, or not:       beat trigger report, beat pause report --until monday
 
     \b
     Exit codes: 0 fine, 1 the thing asked about is bad, 2 usage or bad input,
-    3 not found, 69 no Redis, 70 a bug in beat, 78 bad configuration,
+    3 not found, 4 refused, 69 no Redis, 70 a bug in beat, 78 bad configuration,
     130 interrupted.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     if ctx.invoked_subcommand is None:

@@ -9,6 +9,7 @@ from beat.cli import instants
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from beat.client.standing import Pause
     from beat.history import Action, Change
     from beat.zones import Zone
 
@@ -37,6 +38,14 @@ def acted(line: Action, where: Zone) -> str:
         case "renamed":
             return f"it was {line.reason}"
     return line.reason
+
+
+def paused(found: Pause, where: Zone) -> str:
+    """By whom, since when, until when, and why."""
+    since = f" since {instants.both(found.at.replace(microsecond=0), where)}" if found.at else ""
+    until = f"until {instants.both(found.until, where)}" if found.until else "until somebody resumes it"
+    why = f" ({found.reason})" if found.reason else ""
+    return f"the schedule is paused by {found.by or 'somebody'}{since}, {until}{why}"
 
 
 def rule(found: Mapping[str, Any]) -> str:

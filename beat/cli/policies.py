@@ -67,6 +67,11 @@ def skipped(told: Explanation, passed: Passed, where: Zone) -> str:
             return f"{reason}: {newer} took its place{_waited(passed.waited, told, where)} (overlap='replace')"
         case "excluded":
             return f"{reason}: the schedule rests on {_day(told, where)}"
+        case "paused" if told.pause:
+            why = f" ({told.pause.reason})" if told.pause.reason else ""
+            return f"{reason}: {told.pause.by} had paused the schedule{why}"
+        case "instead":
+            return f"{reason}: {passed.beat} asked for a run in its place, at {_time(passed.at, told, where)}"
         case "finished":
             return f"{reason}: as many ticks had become jobs, or waited, as there are to be (max_runs)"
     if passed.waited:

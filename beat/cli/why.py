@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from beat.cli import asking, instants, output, policies, telling
+from beat.cli import asking, changes, instants, output, policies, telling
 from beat.zones import zone
 
 if TYPE_CHECKING:
@@ -63,7 +63,8 @@ def sentence(told: Explanation, where: Zone, now: datetime) -> str:
 
 
 def _enqueued(told: Explanation, where: Zone, now: datetime) -> str:
-    return "; and again ".join(telling.story(run, where, now) for run in told.runs)
+    before = f"{_skipped(told, where, now)}; made up for later: " if told.passed else ""
+    return before + "; and again ".join(telling.story(run, where, now) for run in told.runs)
 
 
 def _skipped(told: Explanation, where: Zone, _now: datetime) -> str:
@@ -72,12 +73,17 @@ def _skipped(told: Explanation, where: Zone, _now: datetime) -> str:
 
 def _not_due(told: Explanation, where: Zone, now: datetime) -> str:
     due = told.due_at or told.instant
+    soon = f"in {instants.span((due - now).total_seconds())}"
+    if told.moved_by:
+        moved = instants.both(due.replace(microsecond=0), where, told.instant)
+        return f"not due yet: {told.moved_by} has moved it to {moved}, {soon}"
     jitter = f", {instants.span((due - told.instant).total_seconds())} after its time (jitter)"
-    soon = f"in {instants.span((due - now).total_seconds())}{jitter if due > told.instant else ''}"
-    return f"not due yet: {soon}; the next tick is {_tick(told.next_run, where)}"
+    return f"not due yet: {soon}{jitter if due > told.instant else ''}; the next tick is {_tick(told.next_run, where)}"
 
 
-def _held(told: Explanation, *_: object) -> str:
+def _held(told: Explanation, where: Zone, _now: datetime) -> str:
+    if told.pause:
+        return f"not decided: {changes.paused(told.pause, where)}"
     return f"not decided: {_STATES.get(told.state, f'the state of the schedule is {told.state!r}')}"
 
 
@@ -155,12 +161,14 @@ def _plain(told: Explanation) -> dict[str, Any]:
         "waiting": told.waits and telling.plain(told.waits),
         "behind": told.behind and telling.plain(told.behind),
         "instead": told.instead,
+        "pause": told.pause and telling.times(told.pause._asdict()),
         "before": told.before,
         "after": told.after,
         "change": told.change and telling.plain(told.change),
         "finished": told.finished and telling.times(told.finished._asdict()),
         "begins": told.begins,
         "due_at": told.due_at,
+        "moved_by": told.moved_by or None,
         "late": told.late,
         "ahead": told.ahead,
         "holder": told.holder or None,

@@ -53,7 +53,7 @@ class Audit:
             state=found.state,
             now=snapshot.now,
             since=since,
-            due_at=found.jittered,
+            due_at=found.due_at if found.deferred_by else found.jittered,
             waiting=snapshot.waiting,
             jobs=self._jobs.get(schedule_id, {}),
             open_jobs=self._waiting(schedule_id, entries, snapshot.open_jobs),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 LONGEST = 500
 _TRIES = 10
-_MEANWHILE = {"RETRY", "CHANGED", "STALE"}
+MEANWHILE = {"RETRY", "CHANGED", "STALE"}
 """Somebody else was here since we looked: the same again, from the beginning."""
 
 
@@ -44,7 +44,7 @@ class Changing(Questions):
                     raise Conflict(_conflict(schedule_id, str(found.version)))
                 reply = step(found, self._store.time())
                 conflict = reply.code == "CONFLICT" and version is None
-                if reply.code not in _MEANWHILE and not conflict:
+                if reply.code not in MEANWHILE and not conflict:
                     break
             self._refuse(schedule_id, reply)
             return self.get_schedule(schedule_id)
@@ -66,7 +66,7 @@ class Changing(Questions):
 _REFUSALS = {
     "INACTIVE": "{id} is {words}: nothing was changed",
     "FULL": "{id} may not overlap, and {words} has not ended: wait for it, or force it",
-    "DECLARED": "{id} is declared by a live beat, and would come back at once: take it out of the code first",
+    "DECLARED": "{id} is declared by a live beat, and would come back at once: take it out of the code, or pause it",
     "TAKEN": "{id} is a schedule that comes from {words}: change it there, or give this one another id",
     "HIDDEN": (
         "no application exposes {words}: decorate the function with @schedulable (or @periodic), and start a beat that "

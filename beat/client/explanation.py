@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Literal
 
 from beat import clock, policies
 from beat.client.eras import begin, eras, newest
-from beat.history import Change, Fired, Passed, Waits
+from beat.client.standing import Pause
+from beat.history import Action, Change, Fired, Passed, Waits
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -25,13 +26,13 @@ if TYPE_CHECKING:
 _NONE = timedelta(0)
 
 Answer = Literal[
-    "enqueued",  # it became a job: `runs`
+    "enqueued",  # it became a job: `runs`; `passed`, if it was skipped at first and made up for later
     "skipped",  # it passed without one: `passed`; `behind` or `instead`, if another was in its way or had its turn
     "waiting",  # it waits for an earlier run to end: `waits`, `behind`
     "due",  # it is due, and no beat has decided yet: `late`, `holder`, `beats`
     "catching_up",  # the same, and missed ticks have their turn before it: `ahead`
     "not_due",  # it lies ahead, or its jitter has put it off: `due_at`
-    "held",  # it will not be decided while the schedule is in its `state`
+    "held",  # it will not be decided while the schedule is in its `state`: `pause`
     "not_a_tick",  # the schedule does not tick then: `before`, `after`, and the `change` that moved over it, or what
     # had `finished` the schedule, if that is why
     "not_registered",  # the schedule was not there yet: `begins`
@@ -60,6 +61,8 @@ class Explanation:
     """The run that was in its way; None where the ledger no longer holds it."""
     instead: datetime | None = None
     """The tick that had its turn."""
+    pause: Pause | None = None
+    """That which holds it, or made it pass."""
     before: datetime | None = None
     """The nearest tick before the instant."""
     after: datetime | None = None
@@ -69,6 +72,8 @@ class Explanation:
     begins: datetime | None = None
     due_at: datetime | None = None
     """When it is due, or was."""
+    moved_by: str = ""
+    """The operator who has said so; nothing where it is due by itself."""
     late: float | None = None
     """Seconds since then."""
     ahead: int = 0
@@ -97,18 +102,19 @@ class Question:
     def answer(self) -> Explanation:
         """The answer that says most."""
         runs = tuple(line for line in self.lines if isinstance(line, Fired) and line.tick == self.instant)
+        known = eras(self.standing, self.lines)
         if runs:
-            return self._told("enqueued", runs=runs)
+            made_up = all(run.triggered_by == "backfill" for run in runs)
+            return self._told("enqueued", runs=runs, passed=self._passed(known) if made_up else None)
         waits = next((line for line in self.lines if isinstance(line, Waits) and line.tick == self.instant), None)
         if self.instant in self.waiting:
             return self._told("waiting", waits=waits, behind=self._run(waits.behind if waits else ""))
         if waits:
             return self._told("missing")
-        known = eras(self.standing, self.lines)
         passed = self._passed(known)
         if passed:
-            instead = self._instead(passed)
-            return self._told("skipped", passed=passed, behind=self._run(passed.behind), instead=instead)
+            more = {"instead": self._instead(passed), "pause": self._pause(passed)}
+            return self._told("skipped", passed=passed, behind=self._run(passed.behind), **more)
         return self._out_of_reach() or self._around(known)
 
     def _run(self, job_id: str) -> Fired | None:
@@ -123,6 +129,14 @@ class Question:
         fired = [line for line in self.lines if isinstance(line, Fired) and line.tick and line.tick > passed.last]
         following = min(fired, key=lambda line: line.tick or line.at, default=None)
         return following.tick if following and following.triggered_by == "catchup" else None
+
+    def _pause(self, passed: Passed) -> Pause | None:
+        """That which made these pass, with its last reason."""
+        if passed.reason != "paused":
+            return None
+        told = (line for line in self.lines if isinstance(line, Action) and line.type == "paused")
+        line = next((line for line in told if line.at <= passed.at), None)
+        return Pause(line.beat, line.at, line.until, line.reason, "") if line else None
 
     def _passed(self, known: list[Era]) -> Passed | None:
         for line in self.lines:
@@ -161,11 +175,12 @@ class Question:
         if self.instant < following if following else self.instant <= (newest(self.lines) or clock.EPOCH):
             return self._trimmed() or self._told("missing")
         if self.standing.state != "active" or not following:
-            return self._told("held")
+            return self._told("held", pause=self.standing.pause)
         due = self._due(following)
         late = (self.now - due).total_seconds()
         if late < 0:
-            return self._told("not_due", due_at=due)
+            moved_by = self.standing.deferred_by if self.instant == following else ""
+            return self._told("not_due", due_at=due, moved_by=moved_by)
         rule = self.standing.schedule
         if rule is None or not self._is_catching_up(following):
             return self._told("due", late=late, due_at=due)

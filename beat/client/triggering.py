@@ -64,17 +64,25 @@ class Triggering(Changing):
 
     def follow(self, job_id: str) -> Iterator[Fired]:
         """A run, each time its state has changed, until it has ended. Where no beat is alive, this takes note of it."""
-        watcher, seen = Watcher(self._store, name=self.by, emit=lambda _event: None), ""
+        watcher, seen = self._watcher(), ""
         while run := self.get_run(job_id):
             if run.state != seen:
                 seen = run.state
                 yield run
             if run.closed_at:
                 return
-            time.sleep(_LOOK_S)
-            with self._asking():
-                if not self._archive.beats(self._store.time()):
-                    watcher.turn()
+            self._wait(watcher)
+
+    def _watcher(self) -> Watcher:
+        """One that says nothing."""
+        return Watcher(self._store, name=self.by, emit=lambda _event: None)
+
+    def _wait(self, watcher: Watcher) -> None:
+        """A moment, in which somebody takes note of runs that have ended: a beat, or where none is alive, we."""
+        time.sleep(_LOOK_S)
+        with self._asking():
+            if not self._archive.beats(self._store.time()):
+                watcher.turn()
 
 
 def sent(store: Store, item: Item, by: str) -> Reply:

@@ -69,7 +69,7 @@ STARTED = f"{ENQUEUED}, started 2 s later by worker x"
         (run(triggered_by="catchup"), f"{ENQUEUED} to catch up, and how it ended is not known yet"),
         (
             run(tick=None, triggered_by="manual"),
-            "enqueued by web-2 because somebody asked for it, and how it ended is not known yet",
+            "enqueued because web-2 asked for it, and how it ended is not known yet",
         ),
         (
             run("succeeded", enqueued_at=None, late_ms=None),

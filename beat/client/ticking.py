@@ -1,0 +1,46 @@
+"""The ticks that a schedule has to come, and those that a pause makes pass, as far as is known today."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from beat import policies, prepare
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from beat.client.standing import Standing
+    from beat.prepare import Resume
+
+_MOST = 10_000  # ticks on days of rest that are passed over
+
+
+def next_ticks(found: Standing, number: int, now: datetime) -> list[datetime]:
+    """The next ticks that become jobs, at most so many; of what is paused, those from its end on."""
+    schedule, tick = found.policies, found.next_run
+    ticks: list[datetime] = []
+    if schedule is None or tick is None:
+        return []
+    if found.state == "paused":
+        tick = prepare.resume(schedule, tick, (found.pause and found.pause.until) or now).next
+    if schedule.max_runs is not None:
+        number = min(number, schedule.max_runs - found.ticked)
+    for _ in range(_MOST):
+        if tick is None or len(ticks) >= number:
+            break
+        if not policies.is_excluded(schedule, tick):
+            ticks.append(tick)
+        tick = schedule.after(tick)
+    return ticks
+
+
+def due(found: Standing) -> datetime | None:
+    """When the next tick fires: its own time, unless an operator has said otherwise."""
+    return found.due_at if found.deferred_by and found.due_at else found.next_run
+
+
+def held(found: Standing, end: datetime) -> Resume | None:
+    """What a pause of the schedule holds until `end`; None where nobody can tell."""
+    if found.policies is None or found.next_run is None:
+        return None
+    return prepare.resume(found.policies, found.next_run, end)
