@@ -31,9 +31,9 @@ STOREYS = {
     "engine": [
         "timekeeper", "health", "pace", "desk", "book", "verdicts", "holding", "replies", "rehearsal", "ticker", "sync",
         "watcher", "attendant", "housekeeper", "current",
-        "registrations", "retirement",
+        "registrations", "retirement", "lineage",
     ],
-    "control": ["client", "events"],
+    "control": ["client", "events", "planning"],
     "observers": ["observers", "logs"],
     "house": ["service", "embedded", "dev", "testing"],
     "faces": ["cli", "__main__"],
