@@ -42,9 +42,7 @@ OK = Reply("OK")
 
 def seen(store: Store, schedule_id: str) -> dict[str, Any]:
     found = hash_of(store, schedule_id)
-    return {
-        f"seen_{name}": found.get(of, "") for name, of in {"rev": "rev", "next": "next_run", "state": "state"}.items()
-    }
+    return {"seen_rev": found["rev"], "seen_next": found["next_run"], "seen_state": found["state"]}
 
 
 def rename(store: Store, old: str, new: str, rev: str, **given: Any) -> Reply:
@@ -93,12 +91,9 @@ def test_the_outcome_of_a_run_that_was_fired_by_an_old_id_lands_in_the_newest_le
     assert rename(store, "b", "c", "r3").code == "UPDATED"
     job = f"beat_a_{at}"
     record: Any = store.client.hget("beat:records", job)
-    sign = "|".join(["queued", "", ""])
     store.client.hset(f"rq:job:{job}", "status", "queued")
-    life = hash_of(store, "c")["created_at"]
-    item = Closing(
-        "close", job, record.decode(), "", sign, "a", text(at), "succeeded", '{"type":"succeeded"', life=life
-    )
+    life, line = hash_of(store, "c")["created_at"], '{"type":"succeeded"'
+    item = Closing("close", job, record.decode(), "", "queued||", "a", text(at), "succeeded", line, life=life)
     assert Runs(store).close([item], token=TOKEN) == [OK]
     assert hash_of(store, "c")["success_count"] == "1"
     assert lines(store, "c")[0]["type"] == "succeeded"
