@@ -26,7 +26,10 @@ LINES = {
     "returned": (_I, "{schedule_id}: it was {was}, and is declared again: it goes on"),
     "overridden": (
         _W,
-        "{schedule_id}: the rule of {by} stays in force: {rule}, not {code} (to undo: beat reschedule {schedule_id} --reset)",
+        (
+            "{schedule_id}: its code is new, but the rule of {by} stays in force: {rule}, not {code}; "
+            "to return to the code: beat reschedule {schedule_id} --reset"
+        ),
     ),
     "older": (_W, "{schedule_id}: a live beat has a newer definition, which stays; this beat fires that one"),
     "refused": (_E, "{schedule_id}: not registered: {code}: {error}"),
