@@ -32,7 +32,10 @@ class Kin(NamedTuple):
 def trace(
     store: Store, page: Sequence[Schedule], looked: Looked, declared: Container[str]
 ) -> Generator[None, None, dict[int, Kin]]:
-    """For the schedules of a page that may have another id: where it leads, by their place. Stops at questions."""
+    """For the schedules of a page that may have another id: where it leads, by their place. Stops at questions.
+
+    Not to what is declared itself: that is another schedule by now.
+    """
     found: dict[int, Kin] = {}
     asked = {n: old for n, seen in looked.others.items() if (old := elsewhere(page[n], seen, declared))}
     for _ in range(_LONGEST):
@@ -43,4 +46,4 @@ def trace(
         states = answer().others.values()
         found |= {n: Kin(old, state) for (n, old), state in zip(asked.items(), states, strict=True)}
         asked = {n: state.renamed_to for n in asked if (state := found[n].state) and state.renamed_to}
-    return found
+    return {n: kin for n, kin in found.items() if kin.id not in declared}

@@ -35,7 +35,7 @@ class Prospect(NamedTuple):
     before: State | None
     """What it goes on from; None when it is new."""
     old: str
-    """The id whose state that is, if it has been another's."""
+    """The id whose state that is, if it is another; its own, if it begins anew where another schedule was."""
     ruling: Schedule
     """The definition in force: the code's, with what an operator has laid over it."""
     rev: str
@@ -47,7 +47,7 @@ def foresee(
     schedule: Schedule, seen: State | None, now: datetime, app: str, *, old: str = "", other: State | None = None
 ) -> Prospect:
     """Of a schedule that the code of `app` declares, as Redis knows it; `other` is what it knows by the id `old`."""
-    before, old = _taken_over(seen, other, old, app)
+    before, old = _taken_over(schedule.id, seen, other, old, app)
     ruling, rev = overrides.in_force(schedule, before.override if before else "")
     anew = bool(old) or (before is not None and before.app != app)
     return Prospect(schedule, before, old, ruling, rev, place(ruling, before, now, rev, anew=anew))
@@ -61,11 +61,13 @@ def elsewhere(schedule: Schedule, seen: State | None, declared: Container[str]) 
     return "" if old in declared else old
 
 
-def _taken_over(seen: State | None, other: State | None, old: str, app: str) -> tuple[State | None, str]:
+def _taken_over(
+    schedule_id: str, seen: State | None, other: State | None, old: str, app: str
+) -> tuple[State | None, str]:
     """What it goes on from; nobody takes over what is another application's, or comes from data."""
     if old and other and other.rev and other.source in {"", "code"} and other.app in {"", app}:
         return other, old
-    return (None if seen is None or seen.renamed_to else seen), ""
+    return (None, schedule_id) if seen and seen.renamed_to else (seen, "")
 
 
 def place(

@@ -38,6 +38,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
     },
     "Check": {
         "check": "Import modules and report every wrong or surprising schedule.",
+        "plan": "What would a deploy of this code change? Writes nothing.",
         "config": "Show the effective settings and where each came from.",
         "redis": "Send one command to Redis, for people without redis-cli.",
     },

@@ -35,7 +35,8 @@
 -- ITEM[10] origin      word   code, api (from data), or operator (the rule alone changes: no template, no rev of the code)
 -- ITEM[11] declared    text   the rev by which the code announces it; another than rev where an operator has overridden it
 -- ITEM[12] app         text   the application, for code
--- ITEM[13] old         text   the id whose state it takes over, which is what was seen; or nothing
+-- ITEM[13] old         text   the id whose state it takes over, which is what was seen; its own id when it begins anew where
+--                             another schedule was, which has gone to another id; or nothing
 -- ITEM[14] func        text   for api: the function, which must be one of those that were announced
 -- ITEM[15] version     count  the version that it must have; nothing for any
 -- ITEM[16] fields      count  how many of the values that follow are names and values of the hash
@@ -160,8 +161,9 @@ end
 
 local function is_elsewhere(id, old, app, names)  -- whether the state that it goes on from is not where it was seen
   local to = names[#names]
+  if old == id then return not to end
   if old ~= '' and not is_ours(old, app) then return true end
-  if to then return to ~= old and (old ~= '' or is_ours(to, app)) end
+  if to then return to ~= old end
   return old ~= '' and redis.call('EXISTS', schedule_prefix .. id) == 1
 end
 
@@ -191,11 +193,10 @@ local function upsert(at)
   if newer then return 'OLDER', newer end
   local other = origin == 'code' and now_rev == rev and was_app and was_app ~= app and not held
   if other and is_announced(id, nil, was_app) then return 'SHARED', was_app end
-  if old ~= '' then
+  if old == id then
+    redis.call('DEL', key)
+  elseif old ~= '' then
     take_over(old, id)
-  elseif is_there and not now_rev then
-    redis.call('PERSIST', key)  -- what had gone elsewhere is gone from there, too
-    redis.call('HDEL', key, 'renamed_to')
   end
 
   local placed = to_ms(next_run) and to_ms(due_at)

@@ -237,6 +237,28 @@ def test_an_id_that_is_still_declared_is_not_taken_over(store: Store) -> None:
     assert code.told() == []
 
 
+def test_an_id_that_was_renamed_can_be_given_to_another_schedule(store: Store) -> None:
+    Code(store, schedule("report")).start().end()
+    store.client.hset("beat:schedule:report", "run_count", "7")
+    Code(store, schedule("daily", "report")).start().end()
+    assert hash_of(store, "daily")["run_count"] == "7"
+    both = Code(store, schedule("daily", "report"), schedule("report", timing=Every("5m"))).start()
+    both.sync.register()
+    assert (hash_of(store, "daily")["run_count"], hash_of(store, "report")["run_count"]) == ("7", "0")
+    assert int(store.client.ttl("beat:schedule:report")) == -1
+    assert both.told() == []
+
+
+def test_of_two_heirs_one_has_the_state(store: Store) -> None:
+    Code(store, schedule("old")).start().end()
+    store.client.hset("beat:schedule:old", "run_count", "7")
+    code = Code(store, schedule("a", "old"), schedule("b", "old")).start()
+    settled = everything(store)
+    code.sync.register()
+    assert sorted(hash_of(store, each)["run_count"] for each in "ab") == ["0", "7"]
+    assert not changed(settled, store)
+
+
 # --- applications ----------------------------------------------------------------------------------------------------
 
 
