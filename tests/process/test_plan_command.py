@@ -59,8 +59,8 @@ NEW = """
 """
 PLAN = """\
 + yearly  added
-    when  at 00:00, on the 1st of January, UTC
-    next  2027-01-01 00:00, 2028-01-01 00:00, 2029-01-01 00:00 UTC
+    when  at 00:00, on 1 January, UTC
+    next  {ticks} UTC
 ~ report  changed
     kwargs.kind  daily → weekly
     description  none → Goes to everybody who asked for it, in the order in which they asked.
