@@ -129,7 +129,10 @@ def forbids(error: BaseException) -> bool:
     """Whether Redis does not let this user in, or not do what it is told, be it inside a script."""
     if isinstance(error, exceptions.NoPermissionError | exceptions.AuthenticationError):
         return True
-    return isinstance(error, exceptions.ResponseError) and any(word in str(error) for word in ("ACL failure", "NOPERM"))
+    return isinstance(error, exceptions.ResponseError) and any(words in str(error) for words in _FORBIDDEN)
+
+
+_FORBIDDEN = ("ACL failure", "NOPERM", "The user executing the script can't")  # the last one is Redis 7.0's
 
 
 def _ours(given: dict[str, Any]) -> dict[str, Any]:

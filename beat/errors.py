@@ -13,6 +13,8 @@
     │   ├── BadOption                        an id, a queue, a time-out … that cannot be
     │   └── DuplicateSchedule                one id, two schedules
     ├── UnknownSchedule (also KeyError)      no schedule of that id
+    ├── BadSource                            schedules of a predecessor that cannot be read
+    │   └── NoSource                         there are none where they should be
     ├── Refused                              what stands in Redis speaks against it; nothing was done
     │   └── Conflict                         somebody else has changed the schedule meanwhile
     ├── ConfigError                          settings or modules that beat cannot start with
@@ -113,6 +115,18 @@ class UnknownSchedule(BeatError, KeyError):
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+
+class BadSource(BeatError):
+    """Schedules of a predecessor that cannot be read: a syntax error, no dict, a Redis key of another kind."""
+
+    exit_code = 2
+
+
+class NoSource(BadSource):
+    """Where the schedules of a predecessor should be, there are none."""
+
+    exit_code = 3
 
 
 class Refused(BeatError):

@@ -17,8 +17,7 @@ import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from beat import clock, connection, globs, logs, registry, rehearsal, server, settings, zones
-from beat._version import __version__
+from beat import connection, globs, logs, registry, rehearsal, server, settings, vitals
 from beat.attendant import Attendant
 from beat.book import Book
 from beat.dialogue import Dialogue
@@ -88,7 +87,7 @@ class Scheduler:
         self._stopping = threading.Event()
         self._observers = Observers([self._count, logs.listen, *listeners])
         self._health = Health(self._observers.emit)
-        self._about = {**_process(), "app": self.settings.app, "schedules": str(len(self._schedules))}
+        self._about = {**vitals.process(), "app": self.settings.app, "schedules": str(len(self._schedules))}
         self._mark: Mark | None = None
         self._greeted = False
 
@@ -133,7 +132,7 @@ class Scheduler:
             Watcher(store, name=self.name, emit=emit),
             _attendant(store, Book(store), self.name, emit),
             name=self.name,
-            about=lambda: {**self._about, "fired": str(self._fired), **_passed(ticker)},
+            about=lambda: {**self._about, "fired": str(self._fired), **vitals.passed(ticker)},
             passed_at=lambda: ticker.passed_at,
             judged=lambda: ticker.timekeeper.guard.sound,
             emit=emit,
@@ -199,27 +198,6 @@ class Scheduler:
 
     def _count(self, event: Event) -> None:
         self._fired += event.name in {"fired", "admitted"}
-
-
-def _process() -> dict[str, str]:
-    """What the heartbeat says of this process."""
-    return {
-        "host": socket.gethostname(),
-        "pid": str(os.getpid()),
-        "version": __version__,
-        "tzdata": zones.version(),
-        "started_at": clock.text(clock.now().replace(microsecond=0)),
-    }
-
-
-def _passed(ticker: Ticker) -> dict[str, str]:
-    """What the heartbeat says of the ticker; before its first pass Redis' clock is not known."""
-    if not ticker.passed_ms:
-        return {}
-    return {
-        "last_pass": clock.text(clock.from_ms(int(ticker.passed_ms))),
-        "clock_offset_ms": str(round(clock.to_ms(clock.now()) - ticker.clock.now_ms())),
-    }
 
 
 def _retirement(store: Store, mine: Settings, name: str, emit: Emit) -> Retirement:

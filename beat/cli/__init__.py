@@ -36,9 +36,13 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
         "timeline": "Past and coming load, drawn; and where schedules pile up.",
         "next": "When will this expression tick? Teaches cron, zones and DST.",
     },
+    "Change": {
+        "add": "Move in from rq-scheduler, rq cron, Celery or a crontab.",
+    },
     "Check": {
         "check": "Import modules and report every wrong or surprising schedule.",
         "plan": "What would a deploy of this code change? Writes nothing.",
+        "doctor": "Everything that could be wrong, each line with its remedy.",
         "config": "Show the effective settings and where each came from.",
         "redis": "Send one command to Redis, for people without redis-cli.",
     },

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from beat import scripts
+from beat.doctor import permissions, survey
 from beat.keys import Keys
 from beat.lock import Lock
 from beat.operations import Operations, Stretch
@@ -32,6 +33,8 @@ METHODS: dict[str, Callable[..., Any]] = {
     "claim": Store.claim,
     "fire": Store.fire,
     "look": Store.look,
+    "may": permissions.may,
+    "survey": survey.page,
     "register": Store.register,
     "repair": Store.repair,
     "pause": Operations.pause,

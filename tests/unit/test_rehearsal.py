@@ -184,7 +184,8 @@ def test_what_only_redis_knows_plays_too() -> None:
 @pytest.mark.parametrize("found", ["paused", "disabled", "finished"])
 def test_what_rests_does_not_play(found: str) -> None:
     other = schedule("other", enabled=found != "disabled")
-    store = Seen(NINE, {"other": state(other, NINE if found != "finished" else None, state=found)}, other=other)
+    rests = state(other, NINE if found != "finished" else None, state=found, rev="rev of other")
+    store = Seen(NINE, {"other": rests}, other=other)
     assert parts(store)["other"][1] is None
 
 
