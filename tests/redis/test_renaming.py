@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,9 +14,7 @@ from beat.every import Every
 from beat.operations import Operations
 from beat.protocol import Closing, Reply
 from beat.runs import Runs
-from beat.schedule import Schedule
 from beat.slots import Slots
-from beat.sync import Sync
 from tests.redis.making import (
     TOKEN,
     changed,
@@ -31,10 +30,10 @@ from tests.redis.making import (
     text,
     verdict,
 )  # fmt: skip
+from tests.redis.versions import Code, schedule
 
 if TYPE_CHECKING:
     from beat.embedded import PrivateRedis
-    from beat.event import Event
     from beat.store import Store
 
 OK = Reply("OK")
@@ -53,32 +52,6 @@ def rename(store: Store, old: str, new: str, rev: str, **given: Any) -> Reply:
 def lines(store: Store, schedule_id: str) -> list[dict[str, Any]]:
     found: Any = store.client.lrange(store.keys.runs(schedule_id), 0, -1)
     return [json.loads(line) for line in found]
-
-
-class Code:
-    """What a beat of one version registers."""
-
-    def __init__(self, store: Store, *schedules: Schedule, app: str = "default") -> None:
-        self.events: list[Event] = []
-        self.sync = Sync(store, schedules, beat="tests", emit=self.events.append, app=app)
-        self._store = store
-
-    def start(self) -> Code:
-        self.sync.announce()
-        self.sync.register()
-        return self
-
-    def end(self) -> None:
-        self._store.client.delete(self._store.keys.announced(self.sync.digest))
-
-    def told(self) -> list[tuple[str, str]]:
-        return [(event.name, event.schedule_id) for event in self.events if event.name != "registered"]
-
-
-def schedule(schedule_id: str, renamed_from: str | None = None, **given: Any) -> Schedule:
-    return Schedule(
-        **{"id": schedule_id, "func": "app.tasks.x", "timing": Every("1h"), "renamed_from": renamed_from, **given}
-    )
 
 
 # --- what moves ------------------------------------------------------------------------------------------------------
@@ -284,3 +257,42 @@ def test_an_application_that_gets_a_name_takes_its_schedules_along(store: Store,
     assert hash_of(store, "report")["app"] == "billing"
     assert store.client.smembers("beat:app:billing") == {b"report"}
     assert named.told() == [("updated", "report")]
+
+
+# --- any order -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_whatever_comes_and_goes_there_is_one_state_and_it_is_settled(store: Store, seed: int) -> None:
+    """Each version was deployed once. From then on, whatever starts, ends or shows its heartbeat, nothing is lost."""
+    chance = random.Random(seed)  # noqa: S311 (no secret)
+    versions = [schedule("a"), schedule("b", "a"), schedule("c", "b"), schedule("c", "b", queue="x")]
+    for each in versions:
+        Code(store, each).start().end()
+        store.client.hset(f"beat:schedule:{each.id}", "run_count", "7")
+    live: list[Code] = []
+    for _ in range(40):
+        what = chance.choice(["start", "heartbeat", "heartbeat", "end"])
+        if what == "start" and len(live) < 3:
+            live.append(Code(store, chance.choice(versions)).start())
+        elif what == "heartbeat" and live:
+            chance.choice(live).heartbeat()
+        elif what == "end" and live:
+            gone = live.pop(chance.randrange(len(live)))
+            if all(code.sync.digest != gone.sync.digest for code in live):
+                gone.end()
+        [found] = [each for each, state in _definitions(store).items() if "rev" in state]
+        assert hash_of(store, found)["run_count"] == "7"
+    for _ in range(2):
+        for code in live:
+            code.heartbeat()
+    settled = _definitions(store)
+    for code in live:
+        code.heartbeat()
+    assert _definitions(store) == settled
+    in_force = {code.sync.digest for code in live if not code.sync.older}
+    assert len(in_force) == min(1, len(live)), "the beats of one version have it as they declare it"
+
+
+def _definitions(store: Store) -> dict[str, dict[str, str]]:
+    return {each: hash_of(store, each) for each in "abc"}
