@@ -48,9 +48,9 @@ class Dialogue(Store):
             return decided, decided if isinstance(decided, Exception) else Claimed("OK", decided.now)
         return decided, replies[-1] if isinstance(replies[-1], Exception) else Claimed.read(replies[-1])
 
-    def looking(self, items: Sequence[Sight]) -> Callable[[], Looked]:
+    def looking(self, items: Sequence[Sight], *, app: str = "") -> Callable[[], Looked]:
         """What does not stand as it should: what is returned waits for the answer. Questions are answered in turn."""
-        self._line.ask([self.call("look", items)])
+        self._line.ask([self.call("look", items, app=app)])
         return lambda: Looked.read(self._reply())
 
     def registering(self, items: Iterable[Registration], *, beat: str) -> Callable[[], list[Reply]]:

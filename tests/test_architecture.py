@@ -31,9 +31,9 @@ STOREYS = {
     "engine": [
         "timekeeper", "health", "pace", "desk", "book", "verdicts", "holding", "replies", "rehearsal", "ticker", "sync",
         "watcher", "attendant", "housekeeper", "current",
-        "registrations", "retirement", "vitals", "watchdog",
+        "registrations", "retirement", "lineage", "vitals", "watchdog",
     ],
-    "control": ["client", "events", "moving", "doctor"],
+    "control": ["client", "events", "planning", "moving", "doctor"],
     "observers": ["observers", "logs"],
     "house": ["service", "embedded", "dev", "testing"],
     "faces": ["cli", "__main__"],
