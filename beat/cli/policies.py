@@ -81,8 +81,8 @@ def _operated(told: Explanation, passed: Passed, where: Zone) -> str:
     if passed.reason == "retired":
         return f"no live beat declared the schedule any more, and {passed.beat} retired it"
     if passed.reason == "instead":
-        at, run = _time(passed.at, told, where), f", {passed.behind}" if passed.behind else ""
-        return f"at {at} {passed.beat} asked for a run in its place{run}"
+        at, run = _time(passed.at, told, where), f": {passed.behind}" if passed.behind else ""
+        return f"{passed.beat} asked for a run in its place, at {at}{run}"
     until = f" until {_time(told.pause.until, told, where)}" if told.pause and told.pause.until else ""
     why = f" ({told.pause.reason})" if told.pause and told.pause.reason else ""
     by = f"{told.pause.by} had paused the schedule" if told.pause else "the schedule was paused"

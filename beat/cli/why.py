@@ -82,19 +82,14 @@ def _skipped(told: Explanation, where: Zone, _now: datetime) -> str:
 
 def _not_due(told: Explanation, where: Zone, now: datetime) -> str:
     due = told.due_at or told.instant
-    soon = f"in {instants.span((due - now).total_seconds())}{_put_off(told, due)}"
+    soon = f"in {instants.span((due - now).total_seconds())}"
+    if told.moved_by:
+        moved = instants.both(due.replace(microsecond=0), where, told.instant)
+        return f"not due yet: {told.moved_by} has moved it to {moved}, {soon}"
+    jitter = f", {instants.span((due - told.instant).total_seconds())} after its time (jitter)"
     paused = f"; {changes.paused(told.pause, where)}" if told.pause else ""
-    return f"not due yet: {soon}; the next tick is {_tick(told.next_run, where)}{paused}"
-
-
-def _put_off(told: Explanation, due: datetime) -> str:
-    """Why it is due at another time than its own."""
-    if due == told.instant:
-        return ""
-    away = instants.span(abs((due - told.instant).total_seconds()))
-    moved = told.deferred if told.deferred and told.deferred.until == due else None
-    why = f"{moved.beat} moved it" if moved else "jitter"
-    return f", {away} {'after' if due > told.instant else 'before'} its time ({why})"
+    next_one = f"the next tick is {_tick(told.next_run, where)}{paused}"
+    return f"not due yet: {soon}{jitter if due > told.instant else ''}; {next_one}"
 
 
 def _held(told: Explanation, where: Zone, _now: datetime) -> str:
@@ -190,6 +185,7 @@ def _plain(told: Explanation) -> dict[str, Any]:
         "finished": told.finished and telling.times(told.finished._asdict()),
         "begins": told.begins,
         "due_at": told.due_at,
+        "moved_by": told.moved_by or None,
         "late": told.late,
         "ahead": told.ahead,
         "holder": told.holder or None,

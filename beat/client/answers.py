@@ -67,6 +67,8 @@ class Explanation:
     begins: datetime | None = None
     due_at: datetime | None = None
     """When it is due, or was."""
+    moved_by: str = ""
+    """The operator who has said so; nothing where it is due by itself."""
     late: float | None = None
     """Seconds since then."""
     ahead: int = 0

@@ -14,7 +14,7 @@ from beat.errors import BadInstant
 from beat.sighting import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from beat.connection import Redis
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _PAGE = 500
 _LINES = 5000
+_RENAMED = 10  # how many times, as the scripts follow a schedule
 
 
 class Snapshot(NamedTuple):
@@ -79,7 +80,7 @@ class Archive:
             pipe.time()
             *found, holder, (seconds, micros) = pipe.execute(raise_on_error=False)
         pairs = zip(wanted.items(), found, strict=True)
-        problems = [f"{key} is no {kind}" for (key, kind), reply in pairs if _is_strange(reply)]
+        problems = [f"{key} is no {kind}" for (key, kind), reply in pairs if is_strange(reply)]
         state, lines, going, running, waiting = ([] if isinstance(each, Exception) else each for each in found)
         open_jobs = frozenset(map(_text, going))
         return Snapshot(
@@ -127,7 +128,7 @@ class Archive:
                     pipe.lrange(self._keys.runs(each), 0, number - 1)
                 found = pipe.execute(raise_on_error=False)
             for (each, _), head in zip(page, found, strict=True):
-                yield each, [] if _is_strange(head) else head
+                yield each, [] if is_strange(head) else head
 
     def timings(self, ids: Sequence[str]) -> Iterator[tuple[str, str, str, str, str]]:
         """Id, state, next tick, jitter and rule of those that are schedules, as they are written."""
@@ -136,22 +137,9 @@ class Archive:
                 pipe.hmget(self._keys.schedule(each), "state", "next_run", "jitter", "rule", "definition")
             found = pipe.execute(raise_on_error=False)
         for each, values in zip(ids, found, strict=True):
-            if not _is_strange(values) and any(values):
+            if not is_strange(values) and any(values):
                 state, following, jitter, rule, definition = map(_text, values)
                 yield each, state, following, jitter, rule or definition
-
-    def hashes(self, ids: Sequence[str]) -> list[Mapping[bytes, bytes]]:
-        """Of each of these schedules; empty where there is none. What is no hash is a broken one that says so."""
-        with self._client.pipeline(transaction=False) as pipe:
-            for each in ids:
-                pipe.hgetall(self._keys.schedule(each))
-            found = pipe.execute(raise_on_error=False)
-        return [
-            {b"state": b"broken", b"last_error": f"{self._keys.schedule(each)} is no hash".encode()}
-            if _is_strange(told)
-            else told
-            for each, told in zip(ids, found, strict=True)
-        ]
 
     def counted(self, ids: Sequence[str], counters: Sequence[str]) -> list[str]:
         """Those of the schedules of which one of these counters is not 0."""
@@ -160,6 +148,19 @@ class Archive:
                 pipe.hmget(self._keys.schedule(each), counters)
             found = pipe.execute(raise_on_error=False)
         return [each for each, counts in zip(ids, found, strict=True) if _is_any(counts)]
+
+    def renamed(self, ids: Iterable[str]) -> dict[str, str]:
+        """Of those that have another id by now: which."""
+        found: dict[str, str] = {}
+        asked = {each: each for each in ids}
+        for _ in range(_RENAMED):
+            with self._client.pipeline(transaction=False) as pipe:
+                for each in asked.values():
+                    pipe.hget(self._keys.schedule(each), "renamed_to")
+                told = zip(asked, pipe.execute(raise_on_error=False), strict=True)
+            asked = {each: to for each, value in told if (to := _text(value))}
+            found |= asked
+        return found
 
     def known(self, ids: Sequence[str]) -> list[str]:
         """Those of the ids that are a schedule's, or were one's: a ledger may outlive it."""
@@ -215,12 +216,12 @@ def _sane(ask: Callable[..., Any], *words: Any) -> Any:
     try:
         return ask(*words)
     except Refused as e:
-        if _is_strange(e):
+        if is_strange(e):
             return None
         raise
 
 
-def _is_strange(reply: object) -> bool:
+def is_strange(reply: object) -> bool:
     """Whether the key was of another type; any other error is raised."""
     if isinstance(reply, Refused) and str(reply).startswith("WRONGTYPE"):
         return True

@@ -36,7 +36,9 @@ class Audit:
         for job_id, run in self._runs(schedule_id):
             asked = run.triggered_by in ASKED  # its line may have been trimmed, and that of its tick not
             self._jobs[run.schedule_id][job_id] = None if asked else run.scheduled_for
-        self._owners = {job_id: record.schedule for job_id, record in archive.records()}
+        owners = {job_id: record.schedule for job_id, record in archive.records()}
+        went = archive.renamed({*owners.values()})
+        self._owners = {job_id: went.get(each, each) for job_id, each in owners.items()}
 
     def verify(self, schedule_id: str, since: datetime | None = None) -> Verification | None:
         """The schedule's ledger against all that is known; None if there is no such schedule any more."""

@@ -132,7 +132,8 @@ class Question:
         due = self._due(following)
         late = (self.now - due).total_seconds()
         if late < 0:
-            return self._told("not_due", due_at=due, pause=pause)
+            moved_by = self.standing.deferred_by if self.instant == following else ""
+            return self._told("not_due", due_at=due, moved_by=moved_by, pause=pause)
         if since := self.standing.unannounced_at:
             return self._told("held", unannounced_at=since)
         rule = self.standing.schedule

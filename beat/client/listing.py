@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from beat import ledger
 from beat.client import ahead, orders, standing
+from beat.client.archive import is_strange
 from beat.client.candidates import FEW, IDLE, Candidates, Filter
 from beat.client.questions import Questions
 from beat.errors import BadOption
@@ -17,7 +18,7 @@ from beat.history import Fired, Passed, assemble
 from beat.store import pages
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from beat.client.ahead import NextTick
     from beat.client.orders import ById, Place
@@ -121,8 +122,19 @@ class Listing(Questions):
         ids = [each.id for each in places]
         heads: dict[str, list[bytes]] = dict(self._archive.heads(dict.fromkeys(ids, 2 * runs + _SPARE))) if runs else {}
         read = []
-        for each, told in zip(ids, self._archive.hashes(ids), strict=True):
+        for each, told in zip(ids, self._hashes(ids), strict=True):
             lines = assemble(each, (entry for line in heads.get(each, ()) if (entry := ledger.read(line))))
             newest = [line for line in lines if isinstance(line, Fired | Passed)]
             read.append((standing.read(each, told) if told else None, newest[:runs]))
         return read
+
+    def _hashes(self, ids: Sequence[str]) -> Iterator[Mapping[bytes, bytes]]:
+        """Of each of these schedules; empty where there is none. What is no hash is a broken one that says so."""
+        client: Any = self._store.client
+        with client.pipeline(transaction=False) as pipe:
+            for each in ids:
+                pipe.hgetall(self._keys.schedule(each))
+            found = pipe.execute(raise_on_error=False)
+        for each, told in zip(ids, found, strict=True):
+            said = f"{self._keys.schedule(each)} is no hash".encode()
+            yield {b"state": b"broken", b"last_error": said} if is_strange(told) else told

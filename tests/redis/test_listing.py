@@ -234,7 +234,7 @@ def test_of_an_old_id_a_client_says_where_it_went(store: Store, client: Client) 
     store.register([registration("new", rev="r2", old="old", **given)], beat="web-1")
     assert ids(client.schedules()) == ["new"]
     for ask in (client.get, client.show, client.history):
-        with pytest.raises(UnknownSchedule, match="'old' was renamed: it is 'new' now"):
+        with pytest.raises(UnknownSchedule, match="there is no schedule 'old': it was renamed to 'new'"):
             ask("old")
 
 

@@ -237,8 +237,8 @@ DEFECTS: list[tuple[str, str, str, str]] = [
     ("the_header_is_what_beat_reads", "claim", "-- ARGV[8] format ", "-- ARGV[8] format, "),
     ("the_header_is_what_beat_reads", "release", "-- KEYS[1] lock ", "-- KEYS[1]\tlock "),
     ("the_bindings_are_the_header", "fire", "local due_index, queues, ann", "local queues, due_index, ann"),
-    ("the_bindings_are_the_header", "register", "due, meta, events, announcements, functions = ",
-     "due, events, meta, announcements, functions = "),
+    ("the_bindings_are_the_header", "register", "due, meta, events, announcements, functions, ",
+     "due, events, meta, announcements, functions, "),
     ("the_bindings_are_the_header", "claim", "lookahead, limit, only, format =", "limit, lookahead, only, format ="),
     ("the_bindings_are_the_header", "announce", "unpack(ARGV, 1, 4)", "unpack(ARGV, 2, 5)"),
     ("the_bindings_are_the_header", "heartbeat", "instance, instances, announced,", "instances, instance, announced,"),
@@ -366,8 +366,8 @@ def test_a_registration_counts_its_fields() -> None:
                         {"x": "1", "y": "2"}, {"data": b"d"})  # fmt: skip
     Store(client, Keys()).register([item], beat="me")
     ((_, numkeys, values),) = client.sent
-    keys = ("beat:schedules", "beat:due", "beat:meta", "beat:events", "beat:announcements", "beat:functions")
-    assert values[:numkeys] == keys
+    keys = ("schedules", "due", "meta", "events", "announcements", "functions", "waiting")
+    assert values[:numkeys] == tuple(f"beat:{key}" for key in keys)
     assert values[numkeys:] == (
         "beat:schedule:", "beat:template:", "beat:announced:", "beat:runs:", 1, "me", 1000, 10_000,
         "beat:in:", "beat:app:", "beat:running:", "beat:waiting:",

@@ -118,16 +118,16 @@ CASES: dict[str, Case] = {
     ),
     "a run instead": Case(
         instead(), later(1), "skipped",
-        "skipped by ann@ops: instead: at 09:00:30 UTC ann@ops asked for a run in its place, beat_report_m7",
+        "skipped by ann@ops: instead: ann@ops asked for a run in its place, at 09:00:30 UTC: beat_report_m7",
     ),
     "moved to later": Case(
         moved(later(7)), later(1), "not_due",
-        "not due yet: in 2m, 6m after its time (ann@ops moved it); the next tick is Mon 2026-11-16 09:01 UTC",
+        "not due yet: ann@ops has moved it to 09:07 UTC, in 2m",
         fields={"due_at": clock.text(later(7)), "moved": clock.text(later(1)), "moved_by": "ann@ops"},
     ),
     "moved to earlier": Case(
         moved(later(0.75)), later(1), "not_due",
-        "not due yet: in 5 s, 15 s before its time (ann@ops moved it); the next tick is Mon 2026-11-16 09:01 UTC",
+        "not due yet: ann@ops has moved it to 09:00:45 UTC, in 5 s",
         now=later(0.75) - 5 * SECOND,
         fields={"due_at": clock.text(later(0.75)), "moved": clock.text(later(1)), "moved_by": "ann@ops"},
     ),
