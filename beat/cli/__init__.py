@@ -6,11 +6,13 @@ Each sub-command is loaded when it is called: `beat --help` and `beat next` star
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 import traceback
 from typing import TYPE_CHECKING
 
 import click
+from click.shell_completion import CompletionItem
 
 from beat._version import __version__
 from beat.cli import output
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 _BUG, _INTERRUPTED = 70, 130
+_COMPLETE = "_BEAT_COMPLETE"
 
 # group → sub-command → what it does, in one line; the module of the same name holds `command`
 COMMANDS: Mapping[str, Mapping[str, str]] = {
@@ -53,6 +56,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
         "health": "Is a beat alive, and does it pass? For the probes of containers.",
         "config": "Show the effective settings and where each came from.",
         "redis": "Send one command to Redis, for people without redis-cli.",
+        "completions": "What your shell needs to complete commands, options and ids.",
     },
 }
 
@@ -76,6 +80,12 @@ class _Commands(click.Group):
             hint = did_you_mean(args[0], self.list_commands(ctx))
             raise click.UsageError(f"there is no command {args[0]!r}.{hint}", ctx)
         return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """From the table: no module is imported to name it."""
+        told = ((name, text) for group in COMMANDS.values() for name, text in group.items())
+        named = [CompletionItem(name, help=text) for name, text in told if name.startswith(incomplete)]
+        return named or click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 (click's signature)
         for group, commands in COMMANDS.items():
@@ -115,6 +125,8 @@ def cli(ctx: click.Context) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Runs the command line and ends the process with its exit code."""
+    if asked := os.environ.get(_COMPLETE):  # by a shell that completes a line
+        sys.exit(importlib.import_module("beat.cli.completions").complete(cli, asked))
     sys.exit(_run(sys.argv[1:] if arguments is None else list(arguments)))
 
 
