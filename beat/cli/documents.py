@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import difflib
 import json
+from dataclasses import fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from beat import options
 from beat.cli.output import SCHEMA_VERSION
 from beat.client.adding import Wanted
+from beat.client.standing import Standing
 from beat.errors import BadOption, BeatError
 
 if TYPE_CHECKING:
@@ -97,7 +99,8 @@ def _callback(value: Any) -> Any:
 def _strange(found: Mapping[str, Any]) -> list[str]:
     """Words that are no option, and look like one."""
     known = [*options.Options.__annotations__, *_OWN]
-    near = {name: difflib.get_close_matches(name, known, n=1, cutoff=_NEAR) for name in found if name not in known}
+    others = [name for name in found if name not in {*known, *(each.name for each in fields(Standing))}]
+    near = {name: difflib.get_close_matches(name, known, n=1, cutoff=_NEAR) for name in others}
     return [
         f"{name!r:.60} is no option, and is left out. Did you mean {nearest[0]!r}?"
         for name, nearest in near.items()

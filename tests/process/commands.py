@@ -35,13 +35,14 @@ def called(*arguments: str | bytes, cwd: Path, **environ: str) -> subprocess.Com
     return subprocess.CompletedProcess(command, code, *written)
 
 
-def on_a_terminal(*arguments: str, cwd: Path, columns: int = 80, **environ: str) -> tuple[int, str]:
-    """The exit code, and all that a terminal of so many columns receives."""
+def on_a_terminal(*arguments: str, cwd: Path, columns: int = 80, typed: bytes = b"", **environ: str) -> tuple[int, str]:
+    """The exit code, and all that a terminal of so many columns receives; somebody has `typed` something on it."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     told = environment(**{"TERM": "xterm-256color", **environ})
     process = Forked("beat", *arguments, cwd=cwd, env=told, streams=[theirs] * 3)
     os.close(theirs)
+    os.write(ours, typed)
     received = b"".join(iter(lambda: _read(ours), b""))
     os.close(ours)
     return process.wait(PATIENCE_S), received.decode().replace("\r\n", "\n")
