@@ -25,6 +25,11 @@ class Dialogue(Store):
         self._line = connection.Line(client)
         self._asked: deque[tuple[int, bool]] = deque()
 
+    @property
+    def answered_at(self) -> float:
+        """When the last answer came, by the monotonic clock."""
+        return self._line.answered_at
+
     def ask(self, items: Sequence[Item], unread: Iterable[str], /, **asked: Any) -> None:
         """Sends `fire`, then `claim`, in one message; the one if there are items, the other if `limit` is not 0."""
         calls = [self.call("fire", items, token=asked["token"])] if items else []
@@ -43,9 +48,9 @@ class Dialogue(Store):
             return decided, decided if isinstance(decided, Exception) else Claimed("OK", decided.now)
         return decided, replies[-1] if isinstance(replies[-1], Exception) else Claimed.read(replies[-1])
 
-    def looking(self, items: Sequence[Sight]) -> Callable[[], Looked]:
+    def looking(self, items: Sequence[Sight], *, app: str = "") -> Callable[[], Looked]:
         """What does not stand as it should: what is returned waits for the answer. Questions are answered in turn."""
-        self._line.ask([self.call("look", items)])
+        self._line.ask([self.call("look", items, app=app)])
         return lambda: Looked.read(self._reply())
 
     def registering(self, items: Iterable[Registration], *, beat: str) -> Callable[[], list[Reply]]:

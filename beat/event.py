@@ -13,6 +13,9 @@ NAMES = {
     "registered": "the definitions of this beat's code were brought into Redis",
     "updated": "the definition of a schedule was replaced",
     "moved": "the next tick of a schedule moved",
+    "renamed": "a schedule has taken over the state and the history of its old id",
+    "returned": "a schedule that was held or retired is declared again",
+    "overridden": "the code of a schedule has changed, and an operator's rule stays in force",
     "older": "a live beat announces a newer definition, which stays",
     "refused": "a definition could not be brought into Redis",
     "held": "no live beat declares a schedule any more: its ticks are held",
@@ -46,7 +49,8 @@ NAMES = {
     "stood_still": "this machine stood still while Redis' clock went on, or a clock was put right again",
     "holding": "another beat saw Redis' clock jump: nothing fires until the new time has lasted a minute",
     "clock_backward": "Redis' clock jumped backward",
-    "stuck": "the ticker has not passed for long",
+    "stuck": "a thread of this beat has been at one step for long",
+    "hung": "it still is: the beat ends, for somebody to start another",
     "failed": "a bug: something raised that nobody expected",
 }
 

@@ -26,6 +26,8 @@ from rq.executions import Execution, ExecutionRegistry
 from rq.job import Job
 from rq.results import Result
 from rq.serializers import DefaultSerializer, JSONSerializer
+from rq.suspension import WORKERS_SUSPENDED
+from rq.worker_registration import WORKERS_BY_QUEUE_KEY
 
 from beat import kinds
 from beat.errors import BadArguments, BadOption
@@ -48,6 +50,8 @@ EXECUTIONS_PREFIX: str = ExecutionRegistry.key_template.format("")
 """Followed by a job id: the set of its executions."""
 WORKER_PREFIX: str = rq.Worker.redis_worker_namespace_prefix
 """Followed by the name of a worker: its hash."""
+SUSPENDED_KEY: str = WORKERS_SUSPENDED
+"""There while `rq suspend` keeps all workers from taking jobs."""
 CHANNEL_PREFIX: str = PUBSUB_CHANNEL_TEMPLATE % ""
 """Followed by the name of a worker: the channel on which it takes commands, for as long as it lives."""
 
@@ -130,6 +134,11 @@ def job_key(job_id: str) -> str:
 def queue_name(key: str) -> str:
     """The name of the queue that has this key."""
     return key.removeprefix(queue_key(""))
+
+
+def workers_key(queue: str) -> str:
+    """The set of the keys of the workers that listen to a queue; a worker that died stays in it for a while."""
+    return WORKERS_BY_QUEUE_KEY % queue
 
 
 def registry_key(kind: str, queue: str) -> str:

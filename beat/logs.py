@@ -22,12 +22,24 @@ LINES = {
     "registered": (_I, "{schedules:schedule} registered, {new} new"),
     "updated": (_I, "{schedule_id}: the definition was replaced"),
     "moved": (_W, "{schedule_id}: the next tick moved, it was {from}"),
+    "renamed": (_I, "{schedule_id}: it was {from}, whose state and history go on"),
+    "returned": (_I, "{schedule_id}: it was {was}, and is declared again: it goes on"),
+    "overridden": (
+        _W,
+        (
+            "{schedule_id}: its code is new, but the rule of {by} stays in force: {rule}, not {code}; "
+            "to return to the code: beat reschedule {schedule_id} --reset"
+        ),
+    ),
     "older": (_W, "{schedule_id}: a live beat has a newer definition, which stays; this beat fires that one"),
     "refused": (_E, "{schedule_id}: not registered: {code}: {error}"),
-    "held": (_W, "{schedule_id}: no live beat declares it any more; its ticks are held, to be retired in {seconds} s"),
+    "held": (_W, "{schedule_id}: no live beat declares it any more; its ticks are held, to be retired {when}"),
     "retired": (_W, "{schedule_id}: retired: no live beat has declared it for long"),
     "resumed": (_I, "{schedule_id}: the pause has ended, {count:tick} passed meanwhile; next {next_run}"),
-    "reseeded": (_E, "state was lost: {count:schedule} had vanished from Redis, registered again: {ids}"),
+    "reseeded": (
+        _E,
+        "state was lost: {count:schedule} had vanished from Redis, with pauses and overrides; registered again: {ids}",
+    ),
     "fired": (_I, "fired {schedule_id} for {tick}, {late_ms} ms after it was due: {job_id} in {queue}"),
     "would_fire": (_I, "would fire {schedule_id} for {tick}: {job_id} in {queue}"),
     "skipped": (_W, "skipped {count:tick} of {schedule_id} from {tick} on: {reason}"),
@@ -65,7 +77,8 @@ LINES = {
     ),
     "holding": (_W, "another beat saw Redis' clock jump: nothing fires until that time has lasted a minute"),
     "clock_backward": (_W, "Redis' clock jumped backward by {seconds} s: no tick is repeated"),
-    "stuck": (_E, "no pass for {seconds} s: the ticker hangs"),
+    "stuck": (_E, "the {thread} has been at one step for {seconds} s: it seems to hang"),
+    "hung": (_E, "the {thread} hangs, for {seconds} s now: this beat ends, and its supervisor should start another"),
     "failed": (_E, "this is a bug in beat, please report it: {error}"),
 }
 """The level and the words of each event."""

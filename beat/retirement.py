@@ -7,9 +7,10 @@ is all that there is to be, unless another live beat declares more.
 from __future__ import annotations
 
 import time
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from beat import clock, definitions
+from beat import clock, definitions, prepare
 from beat.errors import BeatError
 from beat.event import Event
 from beat.operations import Operations, Stretch
@@ -17,7 +18,6 @@ from beat.store import pages
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import timedelta
 
     from beat.event import Emit
     from beat.protocol import Reply
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from beat.sync import Sync
 
 LOOK_S = 60
-_MS = 1000
+_MS, _SECOND = 1000, timedelta(seconds=1)
+_HELD = {"HELD", "PAUSED"}
 
 
 class Retirement:
@@ -44,8 +45,8 @@ class Retirement:
             return
         self._looked_at = time.monotonic()
         mine = self._store.keys.app(self._app)
-        if int(self._store.client.scard(mine)) <= len(sync.schedules):
-            return
+        if int(self._store.client.scard(mine)) <= len(sync.schedules) - len(sync.older | sync.refused):
+            return  # they are all declared
         known = (each.decode(errors="replace") for each in self._store.client.sscan_iter(mine, count=1000))
         for page in pages(each for each in known if each not in sync.schedules):
             self.retire(page)
@@ -57,13 +58,14 @@ class Retirement:
             stretches = [self._stretch(each, tick) for each, tick in due]
             answers |= {item.id: reply for item, reply in zip(stretches, self._say(stretches), strict=True)}
         for each, reply in answers.items():
-            if reply.code == "HELD" and each not in self._held:
+            if reply.code in _HELD and each not in self._held:
                 self._held.add(each)
-                self._emit(Event("held", each, {"seconds": int(reply.words) // _MS}))
+                when = f"in {int(reply.words) // _MS} s" if reply.words else "when its pause has ended"
+                self._emit(Event("held", each, {"when": when}))
             elif reply.code == "OK":
                 self._emit(Event("retired", each))
         retired = [each for each, reply in answers.items() if reply.code == "OK"]
-        self._held -= {each for each, reply in answers.items() if reply.code != "HELD"}
+        self._held -= {each for each, reply in answers.items() if reply.code not in _HELD}
         return retired
 
     def _say(self, items: Sequence[Stretch]) -> list[Reply]:
@@ -71,14 +73,14 @@ class Retirement:
 
     def _stretch(self, schedule_id: str, tick: str) -> Stretch:
         """All that was held, up to now."""
-        now, first = self._store.time(), clock.read(tick)
         [(_, text)] = self._store.definitions([schedule_id])
         rule = _readable(text)
         if rule is None:
             return Stretch(schedule_id, tick, tick, 1)
-        last, following = max(first, rule.before(now) or first), rule.after(max(now, first))
-        number = max(1, rule.count(first, now))
-        return Stretch(schedule_id, tick, clock.text(last), number, clock.text(following) if following else "")
+        first = clock.read(tick)
+        held = prepare.resume(rule, first, max(self._store.time(), first + _SECOND))
+        following = clock.text(held.next) if held.next else ""
+        return Stretch(schedule_id, tick, clock.text(held.last), held.count, following)
 
 
 def _readable(text: str) -> Schedule | None:

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 FIELDS = ("rev", "timing_rev", "state", "next_run", "due_at", "last_run")
-OTHERS = ("run_count", "manual_count", "last_skip", "override", "unannounced_at", "renamed_to")
+OTHERS = (
+    "run_count", "manual_count", "last_skip", "override", "unannounced_at", "renamed_to", "source", "app",
+    "overridden_by",
+)  # fmt: skip
 _LONG = 16  # more digits than Redis' scripts count with
 
 
@@ -37,6 +40,9 @@ class State:
     unannounced_at: str = ""
     renamed_to: str = ""
     """Of what is left of a schedule that was renamed: its new id."""
+    source: str = ""
+    app: str = ""
+    overridden_by: str = ""
 
     @classmethod
     def read(cls, values: Sequence[str | bytes | None], *, template: bool = True) -> State | None:

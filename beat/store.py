@@ -102,14 +102,14 @@ class Store:
         )
         return Reply(*map(_text, said))
 
-    def look(self, ids: Sequence[str]) -> list[State | None]:
+    def look(self, ids: Sequence[str], *, app: str = "") -> list[State | None]:
         """What Redis knows about each of these schedules."""
-        found = (Looked.read(self.run("look", map(Sight, page))) for page in pages(ids))
+        found = (Looked.read(self.run("look", map(Sight, page), app=app)) for page in pages(ids))
         return [state for looked in found for state in looked.others.values()]
 
-    def looking(self, items: Sequence[Sight]) -> Callable[[], Looked]:
+    def looking(self, items: Sequence[Sight], *, app: str = "") -> Callable[[], Looked]:
         """What does not stand as it should; here the answer has come, as with `registering`."""
-        found = Looked.read(self.run("look", items))
+        found = Looked.read(self.run("look", items, app=app))
         return lambda: found
 
     def hang_up(self) -> None:
@@ -161,10 +161,12 @@ class Store:
 
     def leave(self, *, name: str, digest: str, linger: int) -> None:
         """Takes the heartbeat away at once; what was announced lingers for so many ms, for a beat that restarts."""
+        lapses = clock.to_ms(self.time()) + linger
         with self.client.pipeline() as pipe:
             pipe.delete(self.keys.instance(name))
             pipe.zrem(self.keys.instances, name)
             pipe.pexpire(self.keys.announced(digest), linger, lt=True)
+            pipe.zadd(self.keys.announcements, {digest: lapses}, xx=True, lt=True)
             pipe.execute()
 
     def run(self, name: str, items: Iterable[Sequence[Value]] = (), /, **named: Any) -> Any:

@@ -7,11 +7,11 @@ import itertools
 from collections import deque
 from typing import TYPE_CHECKING
 
-from beat import overrides
+from beat import lineage
 from beat.errors import DeclarationError
 from beat.event import Event
 from beat.health import Once
-from beat.placement import place, standing
+from beat.placement import foresee, standing
 from beat.protocol import Registration, Reply, Sight
 from beat.registrations import Origin, registration
 from beat.replies import misplaced
@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from beat.event import Emit
+    from beat.lineage import Kin
+    from beat.placement import Prospect
     from beat.protocol import Looked
     from beat.schedule import Schedule
-    from beat.state import State
     from beat.store import Store
 
 ANNOUNCED_MS = 30_000
@@ -52,9 +53,11 @@ class Sync:
         """Those that may be scheduled from data."""
         revs = [f"{schedule.id} {schedule.rev}" for schedule in self.schedules.values()]
         told = "\n".join(sorted([*revs, *self.functions]))
-        self.digest = hashlib.sha256(told.encode()).hexdigest()[:16] if told else ""
+        self.digest = f"{app}.{hashlib.sha256(told.encode()).hexdigest()[:16]}" if told else ""
         self.older: set[str] = set()
         """The schedules of which a live beat has a newer definition."""
+        self.refused: set[str] = set()
+        """Those that are not this application's in Redis: somebody else's, or not to be written."""
         self._store, self._beat, self._emit = store, beat, emit
         self._once = Once(emit)
 
@@ -85,78 +88,87 @@ class Sync:
         """Until every one has its answer: what changed while we looked at it is looked at again. Stops at questions."""
         for _ in range(_TRIES):
             sights = [Sight(schedule.id, schedule.rev, standing(schedule, self._now)) for schedule in page]
-            looked = self._store.looking(sights)
+            looked = self._store.looking(sights, app=self.app)
             yield
             found = looked()
-            others = _other_ids(page, found)
-            olds: dict[str, State | None] = {}
-            if others:
-                known = self._store.looking([Sight(each) for each in others.values()])
-                yield
-                olds = dict(zip(others.values(), known().others.values(), strict=True))
-            items = self._prepared(page, found, others, olds)
+            kin = yield from lineage.trace(self._store, page, found, self.schedules)
+            items = self._prepared(page, found, kin)
             if not items:
                 return
             registered = self._store.registering([item for _, item in items], beat=self._beat)
             yield
-            answered = list(zip((schedule for schedule, _ in items), registered(), strict=True))
-            for schedule, reply in answered:
+            answered = list(zip((prospect for prospect, _ in items), registered(), strict=True))
+            for prospect, reply in answered:
                 if reply.code != "RETRY":
-                    self._tell(schedule, reply)
-            new += [schedule.id for schedule, reply in answered if reply.code == "NEW"]
-            page = [schedule for schedule, reply in answered if reply.code == "RETRY"]
+                    self._tell(prospect, reply)
+            new += [prospect.schedule.id for prospect, reply in answered if reply.code == "NEW"]
+            page = [prospect.schedule for prospect, reply in answered if reply.code == "RETRY"]
             if not page:
                 return
         for schedule in page:
-            self._tell(schedule, Reply("RETRY", "it changes faster than it can be looked at"))
+            self._refuse(schedule.id, Reply("RETRY", "it changes faster than it can be looked at"))
 
     def _prepared(
-        self, page: Sequence[Schedule], looked: Looked, others: Mapping[int, str], olds: Mapping[str, State | None]
-    ) -> list[tuple[Schedule, Registration]]:
+        self, page: Sequence[Schedule], looked: Looked, kin: Mapping[int, Kin]
+    ) -> list[tuple[Prospect, Registration]]:
         """What is to be written of a page."""
         self._now, items = looked.now, []
-        if self.older:
-            self.older.difference_update(schedule.id for n, schedule in enumerate(page) if n not in looked.others)
+        for known in (self.older, self.refused):
+            known.difference_update(s.id for n, s in enumerate(page) if known and n not in looked.others)
         for n, seen in looked.others.items():
-            schedule, old = page[n], others.get(n, "")
-            before = olds.get(old) if old else seen
-            if before is None or before.renamed_to:  # nothing to take over
-                before, old = None if seen is None or seen.renamed_to else seen, ""
-            ruling, rev = overrides.in_force(schedule, before.override if before else "")
-            placed = place(ruling, before, looked.now, rev, anew=bool(old))
-            if placed is None:
-                self.older.discard(schedule.id)
+            old, other = kin.get(n, ("", None))
+            found = foresee(page[n], seen, looked.now, self.app, old=old, other=other)
+            if found.placed is None:
+                self.older.discard(page[n].id)
+                self.refused.discard(page[n].id)
                 continue
             try:
-                items.append((schedule, registration(schedule, before, placed, Origin("code", self.app, old))))
+                origin = Origin("code", self.app, found.old)
+                items.append((found, registration(page[n], found.before, found.placed, origin)))
             except DeclarationError as e:  # this version of RQ cannot write the job
-                self._tell(schedule, Reply("BADARG", str(e)))
+                self._refuse(page[n].id, Reply("BADARG", str(e)))
         return items
 
-    def _tell(self, schedule: Schedule, reply: Reply) -> None:
+    def _tell(self, found: Prospect, reply: Reply) -> None:
+        schedule = found.schedule
         if reply.code == "OLDER":
             if schedule.id not in self.older:
                 self._emit(Event("older", schedule.id, {"rev": schedule.rev, "newer": reply.words}))
             self.older.add(schedule.id)
             return
         self.older.discard(schedule.id)
-        if reply.code == "TAKEN":
-            words = "somebody has added a schedule of this id from data: remove it, or give this one another id"
-            self._once.say(schedule.id, Event("refused", schedule.id, {"code": reply.code, "error": words}))
-        elif reply.code in {"UPDATED", "MOVED"}:
-            self._emit(Event(reply.code.lower(), schedule.id, {"from": reply.words, "rev": schedule.rev}))
-        elif reply.code != "NEW":
-            self._once.say(schedule.id, Event("refused", schedule.id, {"code": reply.code, "error": reply.words}))
+        if reply.code in {"NEW", "BACK", "UPDATED", "MOVED"}:
+            self.refused.discard(schedule.id)
+            for event in _news(found, reply):
+                self._emit(event)
+        elif reply.code == "SHARED":
+            self.refused.add(schedule.id)
+        else:
+            self._refuse(schedule.id, reply)
+
+    def _refuse(self, schedule_id: str, reply: Reply) -> None:
+        self.refused.add(schedule_id)
+        words = _TAKEN if reply.code == "TAKEN" else reply.words
+        self._once.say(schedule_id, Event("refused", schedule_id, {"code": reply.code, "error": words}))
 
 
-def _other_ids(page: Sequence[Schedule], looked: Looked) -> dict[int, str]:
-    """For the schedules of a page that may have been known by another id: where they are looked for."""
-    found = {}
-    for n, seen in looked.others.items():
-        old = (page[n].renamed_from or "") if seen is None else seen.renamed_to
-        if old:
-            found[n] = old
-    return found
+_TAKEN = "somebody has added a schedule of this id from data: remove it, or give this one another id"
+
+
+def _news(found: Prospect, reply: Reply) -> Iterator[Event]:
+    """What there is to say about a definition that was brought into Redis."""
+    schedule, before = found.schedule, found.before
+    if before is None:
+        return
+    if found.old:
+        yield Event("renamed", schedule.id, {"from": found.old})
+    if before.unannounced_at or before.state == "retired":
+        yield Event("returned", schedule.id, {"was": "retired" if before.state == "retired" else "held"})
+    if reply.code in {"UPDATED", "MOVED"}:
+        yield Event(reply.code.lower(), schedule.id, {"from": reply.words, "rev": schedule.rev})
+    if before.override and found.rev not in {before.rev, schedule.rev}:
+        by, rule, code = before.overridden_by or "somebody", str(found.ruling.timing), str(schedule.timing)
+        yield Event("overridden", schedule.id, {"by": by, "rule": rule, "code": code})
 
 
 def _in_turn(steps: Iterable[Iterator[None]]) -> None:

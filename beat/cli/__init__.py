@@ -47,6 +47,9 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
     },
     "Check": {
         "check": "Import modules and report every wrong or surprising schedule.",
+        "plan": "What would a deploy of this code change? Writes nothing.",
+        "doctor": "Everything that could be wrong, each line with its remedy.",
+        "health": "Is a beat alive, and does it pass? For the probes of containers.",
         "config": "Show the effective settings and where each came from.",
         "redis": "Send one command to Redis, for people without redis-cli.",
     },

@@ -66,6 +66,20 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
             echo(_line([*(most if number == 0 else [""] * len(most)), part], widths))
 
 
+def entry(head: str, rows: Sequence[tuple[str, str]] = (), *, mark: str = "", colour: str = "") -> None:
+    """Prints a line that a mark begins, and facts below it; on a terminal each is wrapped in its own column."""
+    narrow = _is_terminal(sys.stdout)
+    for number, part in enumerate(_words(printable(head), columns() - len(_GAP)) if narrow else [printable(head)]):
+        echo(f"{click.style(mark, fg=colour, bold=True) if number == 0 else _GAP[1:]} {part}")
+    indent = max((len(name) for name, _ in rows), default=0) + 3 * len(_GAP)
+    for name, value in rows:
+        told = printable(value).replace("\n", " ")
+        first, *rest = _words(told, max(columns() - indent, _NARROW)) if narrow else [told]
+        echo(f"{_GAP * 2}{printable(name)}".ljust(indent) + first)
+        for part in rest:
+            echo(" " * indent + part)
+
+
 def say(text: str, *, err: bool = False) -> None:
     """Prints a sentence, wrapped between words on a terminal."""
     echo("\n".join(_wrapped(text, err=err)), err=err)

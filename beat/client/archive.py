@@ -14,7 +14,7 @@ from beat.errors import BadInstant
 from beat.sighting import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from beat.connection import Redis
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _PAGE = 500
 _LINES = 5000
+_RENAMED = 10  # how many times, as the scripts follow a schedule
 
 
 class Snapshot(NamedTuple):
@@ -147,6 +148,19 @@ class Archive:
                 pipe.hmget(self._keys.schedule(each), counters)
             found = pipe.execute(raise_on_error=False)
         return [each for each, counts in zip(ids, found, strict=True) if _is_any(counts)]
+
+    def renamed(self, ids: Iterable[str]) -> dict[str, str]:
+        """Of those that have another id by now: which."""
+        found: dict[str, str] = {}
+        asked = {each: each for each in ids}
+        for _ in range(_RENAMED):
+            with self._client.pipeline(transaction=False) as pipe:
+                for each in asked.values():
+                    pipe.hget(self._keys.schedule(each), "renamed_to")
+                told = zip(asked, pipe.execute(raise_on_error=False), strict=True)
+            asked = {each: to for each, value in told if (to := _text(value))}
+            found |= asked
+        return found
 
     def known(self, ids: Sequence[str]) -> list[str]:
         """Those of the ids that are a schedule's, or were one's: a ledger may outlive it."""

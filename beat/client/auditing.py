@@ -34,7 +34,9 @@ class Audit:
         self._jobs: dict[str, dict[str, datetime | None]] = defaultdict(dict)
         for job_id, run in self._runs(schedule_id):
             self._jobs[run.schedule_id][job_id] = run.scheduled_for
-        self._owners = {job_id: record.schedule for job_id, record in archive.records()}
+        owners = {job_id: record.schedule for job_id, record in archive.records()}
+        went = archive.renamed({*owners.values()})
+        self._owners = {job_id: went.get(each, each) for job_id, each in owners.items()}
 
     def verify(self, schedule_id: str, since: datetime | None = None) -> Verification | None:
         """The schedule's ledger against all that is known; None if there is no such schedule any more."""

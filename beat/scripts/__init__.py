@@ -19,7 +19,10 @@ Value = str | bytes | int
 
 _HERE = Path(__file__).parent
 _NAMED = re.compile(r"^-- (KEYS|ARGV|ITEM)\[(\d+)\] +(\w+) ", re.MULTILINE)
+_CONTAINERS = {"memory", "pubsub", "script", "xgroup", "xinfo"}
+"""Commands that say with their first word what they do."""
 _REPLY = re.compile(r"^-- +([A-Z]{2,})  ", re.MULTILINE)
+_CALL = re.compile(r"redis\.p?call\(([^,()]+)(?:, '(\w+)')?")
 _INCLUDE = re.compile(r"^-- include (\w+)\n", re.MULTILINE)
 
 
@@ -39,6 +42,13 @@ class Script:
     def sha(self) -> str:
         """By what EVALSHA finds it."""
         return hashlib.sha1(self.text.encode(), usedforsecurity=False).hexdigest()
+
+    @functools.cached_property
+    def commands(self) -> frozenset[str]:
+        """Every command that it may call, as Redis' ACL names it: `hset`, `xinfo|stream`."""
+        calls = _CALL.findall(self.text)  # of `x and 'SADD' or 'SREM'` both
+        found = ((name.lower(), word) for names, word in calls for name in re.findall(r"'(\w+)'", names))
+        return frozenset(f"{name}|{word.lower()}" if name in _CONTAINERS else name for name, word in found)
 
     def arrange(self, named: Mapping[str, Any], items: Iterable[Sequence[Value]]) -> tuple[int, list[Value]]:
         """How many keys, and keys and arguments in the header's order."""

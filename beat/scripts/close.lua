@@ -51,6 +51,7 @@ local history_limit, events_limit, watched_limit, running_prefix, index_prefix =
 -- include sane
 -- include quoted
 -- include ledger
+-- include renamed
 -- include allowed
 
 local first, width = 11, 17
@@ -130,11 +131,6 @@ local function sign_of(job)
   return h[1] and h[1] .. '|' .. (h[2] or '') .. '|' .. (h[3] or '') or ''
 end
 
-local function renamed(id)  -- a schedule may have another id by now than when it fired
-  local key = schedule_prefix .. id
-  return kind_of(key) == 'hash' and redis.call('HGET', key, 'renamed_to') or id
-end
-
 local function misplaced(id)
   local wanted = {[open] = 'zset', [closed] = 'zset', [events] = 'stream', [runs_prefix .. id] = 'list', [schedule_prefix .. id] = 'hash',
     [running_prefix .. id] = 'zset', [waiting_slots] = 'zset', [index_prefix .. 'failing'] = 'set'}
@@ -147,7 +143,8 @@ end
 local function settle(i)
   local kind, job, seen, record, sign, id, tick, outcome, entry, was, was_ended, ended, duration, error, ttl, registry, life = unpack(ARGV, i, i + width - 1)
   if kind_of(records) ~= 'hash' or redis.call('HGET', records, job) ~= seen then return 'STALE', '' end
-  id = renamed(id)
+  local names = renamed(id)  -- since it fired
+  id = names[#names] or id
   local wrong = misplaced(id)
   if wrong then return 'BADTYPE', wrong end
   if kind == 'forget' then

@@ -337,7 +337,8 @@ local function decide(i)
   local h = redis.pcall('HMGET', key, 'state', 'rev', 'next_run', 'due_at', 'run_count', 'skip_count', 'kept', 'result_ttl',
     'failure_ttl', 'created_at')
   local found = not h[1] and kind_of(key)  -- what has a state is a hash
-  if found == 'none' then gone[id] = true return 'GONE', '' end
+  local to = found == 'hash' and redis.call('HGET', key, 'renamed_to')
+  if found == 'none' or to then gone[id] = true return 'GONE', to or '' end
   if found and found ~= 'hash' then scores[id] = now + 30000 return 'BADTYPE', key .. ' is a ' .. found end
   local state, now_rev, next_run, due_at, run_count, skip_count, kept, result_ttl, failure_ttl, created_at = unpack(h)
   local as_prepared = rev ~= '' and now_rev == rev and next_run == tick and due_at == tick and number_of(due) == to_ms(tick)

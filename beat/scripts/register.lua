@@ -9,6 +9,7 @@
 -- KEYS[4] events           stream  every change, for whoever reads it
 -- KEYS[5] announcements    zset    digest → when it lapses, in ms, of each live registry
 -- KEYS[6] functions        zset    path → when it was last announced, in ms: what may be scheduled from data
+-- KEYS[7] waiting_slots    zset    slot → when to look next, in ms: those for which ticks wait
 -- ARGV[1] schedule_prefix  text    followed by an id: the hash of that schedule
 -- ARGV[2] template_prefix  text    followed by an id: the fields of its job, as RQ writes them
 -- ARGV[3] announced_prefix text    followed by a digest: id → rev, what that registry declares
@@ -34,7 +35,8 @@
 -- ITEM[10] origin      word   code, api (from data), or operator (the rule alone changes: no template, no rev of the code)
 -- ITEM[11] declared    text   the rev by which the code announces it; another than rev where an operator has overridden it
 -- ITEM[12] app         text   the application, for code
--- ITEM[13] old         text   the id whose state it takes over, which is what was seen; or nothing
+-- ITEM[13] old         text   the id whose state it takes over, which is what was seen; its own id when it begins anew where
+--                             another schedule was, which has gone to another id; or nothing
 -- ITEM[14] func        text   for api: the function, which must be one of those that were announced
 -- ITEM[15] version     count  the version that it must have; nothing for any
 -- ITEM[16] fields      count  how many of the values that follow are names and values of the hash
@@ -44,15 +46,17 @@
 --   NEW       it was not there
 --   UPDATED   the definition was replaced; next_run stays
 --   MOVED     next_run moved; words: from where
+--   BACK      it was held, and nothing else about it is new
 --   OLDER     a live beat announces a newer definition; words: its rev
 --   RETRY     the schedule changed while this was prepared: look again
 --   CONFLICT  it has another version; words: which
 --   TAKEN     the id is that of a schedule of another origin; words: which
+--   SHARED    another live application declares it just so, and keeps it; words: which
 --   HIDDEN    no application lets this function be scheduled from data
 --   BADTYPE   a key is not what it should be
 --   BADSTATE  a counter of the schedule is not a number: it waits for a person
 --   NEWER     the keys were written by a newer beat: left alone
-local schedules, due, meta, events, announcements, functions = unpack(KEYS)
+local schedules, due, meta, events, announcements, functions, waiting_slots = unpack(KEYS)
 local schedule_prefix, template_prefix, announced_prefix, runs_prefix = unpack(ARGV, 1, 4)
 local format, beat, history_limit, events_limit, index_prefix, app_prefix = ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9], ARGV[10]
 local running_prefix, waiting_prefix = ARGV[11], ARGV[12]
@@ -64,6 +68,7 @@ local running_prefix, waiting_prefix = ARGV[11], ARGV[12]
 -- include ledger
 -- include index
 -- include announced
+-- include renamed
 -- include acted
 
 local first, width = 13, 17
@@ -82,12 +87,14 @@ local function place_of(rev, revs)
   end
 end
 
-local function newer_elsewhere(id, rev, revs)
+local function newer_elsewhere(names, rev, revs)  -- by any of these ids
   local mine = place_of(rev, revs)
   for _, digest in ipairs(mine and live() or {}) do
-    local other = announced_as(id, digest)
-    local place = other and place_of(other, revs)
-    if place and place < mine then return other end
+    for _, name in ipairs(names) do
+      local other = announced_as(name, digest)
+      local place = other and place_of(other, revs)
+      if place and place < mine then return other end
+    end
   end
 end
 
@@ -132,6 +139,7 @@ local function take_over(old, id)  -- all that is known of the old id is the new
     local tick, by = string.match(member, '^%S+ (%S+) (%S+)$')
     if to_ms(tick) then redis.call('ZADD', waiting_prefix .. id, to_ms(tick), id .. ' ' .. tick .. ' ' .. by) end
   end
+  if redis.call('ZREM', waiting_slots, old) == 1 then redis.call('ZADD', waiting_slots, now, id) end
   redis.call('DEL', waiting_prefix .. old, template_prefix .. old)
   enlist(old, '')
   for _, name in ipairs({'failing', 'overridden'}) do
@@ -139,17 +147,27 @@ local function take_over(old, id)  -- all that is known of the old id is the new
   end
   redis.call('SREM', schedules, old)
   redis.call('ZREM', due, old)
-  redis.call('HDEL', schedule_prefix .. id, 'renamed_from')
+  redis.call('HSET', schedule_prefix .. id, 'renamed_from', old)
   redis.call('HSET', schedule_prefix .. old, 'renamed_to', id)
   redis.call('EXPIRE', schedule_prefix .. old, lasting)
   acted(id, schedule_prefix .. id, 'renamed', '', '', old, beat)
 end
 
-local function refused(id, old, origin, func, rev, source)  -- why somebody may not write here: a code, and words
-  local to = redis.call('HGET', schedule_prefix .. id, 'renamed_to')
-  if to and is_announced(to) then return 'OLDER', to end
-  if to and to ~= old then return 'RETRY', '' end
-  if old ~= '' and not to and redis.call('EXISTS', schedule_prefix .. id) == 1 then return 'RETRY', '' end
+local function is_ours(id, app)  -- whether its state can be taken over
+  if kind_of(schedule_prefix .. id) ~= 'hash' then return false end
+  local rev, source, own = unpack(redis.call('HMGET', schedule_prefix .. id, 'rev', 'source', 'app'))
+  return rev and (source or 'code') == 'code' and (own or app) == app
+end
+
+local function is_elsewhere(id, old, app, names)  -- whether the state that it goes on from is not where it was seen
+  local to = names[#names]
+  if old == id then return not to end
+  if old ~= '' and not is_ours(old, app) then return true end
+  if to then return to ~= old end
+  return old ~= '' and redis.call('EXISTS', schedule_prefix .. id) == 1
+end
+
+local function refused(origin, func, source)  -- why somebody may not write here: a code, and words
   if source and origin ~= 'operator' and source ~= origin then return 'TAKEN', source end
   if origin == 'api' and not redis.call('ZSCORE', functions, func) then return 'HIDDEN', func end
 end
@@ -161,24 +179,34 @@ local function upsert(at)
   if wrong then return 'BADTYPE', wrong end
   local is_there = redis.call('EXISTS', from) == 1
   local h = redis.call('HMGET', from, 'rev', 'next_run', 'state', 'due_at', 'revs', 'run_count', 'skip_count', 'version', 'rule', 'source',
-    'app', 'pause_until')
-  local now_rev, next_run, now_state, due_at, revs, run_count, skip_count, now_version, was, source, was_app, pause_until = unpack(h, 1, 12)
-  local code, words = refused(id, old, origin, func, rev, source)
+    'app', 'pause_until', 'unannounced_at')
+  local now_rev, next_run, now_state, due_at, revs, run_count, skip_count, now_version, was, source, was_app, pause_until, held = unpack(h, 1, 13)
+  local names = now_rev and old == '' and {} or renamed(id)
+  if is_elsewhere(id, old, app, names) then return 'RETRY', '' end
+  local code, words = refused(origin, func, source)
   if code then return code, words end
   if (now_rev or '') ~= seen_rev or (next_run or '') ~= seen_next or (now_state or '') ~= seen_state then return 'RETRY', '' end
   if version ~= '' and version ~= (now_version or '') then return 'CONFLICT', now_version or '' end
   wrong = problem(rev, nil, nil, run_count, skip_count, key)
   if wrong then return 'BADSTATE', wrong end
-  local newer = origin == 'code' and now_rev ~= rev and newer_elsewhere(id, declared, revs or '')
+  local newer = origin == 'code' and now_rev ~= rev and newer_elsewhere({id, unpack(names)}, declared, revs or '')
   if newer then return 'OLDER', newer end
-  if old ~= '' then take_over(old, id) end
+  local other = origin == 'code' and now_rev == rev and was_app and was_app ~= app and not held
+  if other and is_announced(id, nil, was_app) then return 'SHARED', was_app end
+  if old == id then
+    redis.call('DEL', key)
+  elseif old ~= '' then
+    take_over(old, id)
+  end
 
   local placed = to_ms(next_run) and to_ms(due_at)
   if placed and to_ms(next_run) <= now and now_state == 'active' and next ~= 'keep' then  -- be it held back until later
     next = 'keep'
     if state == 'finished' then state = 'active' end  -- the tick that is due comes first, then the end
   end
-  code = not now_rev and 'NEW' or (next ~= 'keep' and next ~= (next_run or '')) and 'MOVED' or 'UPDATED'
+  local moves = next ~= 'keep' and next ~= (next_run or '')
+  local back = held and now_rev == rev and now_state == state and not moves and old == '' and was_app == app
+  code = not now_rev and 'NEW' or moves and 'MOVED' or back and 'BACK' or 'UPDATED'
   if is_there then
     redis.call('HDEL', key, 'cron', 'every', 'declared', 'declared_rev', 'unannounced_at')
     if origin == 'operator' then
@@ -187,7 +215,7 @@ local function upsert(at)
       redis.call('HDEL', key, 'result_ttl', 'failure_ttl', 'overlap', 'jitter', 'max_runs', 'misfire', 'exclude')
     end
   end
-  local written = {'rev', rev, 'rule', rule, 'state', state, 'updated_at', now_text, 'version', (tonumber(now_version or '') or 0) + 1,
+  local written = {'rev', rev, 'rule', rule, 'state', state, 'updated_at', now_text, 'version', (tonumber(now_version or '') or 0) + (back and 0 or 1),
     unpack(ARGV, at + width, at + width + fields - 1)}
   if origin ~= 'operator' then add(written, 'revs', newest_first(declared, revs or ''), 'source', origin) end
   if origin == 'code' then
@@ -213,12 +241,13 @@ local function upsert(at)
   local overridden = is_there and redis.call('HEXISTS', key, 'override') == 1
   if origin == 'operator' then redis.call(overridden and 'SADD' or 'SREM', index_prefix .. 'overridden', id) end
   local type = code == 'NEW' and 'registered' or origin == 'operator' and (overridden and 'rescheduled' or 'reset') or string.lower(code)
-  record(id, type, rev, rule, was, next_run or '', next == 'keep' and (next_run or '') or next)
+  if not back then record(id, type, rev, rule, was, next_run or '', next == 'keep' and (next_run or '') or next) end
   return code, code == 'MOVED' and next_run or ''
 end
 
 local function refusal()
-  local kinds = {[schedules] = 'set', [due] = 'zset', [meta] = 'hash', [events] = 'stream', [announcements] = 'zset', [functions] = 'zset'}
+  local kinds = {[schedules] = 'set', [due] = 'zset', [meta] = 'hash', [events] = 'stream', [announcements] = 'zset', [functions] = 'zset',
+    [waiting_slots] = 'zset'}
   for key, wanted in pairs(kinds) do
     local kind = kind_of(key)
     if kind ~= 'none' and kind ~= wanted then return {'BADTYPE', key .. ' is a ' .. kind .. ', not a ' .. wanted} end

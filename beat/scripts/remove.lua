@@ -47,8 +47,9 @@ local function remove(id, version)
   local key = schedule_prefix .. id
   local kind = kind_of(key)
   if kind == 'none' then return 'GONE', '' end
-  local found = kind == 'hash' and redis.call('HMGET', key, 'state', 'version', 'app', 'definition') or {}
-  local now_state, now_version, app, definition = unpack(found, 1, 4)
+  local found = kind == 'hash' and redis.call('HMGET', key, 'state', 'version', 'app', 'definition', 'renamed_to') or {}
+  local now_state, now_version, app, definition, to = unpack(found, 1, 5)
+  if to then return 'GONE', to end
   if version ~= '' and version ~= (now_version or '') then return 'CONFLICT', now_version or '' end
   if state ~= '' and state ~= now_state then return 'INACTIVE', now_state or '' end
   if is_announced(id) then return 'DECLARED', '' end

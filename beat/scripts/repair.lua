@@ -39,10 +39,10 @@ end
 local function repair(id, lock, score)
   local key = schedule_prefix .. id
   local h = redis.pcall('HMGET', key, 'state', 'rev', 'next_run', 'due_at', 'run_count', 'skip_count', 'last_error', 'pause_until',
-    'consecutive_failures', 'override')
+    'consecutive_failures', 'override', 'renamed_to')
   if h['err'] then return 'BADTYPE', key .. ' is a ' .. kind_of(key) end
-  local state, rev, next_run, due_at, run_count, skip_count, last_error, pause_until, streak, override = unpack(h, 1, 10)
-  if not rev and kind_of(key) == 'none' then
+  local state, rev, next_run, due_at, run_count, skip_count, last_error, pause_until, streak, override, renamed_to = unpack(h, 1, 11)
+  if not rev and (renamed_to or kind_of(key) == 'none') then
     redis.call('SREM', schedules, id)
     redis.call('ZREM', due, id)
     enlist(id, '')

@@ -1,7 +1,7 @@
 #!lua
 -- Schedules that no live beat declares any more. At first their ticks are held, for their code may come back; after a while
 -- they are taken out of the running: the ticks that were held pass as one stretch. What is known about them stays, and they
--- go on from then when their code comes back.
+-- go on from then when their code comes back. What is paused stays so until its pause has ended.
 --
 -- KEYS[1] due              zset    id → due_at in ms
 -- KEYS[2] events           stream  what happens, for whoever reads it
@@ -26,6 +26,7 @@
 -- Replies {{code, words}, …}, one for each item
 --   OK        it is retired
 --   HELD      its ticks are held; words: for how many more ms
+--   PAUSED    the same, and they would not be fired anyway: it is retired when its pause has ended
 --   DUE       it is to be retired: prepare the stretch that passes; words: its next tick
 --   SAME      it was retired before, or is not to be: a live beat declares it, or it is not of this application's code
 --   GONE      there is no such schedule
@@ -54,21 +55,22 @@ end
 local function retire(id, tick, last, number, next)
   local key, wrong = schedule_prefix .. id, misplaced(id)
   if wrong then return 'BADTYPE', wrong end
-  local state, source, own, since, next_run, skip_count, kept = unpack(redis.call('HMGET', key, 'state', 'source', 'app', 'unannounced_at',
-    'next_run', 'skip_count', 'kept'))
+  local state, source, own, since, next_run, skip_count, kept, pause_until = unpack(redis.call('HMGET', key, 'state', 'source', 'app',
+    'unannounced_at', 'next_run', 'skip_count', 'kept', 'pause_until'))
   if not state then
     redis.call('SREM', app_prefix .. app, id)
     return 'GONE', ''
   end
   if state == 'retired' or source ~= 'code' then return 'SAME', '' end
-  if app ~= '' and (state == 'paused' or own ~= app or is_announced(id)) then return 'SAME', '' end
+  if app ~= '' and (own ~= app or is_announced(id)) then return 'SAME', '' end
   if not to_ms(since) then
     since = now_text
     redis.call('HSET', key, 'unannounced_at', since)
   end
+  if app ~= '' and state == 'paused' and not (to_ms(pause_until) and to_ms(pause_until) <= now) then return 'PAUSED', '' end
   local left = to_ms(since) + retire_after - now
   if left > 0 then return 'HELD', string.format('%.0f', left) end
-  local is_due = state == 'active' and to_ms(next_run) and to_ms(next_run) <= now
+  local is_due = (state == 'active' or state == 'paused') and to_ms(next_run) and to_ms(next_run) <= now
   if is_due and (tick ~= next_run or number == '0') then return 'DUE', next_run end
   if is_due then
     local total = string.format('%.0f', (skip_count and is_count(skip_count) and skip_count or 0) + number)

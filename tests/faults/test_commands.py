@@ -30,8 +30,10 @@ if TYPE_CHECKING:
 SCRIPTS = {scripts.script(name).sha: name for name in scripts.names()}
 STARTING = ["CLIENT SETINFO", "PING", "INFO", "TIME", "HMGET"]
 SENT = [
-    name for name in scripts.names() if name not in {"retire", "take", "withdraw", "pause", "defer", "remove"}
-]  # by `beat dev`, readers, a policy
+    name
+    for name in scripts.names()
+    if name not in {"may", "survey", "retire", "take", "withdraw", "pause", "defer", "remove"}
+]  # by `beat doctor`, readers, a policy, operators
 WORKING = [f"evalsha {name}" for name in SENT]
 UNLOADED = ["eval claim", "eval fire", "eval register"]  # when Redis does not know the scripts, as after a restart
 REPAIRING = ["SSCAN", "TYPE", "ZSCAN", "SMISMEMBER", "SCARD"]

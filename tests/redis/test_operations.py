@@ -427,11 +427,11 @@ def test_the_old_id_stays_gone_while_a_live_beat_declares_the_new_one(store: Sto
     store.announce({"new": "r2"}, digest="d", ttl=60_000)
     store.register([registration("new", **given)], beat="tests")
     before = everything(store)
-    assert store.register([registration("old", at)], beat="tests") == [Reply("OLDER", "new")]
+    back: Any = {**seen(store, "new"), "rev": REV, "next": "keep", "old": "new"}
+    assert store.register([registration("old", **back)], beat="tests") == [Reply("OLDER", "r2")]
+    assert store.register([registration("old", at)], beat="tests") == [Reply("RETRY")]  # there is what to take over
     assert not changed(before, store)
     store.client.zrem("beat:announcements", "d")  # a rollback: nobody declares it any more
-    assert store.register([registration("old", at)], beat="tests") == [Reply("RETRY")]  # what there is to take over?
-    back: Any = {**seen(store, "new"), "rev": REV, "next": "keep", "old": "new"}
     assert store.register([registration("old", **back)], beat="tests") == [Reply("UPDATED")]
     assert hash_of(store, "new") == {"renamed_to": "old"}
     assert hash_of(store, "old")["next_run"] == text(at)

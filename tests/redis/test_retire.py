@@ -61,26 +61,46 @@ def test_the_ticks_that_were_held_pass_as_one_stretch(store: Store) -> None:
 
 
 @shows("retire", "SAME")
-@pytest.mark.parametrize("what", ["announced", "another app", "paused"])
+@pytest.mark.parametrize("what", ["announced", "another app"])
 def test_what_lives_or_is_not_ours_to_judge_is_left_alone(store: Store, what: str) -> None:
     put(store, "report", second(store) + 600)
     if what == "announced":
         store.announce({"report": "abc"}, digest="d", ttl=10_000)
-    if what == "paused":
-        Operations(store).pause([("report", "")], by="ann")
     before = everything(store)
     assert retire(store, "report", app="other" if what == "another app" else "default") == [Reply("SAME")]
     assert not changed(before, store)
 
 
+@shows("register", "BACK")
 def test_a_schedule_that_comes_back_goes_on(store: Store) -> None:
     at = second(store) + 600
     put(store, "report", at)
     retire(store, "report", after=LATER)
     seen: Any = {"seen_rev": hash_of(store)["rev"], "seen_next": text(at), "seen_state": "active"}
     [reply] = store.register([registration(next="keep", **seen)], beat="tests")
-    assert reply.code == "UPDATED"
+    assert reply.code == "BACK"
     assert "unannounced_at" not in hash_of(store)
+    assert hash_of(store)["version"] == "1"
+    assert [line["type"] for line in lines(store)] == ["registered"], "nothing has changed"
+    assert [each.id for each in claim(store, lookahead=LATER + 1).claims] == ["report"]
+
+
+@shows("retire", "PAUSED")
+@pytest.mark.parametrize("until", [None, 60])
+def test_what_is_paused_is_held_and_stays_paused(store: Store, until: int | None) -> None:
+    now = second(store)
+    put(store, "report", now - 600)
+    Operations(store).pause([("report", "")], by="ann", untl=text(now + until) if until else "", reason="why")
+    assert retire(store, "report") == [Reply("PAUSED")]
+    found = hash_of(store)
+    assert (found["state"], found["pause_reason"]) == ("paused", "why")
+    assert "unannounced_at" in found
+    if until:  # its end comes, and fires nothing
+        store.client.hset("beat:schedule:report", "pause_until", text(now - 1))
+        store.client.zadd("beat:due", {"report": (now - 1) * 1000})
+        assert claim(store).claims == ()
+        [due] = retire(store, "report")
+        assert due == Reply("DUE", text(now - 600))
 
 
 @shows("retire", "GONE", "SAME", "BADTYPE")

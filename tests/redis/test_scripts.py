@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from beat import scripts
+from beat.doctor import permissions, survey
 from beat.keys import Keys
 from beat.lock import Lock
 from beat.operations import Operations, Stretch
@@ -32,6 +33,8 @@ METHODS: dict[str, Callable[..., Any]] = {
     "claim": Store.claim,
     "fire": Store.fire,
     "look": Store.look,
+    "may": permissions.may,
+    "survey": survey.page,
     "register": Store.register,
     "repair": Store.repair,
     "pause": Operations.pause,
@@ -232,8 +235,8 @@ DEFECTS: list[tuple[str, str, str, str]] = [
     ("the_header_is_what_beat_reads", "claim", "-- ARGV[8] format ", "-- ARGV[8] format, "),
     ("the_header_is_what_beat_reads", "release", "-- KEYS[1] lock ", "-- KEYS[1]\tlock "),
     ("the_bindings_are_the_header", "fire", "local due_index, queues, ann", "local queues, due_index, ann"),
-    ("the_bindings_are_the_header", "register", "due, meta, events, announcements, functions = ",
-     "due, events, meta, announcements, functions = "),
+    ("the_bindings_are_the_header", "register", "due, meta, events, announcements, functions, ",
+     "due, events, meta, announcements, functions, "),
     ("the_bindings_are_the_header", "claim", "lookahead, limit, only, format =", "limit, lookahead, only, format ="),
     ("the_bindings_are_the_header", "announce", "unpack(ARGV, 1, 4)", "unpack(ARGV, 2, 5)"),
     ("the_bindings_are_the_header", "heartbeat", "instance, instances, announced,", "instances, instance, announced,"),
@@ -361,8 +364,8 @@ def test_a_registration_counts_its_fields() -> None:
                         {"x": "1", "y": "2"}, {"data": b"d"})  # fmt: skip
     Store(client, Keys()).register([item], beat="me")
     ((_, numkeys, values),) = client.sent
-    keys = ("beat:schedules", "beat:due", "beat:meta", "beat:events", "beat:announcements", "beat:functions")
-    assert values[:numkeys] == keys
+    keys = ("schedules", "due", "meta", "events", "announcements", "functions", "waiting")
+    assert values[:numkeys] == tuple(f"beat:{key}" for key in keys)
     assert values[numkeys:] == (
         "beat:schedule:", "beat:template:", "beat:announced:", "beat:runs:", 1, "me", 1000, 10_000,
         "beat:in:", "beat:app:", "beat:running:", "beat:waiting:",

@@ -200,3 +200,26 @@ def test_a_server_that_is_not_there_is_an_error_of_ours(proxy: Proxy) -> None:
     proxy.refuse()
     with connection.connect(proxy.url) as client, pytest.raises(connection.Errors):
         client.ping()
+
+
+# --- who may not -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("error", "forbidden"),
+    [
+        (exceptions.NoPermissionError("User few has no permissions to run the 'info' command"), True),
+        (exceptions.AuthenticationError("invalid username-password pair"), True),
+        (exceptions.ResponseError("ACL failure in script: User few has no permissions to run the 'set' command"), True),
+        (exceptions.ResponseError("NOPERM Redis does not let this user do hset with beat:schedule:x"), True),
+        (
+            exceptions.ResponseError("The user executing the script can't run this command or subcommand script: 1"),
+            True,
+        ),
+        (exceptions.ResponseError("WRONGTYPE Operation against a key"), False),
+        (exceptions.ConnectionError("NOPERM is no reason to be away"), False),
+    ],
+    ids=["command", "password", "in a script", "by a script", "in a script of Redis 7.0", "another error", "away"],
+)
+def test_a_refusal_for_want_of_rights_is_known(error: Exception, *, forbidden: bool) -> None:
+    assert connection.forbids(error) is forbidden

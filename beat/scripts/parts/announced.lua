@@ -1,4 +1,4 @@
--- What live beats declare: a registry each, by its digest.
+-- What live beats declare: a registry each, by its digest, which begins with the application.
 local registries
 local function live()
   if not registries then
@@ -12,10 +12,10 @@ local function announced_as(id, digest)  -- the rev, if that registry has the sc
   return kind_of(key) == 'hash' and redis.call('HGET', key, id)
 end
 
-local function is_announced(id, rev)  -- whether one has it; if a rev is named, just so
+local function is_announced(id, rev, app)  -- whether one has it; if a rev or an application is named, just so, and that one
   for _, digest in ipairs(live()) do
     local found = announced_as(id, digest)
-    if found and (not rev or found == rev) then return true end
+    if found and (not rev or found == rev) and (not app or string.sub(digest, 1, #app + 1) == app .. '.') then return true end
   end
   return false
 end

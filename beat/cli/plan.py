@@ -1,0 +1,201 @@
+"""`beat plan`: what a deploy would change, before it does."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from beat import clock, durations, settings
+from beat.cli import asking, instants, output, telling
+from beat.client import Client
+from beat.planning import KINDS
+from beat.registry import default
+from beat.zones import zone
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
+
+    from beat.planning import Plan, Step
+    from beat.settings import Loaded
+
+_CHANGES = 1
+_MARKS = {
+    "added": ("+", "green"),
+    "changed": ("~", "yellow"),
+    "renamed": (">", "cyan"),
+    "returning": ("+", "green"),
+    "overridden": ("!", "magenta"),
+    "taken": ("x", "red"),
+    "removed": ("-", "red"),
+}
+
+
+@click.command("plan")
+@click.argument("modules", nargs=-1)
+@click.option("--app", metavar="NAME", help="The application whose code this is.  [default: the setting app]")
+@click.option("--setup", metavar="MODULE:CALLABLE", help="Call this before importing, to prepare the application.")
+@click.option("--exit-code", is_flag=True, help="End with 1 if there are changes.")
+@asking.the_url
+@asking.as_json
+def command(
+    *,
+    modules: tuple[str, ...],
+    app: str | None,
+    setup: str | None,
+    exit_code: bool,
+    url: str | None,
+    as_json: bool,
+) -> int:
+    """Compare the schedules of the code with those in Redis: what would a deploy change? Nothing is written.
+
+    \b
+    beat plan app.tasks                 name all the modules that your beats run
+    beat plan                           the modules of BEAT_MODULES or [tool.beat]
+    beat plan app.tasks --exit-code     for CI: ends with 1 if there are changes
+    beat plan --json | jq -r '.removed[].id'
+
+    \b
+    + added       Redis does not know it
+    ~ changed     old → new, option by option, with the next ticks before and after
+    > renamed     renamed_from: it goes on with the state and the history of the old id
+    + returning   it was held or retired, and goes on from now
+    ! overridden  an operator's rule stays in force, whatever the code says
+    x taken       somebody has added a schedule of this id from data: the code's is refused
+    - removed     its ticks are held when no live beat declares it, and it is retired after retire_after
+
+    What is removed is found among the schedules of this application alone. Starting a beat is what applies the plan.
+    """  # noqa: D301 (click's mark for lines that are not to be wrapped)
+    loaded = settings.load({"setup": setup, "app": app, "modules": modules or None, "redis_url": url})
+    if not loaded.settings.modules:
+        raise click.UsageError(
+            "name the modules of the code, as in 'beat plan app.tasks', "
+            "or set BEAT_MODULES, or modules in [tool.beat] of pyproject.toml"
+        )
+    with output.kept_for_the_report():
+        _load(loaded)
+    found = Client(asking.where(url), app=loaded.settings.app).plan(default)
+    if as_json:
+        told: dict[str, Any] = {kind: [_plain(each) for each in found.of(kind)] for kind in KINDS}
+        output.document(app=found.app, changes=found.changes, **told, same=found.same)
+    else:
+        _show(found)
+    return _CHANGES if exit_code and found.changes else 0
+
+
+def _load(loaded: Loaded) -> None:
+    done = default.load(*loaded.settings.modules, setup=loaded.settings.setup)
+    for name in done.silent:
+        output.complaint("warning", f"{name} declares no schedule with beat.periodic", err=True)
+    for name in done.unseen:
+        output.complaint("warning", f"{name} holds schedules but no __init__.py, and was not imported", err=True)
+    if not len(default):
+        output.complaint("warning", "the code declares no schedule: a beat with none retires nothing", err=True)
+
+
+def _show(found: Plan) -> None:
+    for each in found.steps:
+        mark, colour = _MARKS[each.kind]
+        output.entry(_head(each), list(_facts(each)), mark=mark, colour=colour)
+    if found.steps:
+        output.echo()
+    counts = [f"{len(found.of(kind)):,} {kind}" for kind in KINDS if found.of(kind)]
+    same = f"{found.same:,} the same"
+    output.say(f"{', '.join(counts)}; {same}" if counts else f"no changes: {same}")
+
+
+def _head(each: Step) -> str:
+    match each.kind:
+        case "renamed":
+            return f"{each.schedule_id}  renamed from {each.renamed_from}, with its state and history"
+        case "returning":
+            return f"{each.schedule_id}  returning: it was {'retired' if each.state == 'retired' else 'held'}"
+        case "overridden":
+            return f"{each.schedule_id}  overridden{'' if each.changes else ': as before'}"
+        case "taken":
+            return f"{each.schedule_id}  taken: somebody has added a schedule of this id from data"
+    return f"{each.schedule_id}  {each.kind}"
+
+
+def _facts(each: Step) -> Iterator[tuple[str, str]]:
+    """What is known of a step, a name and a value each."""
+    if each.kind == "taken":
+        yield "then", f"the code's is refused: remove the other (beat remove {each.schedule_id}), or rename this one"
+        return
+    if each.kind in {"added", "removed"}:
+        yield "when", each.when
+    for option, was, becomes in each.differences:
+        yield option, f"{_value(was)} → {_value(becomes)}"
+    yield from _overridden(each)
+    yield from _ticks(each)
+    if each.kind == "removed":
+        yield "then", _retirement(each)
+
+
+def _overridden(each: Step) -> Iterator[tuple[str, str]]:
+    told = each.overridden
+    if told is None:
+        return
+    since = f" since {_at(told.at, each.tz)}" if told.at else ""
+    yield "in force", f"{told.rule}, by {told.by or 'somebody'}{since}"
+    yield "the code", told.code + (f": {_listed(told.ticks, each.tz)}" if told.ticks else "")
+    yield "to reset", f"beat reschedule {each.schedule_id} --reset"
+
+
+def _ticks(each: Step) -> Iterator[tuple[str, str]]:
+    """Once, where they stay."""
+    before, after = _listed(each.before, each.tz), _listed(each.after, each.tz)
+    if each.kind == "removed":
+        yield from [("next", before)] if before else []
+    elif each.before == each.after or not each.before:
+        yield "next", after or "none"
+    else:
+        yield "before", before
+        yield "after", after or "none"
+
+
+def _retirement(each: Step) -> str:
+    after = durations.short(each.retire_after) if each.retire_after else "a while"
+    if each.held_since:
+        return f"held since {_at(each.held_since, each.tz)}; retired after {after}"
+    if each.state == "paused":
+        return f"held when no live beat declares it; retired after {after}, when its pause has ended"
+    return f"held when no live beat declares it; retired after {after}"
+
+
+def _listed(ticks: Sequence[datetime], tz: str) -> str:
+    where, fine = zone(tz), any(tick.second for tick in ticks)
+    told = ", ".join(instants.local(tick, where, fine=fine) for tick in ticks)
+    return f"{told} {where.name}" if told else ""
+
+
+def _at(instant: datetime, tz: str) -> str:
+    return instants.both(instant.replace(microsecond=0), zone(tz))
+
+
+def _value(value: Any) -> str:
+    if value in (None, ""):
+        return "none"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _plain(each: Step) -> dict[str, Any]:
+    overridden = each.overridden
+    return telling.times({
+        "id": each.schedule_id,
+        "changes": each.changes,
+        "when": each.when,
+        "tz": each.tz,
+        "declared": each.declared or None,
+        "state": each.state or None,
+        "renamed_from": each.renamed_from or None,
+        "options": [option._asdict() for option in each.differences],
+        "before": [clock.text(tick) for tick in each.before],
+        "after": [clock.text(tick) for tick in each.after],
+        "overridden": overridden
+        and telling.times({**overridden._asdict(), "ticks": [clock.text(tick) for tick in overridden.ticks]}),
+        "held_since": each.held_since,
+        "retire_after": each.retire_after.total_seconds() if each.retire_after else None,
+    })  # fmt: skip

@@ -1,0 +1,106 @@
+"""What a deploy would do: reads, page by page, what Redis knows of the schedules of the code. Nothing is written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from beat import clock, lineage, planning
+from beat.client.connected import Connected
+from beat.client.standing import instant
+from beat.placement import foresee, standing
+from beat.planning import KINDS, Kept, Plan
+from beat.protocol import Sight
+from beat.store import pages
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from beat.placement import Prospect
+    from beat.planning import Step
+    from beat.schedule import Schedule
+
+R = TypeVar("R")
+
+
+class Comparing(Connected):
+    """A client that says what would change if a beat with that code were started, and none without it went on."""
+
+    def plan(self, schedules: Iterable[Schedule]) -> Plan:
+        """The schedules of the whole code, as a registry has them, beside those that Redis knows of its application."""
+        declared = {each.id: each for each in schedules}
+        with self._asking():
+            now = self._store.time()
+            found = [each for page in pages(declared.values()) for each in self._page(page, declared, now)]
+            steps = [each for _, each in found]
+            taken = {prospect.old for prospect, _ in found}
+            if declared:  # a beat without schedules retires nothing
+                steps += self._removed(declared.keys() | taken)
+        steps.sort(key=lambda each: KINDS.index(each.kind))
+        gone = sum(each.kind == "removed" for each in steps)
+        return Plan(self.settings.app, tuple(steps), len(declared) - len(steps) + gone)
+
+    def _page(
+        self, page: Sequence[Schedule], declared: Mapping[str, Schedule], now: datetime
+    ) -> Iterator[tuple[Prospect, Step]]:
+        app, sights = self.settings.app, [Sight(each.id, each.rev, standing(each, now)) for each in page]
+        looked = self._store.looking(sights, app=app)()
+        kin = _answered(lineage.trace(self._store, page, looked, declared))
+        found = []
+        for n, seen in looked.others.items():
+            old, other = kin.get(n, ("", None))
+            found.append(foresee(page[n], seen, looked.now, app, old=old, other=other))
+        shared = self._shared(found)
+        known = self._kept([each.old or each.schedule.id for each in found])
+        for prospect, kept in zip(found, known, strict=True):
+            told = planning.step(prospect, kept, looked.now, app)
+            if told and prospect.schedule.id not in shared:
+                yield prospect, told
+
+    def _removed(self, declared: Iterable[str]) -> Iterator[Step]:
+        ids = (_text(each) for each in self._store.client.sscan_iter(self._keys.app(self.settings.app), count=1000))
+        strangers = sorted({*ids} - {*declared})
+        for page in pages(strangers):
+            for each, state, kept in zip(page, self._store.look(page), self._kept(page), strict=True):
+                if state and state.rev and (state.source, state.app) == ("code", self.settings.app):
+                    yield planning.removed(each, state, kept, self.settings.retire_after)
+
+    def _kept(self, ids: Sequence[str]) -> list[Kept]:
+        with self._store.client.pipeline(transaction=False) as pipe:
+            for each in ids:
+                pipe.hmget(self._keys.schedule(each), "definition", "declared", "overridden_at")
+            found = pipe.execute(raise_on_error=False)
+        read = (list(map(_text, each)) if isinstance(each, list) else ["", "", ""] for each in found)
+        return [Kept(definition, declared or definition, instant(at)) for definition, declared, at in read]
+
+    def _shared(self, found: Iterable[Prospect]) -> set[str]:
+        """Those that another live application declares just so: they stay that one's."""
+        theirs: dict[str, list[str]] = {}
+        for each in found:
+            before, own = each.before, {"", self.settings.app}
+            if before and before.app not in own and before.rev == each.rev and not before.unannounced_at:
+                theirs.setdefault(before.app, []).append(each.schedule.id)
+        if not theirs:
+            return set()
+        client, now = self._store.client, clock.to_ms(self._store.time())
+        live = list(map(_text, client.zrangebyscore(self._keys.announcements, now, "+inf")))
+        shared: set[str] = set()
+        for app, ids in theirs.items():
+            for digest in (each for each in live if each.startswith(f"{app}.")):
+                revs = client.hmget(self._keys.announced(digest), ids)
+                shared |= {each for each, rev in zip(ids, revs, strict=True) if rev}
+        return shared
+
+
+def _answered(asking: Generator[None, None, R]) -> R:
+    """What comes of it: here every question is answered when it is asked."""
+    while True:
+        try:
+            next(asking)
+        except StopIteration as e:
+            told: R = e.value
+            return told
+
+
+def _text(value: Any) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value or "")

@@ -1,0 +1,107 @@
+"""The doctor: looks at everything that could be wrong with an installation, and says what to do about it.
+
+First the facts are read, then each is judged by a function of its own. Nothing is written, and no beat needs to live.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from beat import connection, server
+from beat.client.connected import Connected
+from beat.doctor import census, indexes, permissions, reading, rights
+from beat.doctor.facts import Unseen
+from beat.doctor.findings import LEVELS, OK, PROBLEM, Finding, unseen
+from beat.doctor.judging import beats, growth, queues, schedules, state
+from beat.doctor.judging import rights as judging_rights
+from beat.doctor.judging import server as judging_server
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from datetime import datetime
+
+    from beat.doctor.census import Taken
+    from beat.doctor.rights import Rule
+
+__all__ = ["LEVELS", "OK", "PROBLEM", "Doctor", "Finding"]
+
+
+class Doctor(Connected):
+    """Examines one installation. `redis` is a URL, a client, or what the settings say; options are settings by name."""
+
+    def examine(self, say: Callable[[int], None] = lambda _: None) -> list[Finding]:
+        """Every finding, in the order in which a person would look; `say` hears how many schedules were read so far."""
+        with self._asking():
+            return list(self._findings(say))
+
+    def rule(self, *, every_feature: bool = False) -> tuple[Rule, list[str]]:
+        """The least rights for this server and what is in use there, and the features that were left out."""
+        with self._asking():
+            server.greet(self._store.client)
+            info = reading.tried(self._store.client.info)
+            features = list(rights.FEATURES) if every_feature else self._features_in_use()
+            left_out = [each for each in rights.FEATURES if each not in features]
+            return self._rule(info, features), left_out
+
+    def _findings(self, say: Callable[[int], None]) -> Iterator[Finding]:
+        server.greet(self._store.client)
+        found = reading.server(self._store, self._where)
+        yield from judging_server.judge(found)
+        if not isinstance(found.info, Unseen) and any(server.refusals(found.info)):
+            return  # with such a server nothing else makes sense
+        taken = reading.tried(lambda: self._take(found.now, say))
+        if isinstance(taken, Unseen):
+            yield unseen("schedules", "number", taken.right, "the schedules")
+            features = self._features(None)
+        else:
+            for group, look in self._looks(taken, found.now).items():
+                yield from _looked(group, look)
+            features = self._features(taken)
+        yield from judging_rights.judge(permissions.look(self._store, self._rule(found.info, features)))
+
+    def _looks(self, taken: Taken, now: datetime) -> dict[str, Callable[[], Iterator[Finding]]]:
+        """What there is to look at beside the server, in this order: each is read, and then judged."""
+        store, settings = self._store, self.settings
+        return {
+            "memory": lambda: growth.judge(reading.growth(store, settings, taken, now)),
+            "beats": lambda: beats.judge(reading.beats(store, settings, now, taken.total)),
+            "schedules": lambda: schedules.judge(census.told(store, taken)),
+            "queues": lambda: queues.judge(reading.queues(store, taken.queues, now)),
+            "state": lambda: state.judge(reading.kept(store, taken.from_data, now)),
+            "state of the index": lambda: schedules.index(
+                indexes.look(store, taken.looked, taken.suspects, taken.kinds)
+            ),
+        }
+
+    def _take(self, now: datetime, say: Callable[[int], None] = lambda _: None) -> Taken:
+        return census.take(self._store, now, self.settings.misfire_limit, say)
+
+    def _features_in_use(self) -> list[str]:
+        taken = reading.tried(lambda: self._take(self._store.time()))
+        return self._features(None if isinstance(taken, Unseen) else taken)
+
+    def _features(self, taken: Taken | None) -> list[str]:
+        """What is in use; where there is nothing to tell by, all that could be."""
+        nobody_knows = taken is None or not taken.total
+        used = {
+            rights.REPLACE: nobody_knows or (taken and taken.replaces),
+            rights.GROUPS: nobody_knows or reading.groups(self._store),
+            rights.DATABASE: bool(self._store.client.connection_pool.connection_kwargs.get("db")),
+        }
+        return [feature for feature, is_used in used.items() if is_used]
+
+    def _rule(self, info: Mapping[str, Any] | Unseen, features: list[str]) -> Rule:
+        version = server.OLDEST if isinstance(info, Unseen) else server.number(info)
+        return rights.rule(self._keys, features, version)
+
+
+def _looked(group: str, look: Callable[[], Iterator[Finding]]) -> list[Finding]:
+    """What was found, or what keeps it from being found."""
+    name = group.partition(" ")[0]
+    try:
+        return list(look())
+    except connection.Refused as e:
+        if reading.is_refused(e):
+            return [unseen(name, "looking", reading.lacking(e), group)]
+        remedy = "a key is of another type: beat redis -- TYPE KEY"
+        return [Finding(name, "looking", PROBLEM, f"could not look at {group}: {e}", remedy)]

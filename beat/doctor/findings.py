@@ -1,0 +1,64 @@
+"""What the doctor finds: a level, what is the case, and what to do about it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+OK, NOTE, WARNING, PROBLEM = LEVELS = ("ok", "note", "warning", "problem")
+"""`note`: good to know, or it could not be looked at. `warning`: it will go wrong one day. `problem`: it goes wrong."""
+RULE = "beat doctor --acl"
+"""Prints all that a user needs."""
+_NAMED = 3
+
+
+class Finding(NamedTuple):
+    """One line of the report."""
+
+    group: str
+    """What it is about: redis, memory, beats, schedules, queues, state, rights."""
+    check: str
+    """Which check found it: a word that stays the same."""
+    level: str
+    what: str
+    remedy: str = ""
+    """A command or a setting to paste, or what to do; nothing where all is well."""
+
+
+def unseen(group: str, check: str, right: str, what: str) -> Finding:
+    """What could not be looked at, and which right that would need."""
+    return Finding(group, check, NOTE, f"could not look at {what}: this user lacks {right}", RULE)
+
+
+def some(names: Sequence[str], count: int | None = None) -> str:
+    """`a, b, c and 4 more`."""
+    total = len(names) if count is None else count
+    shown = names[:_NAMED]
+    more = total - len(shown)
+    return f"{', '.join(shown)} and {more:,} more" if more else ", ".join(shown)
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 schedule`, `1,200 schedules`."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def size(number: float) -> str:
+    """`12 KB`, `3.1 MB`: so many bytes, as people say it."""
+    units = ["TB", "GB", "MB", "KB", "bytes"]
+    while number >= _KILO and len(units) > 1:
+        number, _ = number / _KILO, units.pop()
+    return f"{number:.0f} {units[-1]}" if number >= _TWO_DIGITS or units[-1] == "bytes" else f"{number:.1f} {units[-1]}"
+
+
+_KILO, _TWO_DIGITS = 1024, 10
+
+
+def span(seconds: float) -> str:
+    """`12s`, `5m`, `3h`, `4d`: a length of time in its largest unit."""
+    for name, length in (("d", 86_400), ("h", 3600), ("m", 60)):
+        if seconds >= length:
+            return f"{seconds / length:.0f}{name}"
+    return f"{seconds:.0f}s"

@@ -1,0 +1,96 @@
+"""The indexes against the schedules: `due` by time, and a set for each state that is not active.
+
+They are only indexes: a live beat makes them anew from the hashes. What does not agree is looked at twice, for a beat
+may have been at work.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+from beat import clock
+from beat.client.standing import instant
+from beat.doctor import survey
+from beat.doctor.facts import Index
+from beat.store import pages
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from beat.doctor.survey import Row
+    from beat.store import Store
+
+STATES = ("paused", "disabled", "finished", "retired", "broken")
+LISTED = (*STATES, "failing", "overridden")
+"""What there is a set of."""
+_HIDDEN_MS = 30_000
+"""For so long a schedule that cannot be fired, or whose claim was not given back, is hidden."""
+_PAGE = 500
+
+
+def kinds(row: Row) -> Iterator[str]:
+    """What a schedule is, beside active."""
+    if row.state in STATES:
+        yield row.state
+    elif row.state != "active":
+        yield "unknown"
+    if row.consecutive_failures not in {"", "0"}:
+        yield "failing"
+    if row.overridden:
+        yield "overridden"
+    if row.unannounced_at and row.state == "active":
+        yield "unannounced"
+
+
+def disagrees(row: Row, now_ms: int) -> str:
+    """How a schedule and its entry in `due` do not agree, as `Index` calls it; nothing if they do."""
+    if row.kind == "none":
+        return "no_hash"
+    due = ms(row.pause_until if row.state == "paused" else row.due_at)
+    is_waiting = row.state == "active" or (row.state == "paused" and due is not None)
+    if row.kind != "hash" or row.locked or (is_waiting and due is None):
+        return ""  # somebody is at work on it, or it is broken, which is said elsewhere
+    if not is_waiting:
+        return "not_active" if row.score else ""
+    if not row.score:
+        return "no_entry"
+    is_hidden = due is not None and due <= float(row.score) <= now_ms + _HIDDEN_MS
+    return "" if is_hidden or float(row.score) == due else "elsewhere"
+
+
+def look(store: Store, looked: int, suspects: Sequence[str], found: Mapping[str, Sequence[str]]) -> Index:
+    """What still does not agree: of those that did not in `due`, and of the sets, by the ids that were found."""
+    wrong: dict[str, set[str]] = defaultdict(set)
+    for ids in pages(suspects, _PAGE):
+        now_ms = clock.to_ms(store.time())
+        for row in survey.page(store, ids):
+            if kind := disagrees(row, now_ms):
+                wrong[kind].add(row.id)
+    for name in LISTED:
+        doubtful = _members(store, name) ^ set(found.get(name, ()))
+        for ids in pages(sorted(doubtful), _PAGE):
+            members = _are_members(store, name, ids)
+            pairs = zip(survey.page(store, ids), members, strict=True)
+            wrong["unlisted"].update(row.id for row, is_in in pairs if not row.locked and is_in != (name in kinds(row)))
+    return Index(looked=looked, **{kind: tuple(sorted(ids)) for kind, ids in wrong.items()})
+
+
+def _members(store: Store, name: str) -> set[str]:
+    client: Any = store.client
+    if client.type(store.keys.index(name)) != b"set":
+        return set()
+    return {each.decode(errors="replace") for each in client.sscan_iter(store.keys.index(name), count=_PAGE)}
+
+
+def _are_members(store: Store, name: str, ids: Sequence[str]) -> list[bool]:
+    client: Any = store.client
+    if client.type(store.keys.index(name)) != b"set":
+        return [False] * len(ids)
+    return [each == 1 for each in client.smismember(store.keys.index(name), list(ids))]
+
+
+def ms(written: str) -> int | None:
+    """The instant that was written so, in ms; None for what is none."""
+    found = instant(written)
+    return None if found is None else clock.to_ms(found)

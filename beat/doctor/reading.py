@@ -1,0 +1,205 @@
+"""Reads the facts, each with few commands; who may not ask for one learns which right is lacking."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import time
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from beat import clock, connection, jobs, scripts
+from beat._version import __version__
+from beat.client import beats as living
+from beat.client import standing
+from beat.doctor import survey
+from beat.doctor.facts import Beats, Growth, Kept, Ledger, Queue, Queues, Server, Unseen
+from beat.store import FORMAT, pages
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
+
+    from beat.doctor.census import Places, Taken
+    from beat.doctor.facts import Case
+    from beat.settings import Settings
+    from beat.store import Store
+
+T = TypeVar("T")
+PINGS = 20
+STUCK = timedelta(seconds=30)
+_DAYS = 28
+_PAGE = 500
+
+
+def tried(ask: Callable[[], T]) -> T | Unseen:
+    """What was asked for, or the right that is lacking for it."""
+    try:
+        return ask()
+    except connection.Refused as e:
+        if is_refused(e):
+            return Unseen(lacking(e))
+        raise
+
+
+def is_refused(reply: object) -> bool:
+    """Whether Redis does not let this user do it, or does not let anybody."""
+    return isinstance(reply, connection.Refused) and (connection.forbids(reply) or "unknown command" in str(reply))
+
+
+def lacking(error: Exception) -> str:
+    """The right that Redis would have asked for, as far as it says."""
+    command = re.search(r"'([\w|-]+)' command|command '([\w|-]+)'", str(error))
+    return f"+{(command[1] or command[2]).lower()}" if command else "the right to these keys"
+
+
+def server(store: Store, url: str) -> Server:
+    """The Redis, and how fast it answers."""
+    client: Any = store.client
+    pings = []
+    for _ in range(PINGS):
+        asked = time.perf_counter()
+        client.ping()
+        pings.append((time.perf_counter() - asked) * 1000)
+    info: Mapping[str, Any] | Unseen = tried(client.info)
+    return Server(url, info, store.time(), tuple(pings))
+
+
+def beats(store: Store, settings: Settings, now: datetime, schedules: int) -> Beats:
+    """Those that are alive."""
+    alive = tuple(living.alive(store.client, store.keys, now))
+    return Beats(alive, now, __version__, max(STUCK, 3 * settings.interval), schedules)
+
+
+def growth(store: Store, settings: Settings, taken: Taken, now: datetime) -> Growth:
+    """Sizes and rates of some ledgers, and of the outbox."""
+    keys, sample = store.keys, survey.details(store, taken.sample, "state", "rule", "kept")
+    with store.client.pipeline(transaction=False) as pipe:
+        for each in sample:
+            pipe.memory_usage(keys.runs(each))
+        pipe.xlen(keys.events)
+        pipe.memory_usage(keys.events)
+        *sizes, events, events_size = pipe.execute(raise_on_error=False)
+    return Growth(
+        ledgers=taken.total,
+        sample=tuple(_ledger(told, size, now) for told, size in zip(sample.values(), sizes, strict=True)),
+        history_limit=settings.history_limit,
+        events=events if isinstance(events, int) else None,
+        events_size=events_size if isinstance(events_size, int) else None,
+        events_limit=settings.events_limit,
+    )
+
+
+def _ledger(told: Mapping[str, str], size: Any, now: datetime) -> Ledger:
+    per_day, kept = 0.0, told["kept"]
+    if told["state"] == "active" and (rule := standing.rule(told["rule"])):
+        per_day = rule.count(now, now + timedelta(days=_DAYS)) / _DAYS
+    known = None if isinstance(size, Exception) else size or 0
+    return Ledger(known, int(kept) if kept.isdecimal() else 0, per_day)
+
+
+def queues(store: Store, places: Mapping[str, Places], now: datetime) -> Queues:
+    """Their jobs and workers."""
+    names, found = sorted(places), []
+    for page in pages(names, _PAGE):
+        with store.client.pipeline(transaction=False) as pipe:
+            for name in page:
+                pipe.llen(jobs.queue_key(name))
+                pipe.smembers(jobs.workers_key(name))
+            replies = pipe.execute(raise_on_error=False)
+        lengths, listening = replies[::2], replies[1::2]
+        living_ones = _living(store, {key for keys in listening if isinstance(keys, set) for key in keys})
+        for name, length, keys in zip(page, lengths, listening, strict=True):
+            workers = len(keys & living_ones) if isinstance(keys, set) and living_ones is not None else None
+            due = standing.instant(places[name].due_at)
+            queued = length if isinstance(length, int) else None
+            strange = "" if queued is not None or is_refused(length) else jobs.queue_key(name)
+            found.append(Queue(name, places[name].active, due, queued, workers, strange))
+    suspended = tried(lambda: store.client.exists(jobs.SUSPENDED_KEY))
+    return Queues(tuple(found), suspended == 1, now)
+
+
+def _living(store: Store, keys: set[bytes]) -> set[bytes] | None:
+    """The workers that show life: the hash of one that died lapses; None if nobody lets us look."""
+    ordered = sorted(keys)
+    with store.client.pipeline(transaction=False) as pipe:
+        for key in ordered:
+            pipe.exists(key)
+        replies = pipe.execute(raise_on_error=False)
+    if any(is_refused(reply) for reply in replies):
+        return None
+    return {key for key, there in zip(ordered, replies, strict=True) if there == 1}
+
+
+def kept(store: Store, from_data: Sequence[Case], now: datetime) -> Kept:
+    """Whether what stands in Redis can be used."""
+    strange = tried(store.strange)
+    found = _meta(store)
+    loaded, refused = load_scripts(store)
+    until = found.get("hold_until", "")
+    return Kept(
+        strange=strange if isinstance(strange, Unseen) else tuple(strange),
+        format=found.get("format", ""),
+        understood=FORMAT,
+        hold_until=clock.from_ms(int(until)) if until.isdecimal() and len(until) < _LONG else None,
+        scripts=len(scripts.names()),
+        loaded=loaded,
+        refused=refused,
+        unexposed=tuple(_unexposed(store, from_data)),
+        now=now,
+    )
+
+
+_LONG = 15
+
+
+def _meta(store: Store) -> dict[str, str]:
+    names = ("format", "hold_until")
+    try:
+        values: list[Any] = store.client.hmget(store.keys.meta, names)
+    except connection.Refused as e:
+        if is_refused(e):
+            raise
+        return {}  # it is no hash, which is said elsewhere
+    return {name: value.decode(errors="replace") for name, value in zip(names, values, strict=True) if value}
+
+
+def load_scripts(store: Store) -> tuple[int | Unseen, dict[str, str]]:
+    """How many Redis knew before, and which it does not take."""
+    client: Any = store.client
+    every = [scripts.script(name) for name in scripts.names()]
+    known = tried(lambda: client.script_exists(*(each.sha for each in every)))
+    if isinstance(known, Unseen):
+        return known, {}
+    refused = {}
+    for script in every:
+        try:
+            client.script_load(script.text)
+        except connection.Refused as e:
+            if is_refused(e):
+                return Unseen(lacking(e)), {}
+            refused[script.name] = str(e)
+    return sum(map(bool, known)), refused
+
+
+def _unexposed(store: Store, from_data: Sequence[Case]) -> list[Case]:
+    """Those whose function nobody has announced."""
+    client: Any = store.client
+    paths = sorted({case.words for case in from_data if case.words})
+    known: set[str] = set()
+    for page in pages(paths, _PAGE):
+        try:
+            scores = client.zmscore(store.keys.functions, page)
+        except connection.Refused:
+            return []  # it is of another type, or hidden
+        known.update(itertools.compress(page, (score is not None for score in scores)))
+    return [case for case in from_data if case.words not in known]
+
+
+def groups(store: Store) -> bool:
+    """Whether somebody reads the outbox in groups."""
+    client: Any = store.client
+    try:
+        return bool(client.xinfo_groups(store.keys.events))
+    except connection.Refused as e:
+        return is_refused(e)  # nobody knows; or there is no outbox yet

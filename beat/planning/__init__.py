@@ -1,0 +1,225 @@
+"""What a deploy would do: each schedule of the code beside what Redis knows of it. What is read is read elsewhere.
+
+Where a schedule goes on is for `placement` to say, as it is when a beat registers it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+
+from beat import clock, definitions
+from beat.errors import BadInstant, DeclarationError
+from beat.placement import KEEP
+from beat.planning.differences import Difference, differences, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime, timedelta
+
+    from beat.placement import Prospect
+    from beat.schedule import Schedule
+    from beat.state import State
+
+__all__ = ["KINDS", "Difference", "Kept", "Overridden", "Plan", "Step", "removed", "step"]
+
+Kind = Literal[
+    "added",  # Redis does not know it
+    "changed",  # its definition is replaced
+    "renamed",  # it goes on with the state and the history of another id
+    "returning",  # it was held or retired, and goes on
+    "overridden",  # an operator's rule is in force, and stays so
+    "taken",  # somebody has added one of this id from data: it is refused
+    "removed",  # the code no longer declares it: it is held, and retired after a while
+]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+_TICKS = 3
+
+
+class Kept(NamedTuple):
+    """What Redis keeps of a schedule's definition, beside its state, as JSON."""
+
+    definition: str = ""
+    """What is in force."""
+    declared: str = ""
+    """What the code says: the same, unless an operator has laid something over it."""
+    overridden_at: datetime | None = None
+
+
+class Overridden(NamedTuple):
+    """The rule of an operator, and that of the code in whose place it is."""
+
+    by: str
+    at: datetime | None
+    rule: str
+    code: str
+    ticks: tuple[datetime, ...]
+    """When the code would tick next."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """What a deploy would do to one schedule."""
+
+    schedule_id: str
+    kind: Kind
+    changes: bool = True
+    """Whether it does anything: that an operator's rule stays is worth a word, and no change."""
+    when: str
+    """When it ticks from then on, in words; of what is removed, as it was."""
+    tz: str
+    declared: str = ""
+    """The place in the code."""
+    renamed_from: str = ""
+    state: str = ""
+    """As it is; nothing for what is new."""
+    differences: tuple[Difference, ...] = ()
+    before: tuple[datetime, ...] = ()
+    """The next ticks as they are, at most three."""
+    after: tuple[datetime, ...] = ()
+    """The same, from then on."""
+    overridden: Overridden | None = None
+    held_since: datetime | None = None
+    retire_after: timedelta | None = None
+    """Of what is removed."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a deploy of an application would do, by the kind of each step and in the order of the code."""
+
+    app: str
+    steps: tuple[Step, ...]
+    same: int
+    """How many schedules are in Redis just as the code has them."""
+
+    @property
+    def changes(self) -> bool:
+        """Whether there is anything to do."""
+        return any(each.changes for each in self.steps)
+
+    def of(self, kind: Kind) -> tuple[Step, ...]:
+        """The steps of one kind."""
+        return tuple(each for each in self.steps if each.kind == kind)
+
+
+def step(found: Prospect, kept: Kept, now: datetime, app: str) -> Step | None:
+    """What becomes of a schedule of the code; None when nothing does, and there is nothing to say."""
+    before, schedule = found.before, found.schedule
+    if found.placed is None and not (before and before.override):
+        return None
+    was = _read(kept.definition) if before else None
+    return Step(
+        schedule_id=schedule.id,
+        kind=_kind(found),
+        changes=found.placed is not None,
+        when=found.ruling.describe(),
+        tz=str(found.ruling.tz),
+        declared=str(schedule.declared or ""),
+        renamed_from=found.old,
+        state=before.state if before else "",
+        differences=tuple(_differences(found, kept, app)) if before else (),
+        before=_coming(was, before.next) if before and before.state == "active" else (),
+        after=_coming(found.ruling, _first(found, now)),
+        overridden=_overridden(found, kept, now) if before and before.override else None,
+        held_since=_instant(before.unannounced_at) if before else None,
+    )
+
+
+def removed(schedule_id: str, state: State, kept: Kept, retire_after: timedelta) -> Step:
+    """What becomes of a schedule that the code no longer declares."""
+    was = _read(kept.definition)
+    return Step(
+        schedule_id=schedule_id,
+        kind="removed",
+        when=was.describe() if was else "its rule cannot be read",
+        tz=str(was.tz) if was else "UTC",
+        declared=str(plain(kept.declared).get("declared", "")),
+        state=state.state,
+        before=_coming(was, state.next) if state.state == "active" else (),
+        held_since=_instant(state.unannounced_at),
+        retire_after=retire_after,
+    )
+
+
+def _kind(found: Prospect) -> Kind:
+    before = found.before
+    if before is None:
+        return "added"
+    if before.source == "api":
+        return "taken"
+    if found.old:
+        return "renamed"
+    if before.unannounced_at or before.state == "retired":
+        return "returning"
+    return "overridden" if before.override else "changed"
+
+
+def _differences(found: Prospect, kept: Kept, app: str) -> Iterator[Difference]:
+    """Option by option, as far as it can be shown."""
+    before, schedule, placed = found.before, found.schedule, found.placed
+    if before is None or placed is None or before.source == "api":
+        return
+    told = differences(plain(kept.declared), plain(definitions.write(schedule)))
+    yield from told
+    if before.app and before.app != app:
+        yield Difference("application", before.app, app)
+    if not told and before.rev != found.rev and not found.old:
+        yield Difference("definition", before.rev, found.rev)
+    if before.state not in {placed.state, "retired"} and not any(each.option == "enabled" for each in told):
+        yield Difference("state", before.state, placed.state)
+
+
+def _first(found: Prospect, now: datetime) -> datetime | None:
+    """The tick with which it goes on. What is due already is not moved: the register script sees to that."""
+    before, placed = found.before, found.placed
+    if placed is None or placed.state not in {"active", "finished"}:
+        return before.next if placed is None and before and before.state == "active" else None
+    if before and before.state == "active" and before.next and before.next <= now:
+        return before.next
+    if placed.state == "finished":
+        return None
+    return before.next if placed.next == KEEP and before else _instant(placed.next)
+
+
+def _overridden(found: Prospect, kept: Kept, now: datetime) -> Overridden:
+    by, schedule = found.before.overridden_by if found.before else "", found.schedule
+    ticks = _coming(schedule, schedule.after(now)) if schedule.enabled else ()
+    return Overridden(by, kept.overridden_at, _rule(found.ruling), _rule(schedule), ticks)
+
+
+def _rule(schedule: Schedule) -> str:
+    zone = "" if str(schedule.tz) == "UTC" else f" {schedule.tz}"
+    return f"{schedule.timing}{zone}"
+
+
+def _coming(schedule: Schedule | None, first: datetime | None) -> tuple[datetime, ...]:
+    """That tick and those after it."""
+    if schedule is None or first is None:
+        return ()
+    try:
+        return (first, *itertools.islice(_after(schedule, first), _TICKS - 1))
+    except BadInstant:  # the calendar ends
+        return (first,)
+
+
+def _after(schedule: Schedule, tick: datetime) -> Iterator[datetime]:
+    following = schedule.after(tick)
+    while following:
+        yield following
+        following = schedule.after(following)
+
+
+def _read(definition: str) -> Schedule | None:
+    try:
+        return definitions.read(definition)
+    except DeclarationError:
+        return None
+
+
+def _instant(written: str) -> datetime | None:
+    try:
+        return clock.read(written) if written else None
+    except BadInstant:
+        return None

@@ -1,0 +1,55 @@
+"""Two definitions of a schedule, option by option, with the names that people write."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from beat import kinds
+from beat.schedule import Schedule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_NESTED = ("kwargs", "meta", "retry")
+_LEFT_OUT = {"id", "declared"}
+"""Neither makes the definition another one: where it stands in the code, and what it is called."""
+_DEFAULTS = {each.name: kinds.plain(each.default) for each in fields(Schedule) if isinstance(each.default, str | bool)}
+
+
+class Difference(NamedTuple):
+    """One option."""
+
+    option: str
+    was: Any
+    """As JSON has it; None where it had none."""
+    becomes: Any
+
+
+def differences(was: Mapping[str, Any], becomes: Mapping[str, Any]) -> list[Difference]:
+    """The options that are not alike, in the order of the definition; of what has names, by name."""
+    names = dict.fromkeys([*becomes, *was])
+    return [each for name in names if name not in _LEFT_OUT for each in _compared(name, was, becomes)]
+
+
+def plain(written: str) -> dict[str, Any]:
+    """A definition as it was written; nothing where it cannot be read."""
+    try:
+        found = json.loads(written)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _compared(name: str, was: Mapping[str, Any], becomes: Mapping[str, Any]) -> Iterator[Difference]:
+    old, new = (each.get(name, _DEFAULTS.get(name)) for each in (was, becomes))
+    if old == new and type(old) is type(new):
+        return
+    if name in _NESTED and isinstance(old or {}, dict) and isinstance(new or {}, dict):
+        old, new = old or {}, new or {}
+        for key in dict.fromkeys([*new, *old]):
+            if old.get(key) != new.get(key) or (key in old) != (key in new):
+                yield Difference(f"{name}.{key}", old.get(key), new.get(key))
+        return
+    yield Difference(name, old, new)

@@ -1,0 +1,238 @@
+"""A beat under the least rights, exactly as `beat doctor --acl` prints them: all of it works, and nothing else does.
+
+The worker is a stock one with rights of its own: what RQ needs is not for beat to say.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+from redis import Redis, exceptions
+
+from beat import connection, embedded, events
+from beat.client import Client
+from tests.beats import Beat
+from tests.facts import wait_until
+from tests.files import lay_out
+from tests.process.test_command_line import beat, document
+from tests.workers import Steps, Worker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PASSWORD = "hunter2"  # noqa: S105 (of a server that lives as long as these tests)
+TASKS = """
+    import time
+    from datetime import timedelta
+
+    from beat import outcomes, periodic, watcher
+
+    # Jobs that vanished are looked for at once, and are lost soon.
+    watcher.SEARCH_S, watcher.AGE, outcomes.MISSING_MS = 1, timedelta(0), 1000
+
+    @periodic(every="1s")
+    def tick(): ...
+
+    @periodic("0 3 * * *")
+    def nightly(): ...
+
+    @periodic(every="2s", result_ttl=0)
+    def leaves_nothing(): ...
+
+    @periodic(every="2s", failure_ttl=90)
+    def fails():
+        raise ValueError("as it should")
+
+    @periodic(every="2s", retry={"max": 1, "interval": 1}, queue="again")
+    def fails_again():
+        raise ValueError("twice")
+
+    @periodic(every="1s", overlap="replace", queue="slow")
+    def replaced():
+        time.sleep(60)
+
+    @periodic(every="1s", overlap="replace", queue="nobody")
+    def replaced_in_its_queue(): ...
+
+    @periodic(every="1s", overlap="wait", max_runs=2)
+    def waits(): ...
+
+    @periodic(every="1s", queue="lost", overlap="skip")
+    def vanishes(): ...
+"""
+
+
+class Stage(NamedTuple):
+    """A server, and who may do everything there; the URL of who may do little; a directory with an application."""
+
+    admin: Any
+    url: str
+    everybody: str
+    here: Path
+
+    def number(self, schedule_id: str, counter: str) -> int:
+        return int(self.admin.hget(f"beat:schedule:{schedule_id}", counter) or 0)
+
+
+@pytest.fixture(scope="module")
+def stage() -> Iterator[Stage]:
+    """With a user made by the line that `beat doctor --acl` prints, pasted word for word."""
+    here = lay_out(Path(tempfile.mkdtemp(prefix="beat-")), {"tasks.py": TASKS, "pyproject.toml": ""})
+    with embedded.start(here / "redis") as private, Redis.from_url(private.url, decode_responses=True) as admin:
+        printed = beat("doctor", "--acl", "--redis-url", private.url, cwd=here)
+        assert printed.returncode == 0
+        assert "ACL SETUSER beat >PASSWORD" in printed.stderr
+        assert admin.execute_command(*printed.stdout.split()) == "OK"
+        admin.execute_command("ACL", "SETUSER", "beat", f">{PASSWORD}")
+        yield Stage(admin, private.url.replace("unix://", f"unix://beat:{PASSWORD}@"), private.url, here)
+    shutil.rmtree(here)
+
+
+def attacks(stage: Stage) -> list[Any]:
+    """What Redis noted as tried in vain."""
+    noted: Any = stage.admin.execute_command("ACL", "LOG")
+    return [{name: entry[name] for name in ("reason", "object", "username")} for entry in map(_mapping, noted)]
+
+
+def _mapping(entry: Any) -> dict[str, Any]:
+    return entry if isinstance(entry, dict) else dict(zip(entry[::2], entry[1::2], strict=True))
+
+
+def test_a_beat_does_all_its_work(stage: Stage) -> None:
+    stage.admin.execute_command("ACL", "LOG", "RESET")
+    stage.admin.sadd("beat:schedules", "a_stranger")
+    steps = Steps(stage.here / "steps.log")
+    with (
+        Worker(stage.everybody, steps, "default", "again", options=["--with-scheduler"]) as worker,
+        Worker(stage.everybody, steps, "slow") as slow,
+        Beat(stage.here, stage.url) as first,
+    ):
+        _everything_happens(stage, first, f"{worker.log}\n{slow.log}")
+        with Beat(stage.here, stage.url) as second:
+            second.says("registered")
+            wait_until(lambda: len(Client(stage.url).beats()) == 2, what=lambda: second.log)
+            assert first.end() == 0
+            before = stage.number("tick", "run_count")
+            wait_until(lambda: stage.number("tick", "run_count") > before, what=lambda: second.log)
+            assert second.end() == 0
+        for each in (first, second):
+            errors = [line for line in each.log.splitlines() if " ERROR " in line]
+            assert [line for line in errors if "vanishes: the run" not in line] == []
+    assert attacks(stage) == []
+
+
+def _everything_happens(stage: Stage, beat: Beat, workers: str) -> None:
+    def happened(schedule_id: str, counter: str) -> None:
+        wait_until(
+            lambda: stage.number(schedule_id, counter),
+            60,
+            lambda: f"for {counter} of {schedule_id}\n{beat.log}\n{workers}",
+        )
+
+    beat.says("put right")
+    happened("tick", "success_count")
+    happened("leaves_nothing", "success_count")
+    happened("fails", "failure_count")
+    happened("fails_again", "failure_count")
+    happened("replaced", "stopped_count")
+    happened("replaced_in_its_queue", "stopped_count")
+    happened("waits", "success_count")
+    wait_until(lambda: stage.admin.hget("beat:schedule:waits", "state") == "finished", what=lambda: beat.log)
+    job = wait_until(lambda: stage.admin.lpop("rq:queue:lost"), what=lambda: beat.log)
+    happened("vanishes", "failure_count")  # that job is lost
+    assert str(job).startswith("beat_vanishes_")
+
+
+def test_the_questions_are_answered(stage: Stage) -> None:
+    stage.admin.execute_command("ACL", "LOG", "RESET")
+    with Beat(stage.here, stage.url, "--only", "tick") as running:
+        wait_until(lambda: stage.number("tick", "run_count"), what=lambda: running.log)
+        for question in (["history"], ["history", "tick"], ["show", "tick"], ["timeline"], ["why", "tick", "1s ago"]):
+            asked = beat(*question, "--redis-url", stage.url, cwd=stage.here)
+            assert (asked.returncode, asked.stderr) == (0, "")
+            assert asked.stdout
+        assert document("verify", "--redis-url", stage.url, cwd=stage.here)["schedules"]
+        found = document("doctor", "--redis-url", stage.url, cwd=stage.here)["findings"]
+    rights = [each for each in found if each["group"] == "rights"]
+    assert {each["level"] for each in rights} == {"ok"}, rights
+    assert not [each for each in found if "could not look" in each["what"]]
+    assert attacks(stage) == []
+
+
+def test_an_operator_changes_what_she_likes(stage: Stage) -> None:
+    stage.admin.execute_command("ACL", "LOG", "RESET")
+    with Beat(stage.here, stage.url) as running:
+        running.says("registered")
+        client = Client(stage.url, by="ann@ops")
+        run = client.trigger("tick", force=True)
+        assert client.get_run(run.job_id)
+        assert client.pause("tick", until="1h", reason="trying").state == "paused"
+        assert client.resume("tick").state == "active"
+        client.reschedule("tick", every="2s")
+        client.reschedule("tick", reset=True)
+        client.reschedule("nightly", at=client.now() + timedelta(hours=1))
+        client.add("customer_42", func="tasks.tick", cron="0 9 * * *")
+        client.remove("customer_42")
+        assert client.pause_all(reason="all of them") > 0
+        assert client.resume_all() > 0
+        assert running.end() == 0
+    assert attacks(stage) == []
+
+
+def test_the_outbox_is_read_alone_and_in_groups(stage: Stage) -> None:
+    stage.admin.execute_command("ACL", "LOG", "RESET")
+    stage.admin.xadd(
+        "beat:events", {"type": "enqueued", "schedule": "tick", "tick": "", "job": "", "by": "x", "entry": ""}
+    )
+    assert list(events.read(redis=stage.url, follow=False))
+    assert list(events.read(redis=stage.url, follow=False, group="mail"))
+    assert list(events.read(redis=stage.url, follow=False, group="mail")) == []
+    assert attacks(stage) == []
+
+
+REFUSED = {
+    "deleting a queue": ["DEL", "rq:queue:default"],
+    "emptying a queue": ["LPOP", "rq:queue:default"],
+    "renaming a queue": ["RENAME", "rq:queue:default", "beat:mine"],
+    "copying over a queue": ["COPY", "beat:template:tick", "rq:queue:default", "REPLACE"],
+    "forgetting the queues": ["DEL", "rq:queues"],
+    "reading another key": ["GET", "secret"],
+    "copying another key": ["COPY", "secret", "beat:mine"],
+    "sorting by another key": ["SORT_RO", "beat:due", "BY", "nosort", "GET", "secret*"],
+    "writing another key": ["SET", "secret", "x"],
+    "reading the job of somebody else": ["HGETALL", "rq:job:theirs"],
+    "deleting the job of somebody else": ["DEL", "rq:job:theirs"],
+    "changing what a worker says": ["HSET", "rq:worker:w1", "state", "idle"],
+    "commands to other channels": ["PUBLISH", "news", "x"],
+    "listing keys": ["KEYS", "*"],
+    "CONFIG GET": ["CONFIG", "GET", "*"],
+    "CONFIG SET": ["CONFIG", "SET", "maxmemory", "1"],
+    "FLUSHALL": ["FLUSHALL"],
+    "FLUSHDB": ["FLUSHDB"],
+    "forgetting scripts": ["SCRIPT", "FLUSH"],
+    "ACL": ["ACL", "LIST"],
+    "MONITOR": ["MONITOR"],
+    "SHUTDOWN": ["SHUTDOWN"],
+    "a script that reads another key": ["EVAL", "return redis.call('GET', 'secret')", "0"],
+    "a script that is given another key": ["EVAL", "return 1", "1", "secret"],
+    "a script that deletes a queue": ["EVAL", "return redis.call('DEL', 'rq:queue:default')", "0"],
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_nothing_else_works(what: str, stage: Stage) -> None:
+    stage.admin.set("secret", "s3cret")
+    stage.admin.rpush("rq:queue:default", "job")
+    stage.admin.hset("rq:job:theirs", "data", "s3cret")
+    before = stage.admin.dump("rq:queue:default")
+    with Redis.from_url(stage.url) as client, pytest.raises(exceptions.ResponseError) as refusal:
+        client.execute_command(*REFUSED[what])
+    assert connection.forbids(refusal.value) or "insufficient ACL permissions" in str(refusal.value)
+    assert stage.admin.dump("rq:queue:default") == before
+    assert stage.admin.get("secret") == "s3cret"
+    assert stage.admin.hget("rq:job:theirs", "data") == "s3cret"
