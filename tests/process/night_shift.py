@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from redis import Redis
 
@@ -46,7 +46,8 @@ def night_shift(home: Path) -> Iterator[None]:
 def _three_nights(store: Store, report: Schedule) -> None:
     """Two that went well, and one that did not."""
     Sync(store, [report], beat="web-2", emit=lambda _event: None).register()
-    kept = {name.decode(): value.decode() for name, value in store.client.hgetall("beat:schedule:report").items()}
+    found: Any = store.client.hgetall("beat:schedule:report")
+    kept = {name.decode(): value.decode() for name, value in found.items()}
     third = report.before(store.time()) or clock.EPOCH
     second = report.before(third) or clock.EPOCH
     first = report.before(second) or clock.EPOCH

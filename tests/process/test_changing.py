@@ -16,6 +16,7 @@ from beat import Client, clock, jobs
 from beat.cron import Cron
 from beat.every import Every
 from tests.facts import wait_until
+from tests.faults.proxy import Proxy
 from tests.files import lay_out
 from tests.nursery import logged
 from tests.process import commands, test_command_line
@@ -229,6 +230,47 @@ def test_who_leaves_while_waiting_is_told_that_the_run_goes_on(here: Path, url: 
     assert log.read_text().endswith("the run goes on; to see how it ends: beat history slow -n 1\n")
     [run] = client.history("slow", outcome="open")
     assert getattr(run, "state", "") == "started"
+
+
+@pytest.mark.usefixtures("worked")
+def test_every_attempt_of_a_run_is_told(beat: Any, store: Store) -> None:
+    deploy(store, schedule("bad", func="jobs.bad", queue="jobs", retry=1))
+    steps = [line.split()[2] for line in beat("trigger", "bad", "--wait").stdout.splitlines()]
+    assert (steps[0], steps[-1]) == ("queued", "failed")
+    assert 1 <= steps.count("started") <= 2  # the second follows on the first's heels
+
+
+def test_a_run_of_which_nothing_is_known_any_more_is_no_success(here: Path, url: str, redis: Redis) -> None:
+    log = here / "trigger.log"
+    process = logged(log, ["beat", "trigger", "report", "--wait"], here, commands.environment(BEAT_REDIS_URL=url))
+    wait_until(lambda: "queued" in log.read_text(), what=log.read_text)
+    redis.delete("beat:runs:report", "beat:records", "beat:schedule:report")
+    assert process.wait(20) == 1
+    assert "nothing is known of the run any more" in log.read_text()
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (["trigger", "report", "--wait"], "the run goes on; to see how it ends: beat history report -n 1"),
+        (
+            ["backfill", "report", "--from", "2026-10-24", "--to", "2026-10-26"],
+            "those that were enqueued go on; the same command goes on with the others",
+        ),
+    ],
+    ids=["trigger", "backfill"],
+)
+def test_when_redis_goes_away_what_was_enqueued_goes_on(
+    here: Path, url: str, store: Store, command: list[str], words: str
+) -> None:
+    log = here / "away.log"
+    with Proxy(url) as proxy:
+        process = logged(log, ["beat", *command], here, commands.environment(BEAT_REDIS_URL=proxy.url))
+        wait_until(lambda: queued(store), what=log.read_text)
+        proxy.refuse()
+        proxy.cut_all()
+        assert process.wait(60) == 69
+    assert f"{words}\nerror: no Redis answers at " in log.read_text()
 
 
 # --- pause, resume ---------------------------------------------------------------------------------------------------
