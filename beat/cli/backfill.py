@@ -12,6 +12,7 @@ import click
 from beat import clock
 from beat.cli import asking, changing, instants, output, telling
 from beat.cli.progress import Progress
+from beat.errors import NoRedis
 from beat.zones import zone
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 _MOST = 10_000
 _LISTED = 20
 _INTERRUPTED = 130
+_GOES_ON = "those that were enqueued go on; the same command goes on with the others"
 
 
 @click.command("backfill")
@@ -149,8 +151,12 @@ def _followed(steps: Iterator[Step], where: Zone, plan: Backfill, *, quiet: bool
             bar.show(step.ended, step.total, states, instants.local(step.tick, where))
     except KeyboardInterrupt:
         bar.clear()
-        output.say("those that were enqueued go on; the same command goes on with the others", err=True)
+        output.say(_GOES_ON, err=True)
         raise click.exceptions.Exit(_INTERRUPTED) from None
+    except NoRedis:
+        bar.clear()
+        output.say(_GOES_ON, err=True)
+        raise
     bar.clear()
     if ended and not quiet:
         told = ", ".join(f"{number:,} {state}" for state, number in states.most_common())

@@ -98,11 +98,8 @@ def _callback(value: Any) -> Any:
 def _strange(found: Mapping[str, Any]) -> list[str]:
     """Words that are no option, and look like one."""
     known = [*options.Options.__annotations__, *_OWN]
-    near = {
-        name: difflib.get_close_matches(name, known, n=1, cutoff=_NEAR)
-        for name in found
-        if name not in (*known, *BESIDE)
-    }
+    others = [name for name in found if name not in {*known, *BESIDE}]
+    near = {name: difflib.get_close_matches(name, known, n=1, cutoff=_NEAR) for name in others}
     return [
         f"{name!r:.60} is no option, and is left out. Did you mean {nearest[0]!r}?"
         for name, nearest in near.items()

@@ -88,8 +88,8 @@ def _rule(
         raise click.UsageError(f"that is {len(words)} words; put the expression in quotes: '{' '.join(words)}'")
     ruled = bool(words) or every is not None or tz is not None
     if ruled + (at is not None) + reset != 1:
-        problem = "that is more than one wish" if ruled or at or reset else "when is it to tick?"
-        raise click.UsageError(f"{problem}: give an expression or --every (with --tz or without), or --at, or --reset")
+        problem = "that is more than one wish: give" if ruled or at or reset else "when is it to tick? Give"
+        raise click.UsageError(f"{problem} an expression or --every (with --tz or without), or --at, or --reset")
     if words and every is not None:
         raise click.UsageError("an expression and --every are two rules: give one")
     if seconds and not words:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import click
 
 from beat.cli import asking, changing, instants, output, telling, values
+from beat.errors import NoRedis
 from beat.zones import zone
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from datetime import datetime
 
     from beat.client import Client
     from beat.history import Fired
     from beat.zones import Zone
 
 _INTERRUPTED = 130
+_SECOND = timedelta(seconds=1)
 
 
 @click.command("trigger")
@@ -80,18 +82,24 @@ def command(
 
 def _followed(client: Client, run: Fired, where: Zone, *, as_json: bool) -> Fired:
     """The run when it has ended; each step is told as it happens."""
-    told: set[str] = {"queued"}
+    told: dict[str, datetime] = {}
+    goes_on = f"the run goes on; to see how it ends: beat history {run.schedule_id} -n 1"
     try:
         for run in client.follow(run.job_id):  # noqa: B020, PLR1704 (the same run, later)
-            for word, at, words in _steps(run):
-                if word not in told and not as_json:
+            for word, at, words in _steps(run, client):
+                if not as_json and (word not in told or at - told[word] > _SECOND):  # it is told in ms, or finer
                     output.say(output.printable(f"{_step(word, at, where)} {words}".rstrip()))
-                told.add(word)
+                told[word] = at
     except KeyboardInterrupt:
         output.echo(err=True)
-        output.say(f"the run goes on; to see how it ends: beat history {run.schedule_id} -n 1", err=True)
+        output.say(goes_on, err=True)
         raise click.exceptions.Exit(_INTERRUPTED) from None
-    if run.error and run.error.traceback and not as_json:
+    except NoRedis:
+        output.say(goes_on, err=True)
+        raise
+    if not run.closed_at:
+        output.say("nothing is known of the run any more: somebody has removed the schedule, or its job", err=True)
+    elif run.error and run.error.traceback and not as_json:
         output.say(f"For the traceback: beat history {run.schedule_id} --failed -n 1 -v", err=True)
     return run
 
@@ -100,18 +108,15 @@ def _step(word: str, at: datetime, where: Zone) -> str:
     return f"{instants.clock_time(at, where)}  {word:<9}"
 
 
-def _steps(run: Fired) -> Iterator[tuple[str, datetime, str]]:
+def _steps(run: Fired, client: Client) -> Iterator[tuple[str, datetime, str]]:
     """How far it has come: a word, since when, and what goes with it."""
     if run.started_at:
         waited = f"after {instants.span(run.wait)} in the queue" if run.wait is not None else ""
-        yield (
-            "started",
-            run.started_at,
-            ", ".join(part for part in (run.worker and f"by worker {run.worker}", waited) if part),
-        )
+        by = f"by worker {run.worker}" if run.worker else ""
+        yield "started", run.started_at, ", ".join(part for part in (by, waited) if part)
     if run.closed_at:
         took = f"after {instants.span(run.duration)}" if run.duration is not None else ""
         said = telling.error(run) or run.message
         yield run.state, run.ended_at or run.closed_at, ": ".join(part for part in (took, said.split("\n")[0]) if part)
     elif run.state == "scheduled":
-        yield f"attempt {run.attempts}", run.at, "failed, and waits for the next one"
+        yield "waits", client.now(), "for its next attempt: the last one failed"

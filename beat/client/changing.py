@@ -37,6 +37,11 @@ class Changing(Questions):
         self, schedule_id: str, version: int | None, step: Callable[[Standing, datetime], Reply]
     ) -> Standing:
         """Where the schedule stands after the change; looks again when somebody else was faster."""
+        self._settle(schedule_id, version, step)
+        return self.get(schedule_id)
+
+    def _settle(self, schedule_id: str, version: int | None, step: Callable[[Standing, datetime], Reply]) -> None:
+        """Takes the step, again and again while somebody else is faster; says why it was refused."""
         with self._asking():
             for _ in range(_TRIES):
                 found = self.get(schedule_id)
@@ -47,7 +52,6 @@ class Changing(Questions):
                 if reply.code not in MEANWHILE and not conflict:
                     break
             self._refuse(schedule_id, reply)
-            return self.get(schedule_id)
 
     def _refuse(self, schedule_id: str, reply: Reply) -> None:
         """Says why nothing was changed; nothing where something was."""

@@ -38,9 +38,10 @@ def called(*arguments: str | bytes, cwd: Path, **environ: str) -> subprocess.Com
     return subprocess.CompletedProcess(command, code, *written)
 
 
-def on_a_terminal(*arguments: str, cwd: Path, columns: int = 80, **environ: str) -> tuple[int, str]:
-    """The exit code, and all that a terminal of so many columns receives."""
+def on_a_terminal(*arguments: str, cwd: Path, columns: int = 80, typed: bytes = b"", **environ: str) -> tuple[int, str]:
+    """The exit code, and all that a terminal of so many columns receives; somebody has `typed` something on it."""
     with Terminal(*arguments, cwd=cwd, columns=columns, **environ) as terminal:
+        terminal.type(typed)
         return terminal.end()
 
 
@@ -64,6 +65,10 @@ class Terminal:
             assert more, f"waited in vain for {words!r} in {self._text}"
             self._received += more
         return self._text
+
+    def type(self, words: bytes) -> None:
+        """As from a keyboard."""
+        os.write(self._ours, words)
 
     def end(self) -> tuple[int, str]:
         """Reads on until it ends: its exit code, and all that the terminal has received."""

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from beat.event import Event
     from beat.schedule import Schedule
     from beat.store import Store
+    from tests.faults.link import Link
 
 FUNC = "tests.redis.job_functions.anything"
 HOURLY = Every("1h")
@@ -214,6 +215,34 @@ def test_a_redis_that_stays_away_is_told_in_a_sentence(store: Store, server: Pri
         proxy.cut_all()
         with pytest.raises(NoRedis, match="no Redis answers"):
             client.trigger("report")
+
+
+def _answer_and_leave(proxy: Proxy) -> harm.Fault:
+    def fault(link: Link) -> None:
+        reply = link.ask()
+        proxy.refuse()
+        link.answer(reply)
+        link.cut()
+
+    return fault
+
+
+def test_a_run_that_was_enqueued_is_told_though_redis_is_gone(store: Store, server: PrivateRedis) -> None:
+    deploy(store, schedule())
+    with Proxy(server.url, SCRIPTS) as proxy:
+        proxy.plan("evalsha fire", _answer_and_leave(proxy))
+        run = Client(proxy.url, by="ann").trigger("report")
+    assert queued(store) == [run.job_id]
+    assert (run.state, run.beat, run.triggered_by) == ("open", "ann", "manual")
+
+
+def test_where_nobody_can_know_whether_it_was_enqueued_it_says_so(store: Store, server: PrivateRedis) -> None:
+    deploy(store, schedule())
+    with Proxy(server.url, SCRIPTS) as proxy:
+        proxy.plan("evalsha fire", harm.after(proxy.refuse))
+        with pytest.raises(NoRedis, match=r"; whether beat_report_m\w+ was enqueued is not known: look before you try"):
+            Client(proxy.url).trigger("report")
+    assert len(queued(store)) == 1
 
 
 def test_a_run_is_followed_to_its_end_with_no_beat_alive(client: Client, store: Store, server: PrivateRedis) -> None:
