@@ -32,7 +32,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
         "dev": "A private Redis, a beat and a worker in one terminal.",
     },
     "Look": {
-        "list": "All schedules: what is next, how they have been doing; who is alive.",
+        "list": "All schedules: what is next, and how they have been doing.",
         "show": "One schedule: where it stands, and how it has been doing.",
         "history": "What became of every tick, newest first.",
         "why": "What became of one tick, or why there is none.",
