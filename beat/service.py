@@ -54,6 +54,7 @@ there is nothing to do: the code declares no schedule, and Redis knows none. Wri
 
 and start `beat run tasks`."""
 _STOP_S = 1.5
+_LOOK_UP_S = 0.5
 _INTERRUPTED = 130
 
 
@@ -97,7 +98,7 @@ class Scheduler:
         work = threading.Thread(target=self._work, name="beat-housekeeper", daemon=True)
         with _signals(self.stop):
             work.start()
-            problem = self._wishes.get()
+            problem = _first(self._wishes)
             self._stopping.set()
             work.join(_STOP_S)
             if self._greeted:
@@ -207,6 +208,13 @@ def _retirement(store: Store, mine: Settings, name: str, emit: Emit) -> Retireme
 def _attendant(store: Store, book: Book, name: str, emit: Emit) -> Attendant:
     """Each thread has its own, as it has its own connection."""
     return Attendant(store, book, Watcher(store, name=name, emit=emit), token=name, emit=emit)
+
+
+def _first(wishes: queue.SimpleQueue[BaseException | None]) -> BaseException | None:
+    """Waits for a wish, and looks up now and then: a signal may have been handed to a thread that does not act on it."""
+    while True:
+        with contextlib.suppress(queue.Empty):
+            return wishes.get(timeout=_LOOK_UP_S)
 
 
 @contextlib.contextmanager
