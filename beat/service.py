@@ -211,7 +211,7 @@ def _attendant(store: Store, book: Book, name: str, emit: Emit) -> Attendant:
 
 
 def _first(wishes: queue.SimpleQueue[BaseException | None]) -> BaseException | None:
-    """Waits for a wish, and looks up now and then: a signal may have been handed to a thread that does not act on it."""
+    """Waits for a wish, and looks up now and then: the kernel may hand a signal to a thread that does not act on it."""
     while True:
         with contextlib.suppress(queue.Empty):
             return wishes.get(timeout=_LOOK_UP_S)
