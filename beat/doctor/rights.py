@@ -28,7 +28,8 @@ _SETINFO_SINCE = (7, 2)
 _EVERYWHERE = "exec info multi ping script|exists script|load time"
 _ON_OUR_KEYS = (
     "del exists get hget hgetall hlen hmget hscan hset lindex llen lrange memory|usage mget pexpire scard smismember "
-    "sscan type xinfo|groups xinfo|stream xlen xread zadd zcard zcount zmscore zrange zrangebyscore zrem zscan"
+    "sscan type xinfo|groups xinfo|stream xlen xread zadd zcard zcount zmscore zrange zrangebylex zrangebyscore zrank "
+    "zrem zscan"
 )
 _NAMES = "scan"  # `beat verify` looks for jobs by their names
 _ACKNOWLEDGING = "xack"

@@ -16,6 +16,7 @@ from redis import Redis, exceptions
 
 from beat import connection, embedded, events
 from beat.client import Client
+from beat.client.orders import ORDERS
 from tests.beats import Beat
 from tests.facts import wait_until
 from tests.files import lay_out
@@ -152,7 +153,10 @@ def test_the_questions_are_answered(stage: Stage) -> None:
     stage.admin.execute_command("ACL", "LOG", "RESET")
     with Beat(stage.here, stage.url, "--only", "tick") as running:
         wait_until(lambda: stage.number("tick", "run_count"), what=lambda: running.log)
-        for question in (["history"], ["history", "tick"], ["show", "tick"], ["timeline"], ["why", "tick", "1s ago"]):
+        listings = [["list", "--sort", order, "--after", "tick"] for order in ORDERS]
+        listings += [["list"], ["list", "--failing"], ["list", "ti*"], ["list", "--func", "tasks.*", "--sort", "next"]]
+        told = [["history"], ["history", "tick"], ["show", "tick"], ["timeline"], ["why", "tick", "1s ago"]]
+        for question in (*told, *listings):
             asked = beat(*question, "--redis-url", stage.url, cwd=stage.here)
             assert (asked.returncode, asked.stderr) == (0, "")
             assert asked.stdout
