@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         LoadError,
         NoRedis,
         Refused,
+        Stuck,
         UnknownSchedule,
     )
     from beat.every import Every
@@ -62,6 +63,7 @@ __all__ = [
     "Run",
     "Schedule",
     "Scheduler",
+    "Stuck",
     "UnknownSchedule",
     "__version__",
     "events",

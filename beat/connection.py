@@ -7,6 +7,8 @@ the engine to say.
 from __future__ import annotations
 
 import inspect
+import math
+import time
 from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
     from beat.scripts import Script, Value
 
-__all__ = ["Call", "Errors", "Line", "Redis", "Refused", "connect", "forbids", "run"]
+__all__ = ["Call", "Errors", "Line", "Redis", "Refused", "connect", "forbids", "run", "slowest_s"]
 
 Errors = (exceptions.RedisError, OSError)
 """What a Redis that is away, full, loading or cut off makes us see."""
@@ -79,6 +81,8 @@ class Line:
     """
 
     def __init__(self, client: Redis) -> None:
+        self.answered_at = -math.inf
+        """When the last answer came, by the monotonic clock."""
         self._client = client
         self._connection: Any = None
         self._asked: deque[list[tuple[Script, int, list[Value]]]] = deque()
@@ -104,7 +108,7 @@ class Line:
         except BaseException:
             self.hang_up()
             raise
-        arranged = self._asked.popleft()
+        arranged, self.answered_at = self._asked.popleft(), time.monotonic()
         if not self._asked:
             self._client.connection_pool.release(self._connection)
             self._connection = None
@@ -133,6 +137,12 @@ def forbids(error: BaseException) -> bool:
 
 
 _FORBIDDEN = ("ACL failure", "NOPERM", "The user executing the script can't")  # the last one is Redis 7.0's
+
+
+def slowest_s(client: Redis) -> float:
+    """How long one answer may take at most, with a new connection for it."""
+    given = client.connection_pool.connection_kwargs
+    return float(given.get("socket_connect_timeout") or 0) + float(given.get("socket_timeout") or 0)
 
 
 def _ours(given: dict[str, Any]) -> dict[str, Any]:

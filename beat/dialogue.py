@@ -25,6 +25,11 @@ class Dialogue(Store):
         self._line = connection.Line(client)
         self._asked: deque[tuple[int, bool]] = deque()
 
+    @property
+    def answered_at(self) -> float:
+        """When the last answer came, by the monotonic clock."""
+        return self._line.answered_at
+
     def ask(self, items: Sequence[Item], unread: Iterable[str], /, **asked: Any) -> None:
         """Sends `fire`, then `claim`, in one message; the one if there are items, the other if `limit` is not 0."""
         calls = [self.call("fire", items, token=asked["token"])] if items else []

@@ -19,7 +19,8 @@
     │   └── Conflict                         somebody else has changed the schedule meanwhile
     ├── ConfigError                          settings or modules that beat cannot start with
     │   └── LoadError                        a module that could not be imported
-    └── NoRedis                              no Redis there, or none that beat can work with
+    ├── NoRedis                              no Redis there, or none that beat can work with
+    └── Stuck                                a thread of a running beat hangs
 
 Each message is one sentence that says what is wrong, why, and what would work. `exit_code` is what the command line
 ends with.
@@ -153,6 +154,17 @@ class NoRedis(BeatError):
     """No Redis there, or none that beat can work with."""
 
     exit_code = 69
+
+
+class Stuck(BeatError):
+    """A thread of a running beat hangs: it cannot be ended, except with its process."""
+
+    exit_code = 70
+
+    def __init__(self, message: str, stacks: str = "") -> None:
+        super().__init__(message)
+        self.stacks = stacks
+        """Where each thread was at that moment."""
 
 
 def did_you_mean(word: str, names: Iterable[str]) -> str:

@@ -49,7 +49,8 @@ NAMES = {
     "stood_still": "this machine stood still while Redis' clock went on, or a clock was put right again",
     "holding": "another beat saw Redis' clock jump: nothing fires until the new time has lasted a minute",
     "clock_backward": "Redis' clock jumped backward",
-    "stuck": "the ticker has not passed for long",
+    "stuck": "a thread of this beat has been at one step for long",
+    "hung": "it still is: the beat ends, for somebody to start another",
     "failed": "a bug: something raised that nobody expected",
 }
 

@@ -9,11 +9,11 @@ from beat.errors import BadOption
 _PART = r"[A-Za-z0-9_*?-]|\[!?[A-Za-z0-9_-]+\]"
 
 
-def checked(only: str | None) -> str | None:
+def checked(only: str | None, name: str = "only") -> str | None:
     """The glob, or None; refuses what can match no id."""
     if only is None or re.fullmatch(rf"(?:{_PART})+", only, re.ASCII):
         return only
-    raise BadOption(f"only {only!r:.60} must be an id, with * ? or [a-z] for what may differ, as in 'report*'")
+    raise BadOption(f"{name} {only!r:.60} must be an id, with * ? or [a-z] for what may differ, as in 'report*'")
 
 
 def lua(glob: str | None) -> str:

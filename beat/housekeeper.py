@@ -1,8 +1,7 @@
 """The housekeeper: what a beat does beside firing, in a thread of its own.
 
 Twice a second it looks what became of runs; every five seconds it shows that the beat is alive and renews what it
-announces; every minute one beat makes whole what is not; what somebody flushed is registered again, loudly. It watches
-the ticker, too.
+announces; every minute one beat makes whole what is not; what somebody flushed is registered again, loudly.
 """
 
 from __future__ import annotations
@@ -39,7 +38,6 @@ LINGER_MS = 10_000
 """How long the announcement of a beat that stopped stays: a restart is no rollback."""
 REPAIR_S = 60
 REPAIR_LOCK_MS = 20_000
-STUCK_S = 30
 
 
 class Housekeeper:
@@ -54,7 +52,6 @@ class Housekeeper:
         *,
         name: str,
         about: Callable[[], Mapping[str, str]],
-        passed_at: Callable[[], float],
         judged: Callable[[], Mark | None],
         emit: Emit,
         health: Health,
@@ -62,19 +59,20 @@ class Housekeeper:
     ) -> None:
         self._store, self._sync, self._name, self._retirement = store, sync, name, retirement
         self._watcher, self._attendant = watcher, attendant
-        self._about, self._passed_at, self._judged = about, passed_at, judged
+        self.awake_at = time.monotonic()
+        """Since when it is at one step, by the monotonic clock."""
+        self._about, self._judged = about, judged
         self._live: str | None = None
         self._emit, self._health = emit, health
         self._once = Once(emit)
         self._repaired_at: float | None = None
         self._beat_at = -float(HEARTBEAT_S)
-        self._stuck = False
 
     def run(self, stopping: threading.Event) -> None:
         """Keeps house until it is time to stop; no error ends it."""
         patience = Patience()
         while not stopping.is_set():
-            self._watch()
+            self.awake_at = time.monotonic()
             try:
                 if time.monotonic() - self._beat_at >= HEARTBEAT_S:
                     self.turn(stopping)
@@ -120,6 +118,7 @@ class Housekeeper:
     def _repair_pages(self, stopping: threading.Event, lock: Lock) -> None:
         indexed = 0
         for page in self._store.ids():
+            self.awake_at = time.monotonic()
             replies = self._store.repair(page)
             indexed += sum(reply.code in {"INDEXED", "GONE"} for reply in replies)
             for schedule_id, reply in zip(page, replies, strict=True):
@@ -167,11 +166,3 @@ class Housekeeper:
             judged=sound.redis_ms if sound else 0,
             mark=str(sound or ""),
         )
-
-    def _watch(self) -> None:
-        silent_s = time.monotonic() - self._passed_at()
-        if silent_s <= STUCK_S:
-            self._stuck = False
-        elif not self._stuck and self._health.ready:
-            self._stuck = True
-            self._emit(Event("stuck", fields={"seconds": round(silent_s)}))

@@ -108,7 +108,7 @@ class Keys:
         return f"{self.prefix}waiting:{slot}"
 
     def index(self, name: str) -> str:
-        """Set: the ids of those that are paused, retired, failing …: an index only, as `due` is."""
+        """Set: the ids of those that are paused, retired, failing …; `all`: sorted. An index only, as `due` is."""
         return f"{self.prefix}in:{name}"
 
     def app(self, name: str) -> str:

@@ -77,7 +77,8 @@ LINES = {
     ),
     "holding": (_W, "another beat saw Redis' clock jump: nothing fires until that time has lasted a minute"),
     "clock_backward": (_W, "Redis' clock jumped backward by {seconds} s: no tick is repeated"),
-    "stuck": (_E, "no pass for {seconds} s: the ticker hangs"),
+    "stuck": (_E, "the {thread} has been at one step for {seconds} s: it seems to hang"),
+    "hung": (_E, "the {thread} hangs, for {seconds} s now: this beat ends, and its supervisor should start another"),
     "failed": (_E, "this is a bug in beat, please report it: {error}"),
 }
 """The level and the words of each event."""

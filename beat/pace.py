@@ -81,6 +81,10 @@ class RedisClock:
         """The present, by Redis' clock."""
         return time.monotonic() * 1000 + self._ahead_ms
 
+    def local_s(self, instant_ms: float) -> float:
+        """That instant by the monotonic clock."""
+        return (instant_ms - self._ahead_ms) / 1000
+
     def sleep_until(self, instant_ms: float, stopping: threading.Event) -> None:
         """Returns at that instant, or when it is time to stop."""
         left = instant_ms - self.now_ms()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+DEFAULT = "redis://localhost:6379/0"
 _URL = re.compile(
     r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)?"
     r"(?:(?P<user>[^\s:/?#@]*)(?P<password>:[^\s/?#]*)?@)?"

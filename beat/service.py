@@ -1,7 +1,7 @@
 """The service: builds a beat from settings, and runs it until somebody stops it.
 
-Three threads, each with its own connection: the ticker, the housekeeper, and the observers. The main thread waits for a
-signal, and for nothing else.
+Three threads: the ticker and the housekeeper, each with its own connection, and the observers. The main thread waits
+for a signal, and sees to it that the others do not hang.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from beat.retirement import Retirement
 from beat.store import Store
 from beat.sync import Sync
 from beat.ticker import Ticker
+from beat.watchdog import Watchdog
 from beat.watcher import Watcher
 
 if TYPE_CHECKING:
@@ -54,7 +55,6 @@ there is nothing to do: the code declares no schedule, and Redis knows none. Wri
 
 and start `beat run tasks`."""
 _STOP_S = 1.5
-_LOOK_UP_S = 0.5
 _INTERRUPTED = 130
 
 
@@ -82,28 +82,29 @@ class Scheduler:
         self._only, self._dry_run = globs.checked(only), dry_run
         found = registry.default if schedules is None else schedules
         self._schedules = [each for each in found if only is None or fnmatch.fnmatchcase(each.id, only)]
-        self._functions = found.functions
+        self._functions = () if only else found.functions
         self._fired = 0
         self._wishes: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
         self._stopping = threading.Event()
         self._observers = Observers([self._count, logs.listen, *listeners])
         self._health = Health(self._observers.emit)
+        self._watchdog = Watchdog(self._observers.emit, self._health)
         self._about = {**vitals.process(), "app": self.settings.app, "schedules": str(len(self._schedules))}
         self._mark: Mark | None = None
         self._greeted = False
 
     def run(self) -> None:
-        """Runs until `stop()`, SIGTERM or SIGINT; refuses a Redis that cannot work."""
+        """Runs until `stop()`, SIGTERM or SIGINT; refuses a Redis that cannot work. Raises Stuck if a thread hangs."""
         self._observers.start()
         work = threading.Thread(target=self._work, name="beat-housekeeper", daemon=True)
         with _signals(self.stop):
             work.start()
-            problem = _first(self._wishes)
+            problem = self._watchdog.wait(self._wishes)
             self._stopping.set()
             work.join(_STOP_S)
             if self._greeted:
                 self._observers.emit(Event("stopped", fields={"name": self.name, "fired": self._fired}))
-            self._observers.stop(0.3)
+            self._observers.stop(_STOP_S if problem else 0.3)
         if problem:
             raise problem
 
@@ -118,13 +119,12 @@ class Scheduler:
             self._wishes.put(e)
 
     def _perform(self) -> None:
-        emit, store = self._observers.emit, self._store(Dialogue)
-        exposed = () if self._only else self._functions
+        emit, store, desk = self._observers.emit, self._store(Dialogue), self._store(Dialogue)
+        exposed = self._functions
         sync = Sync(store, self._schedules, beat=self.name, emit=emit, app=self.settings.app, functions=exposed)
         self._until_it_works(lambda: self._greet(store))
         self._until_it_works(lambda: self._register(store, sync))
         pace, book = Pace.of(self.settings), Book(store, ((each, each.rev) for each in self._schedules))
-        desk = self._store(Dialogue)
         ticker = Ticker(desk, book, pace, token=self.name, emit=emit, health=self._health, only=globs.lua(self._only))
         ticker.timekeeper.guard, ticker.attendant = Guard(self._mark), _attendant(desk, book, self.name, emit)
         keeper = Housekeeper(
@@ -134,7 +134,6 @@ class Scheduler:
             _attendant(store, Book(store), self.name, emit),
             name=self.name,
             about=lambda: {**self._about, "fired": str(self._fired), **vitals.passed(ticker)},
-            passed_at=lambda: ticker.passed_at,
             judged=lambda: ticker.timekeeper.guard.sound,
             emit=emit,
             health=self._health,
@@ -142,8 +141,11 @@ class Scheduler:
         )
         ticking = threading.Thread(target=ticker.run, args=(self._stopping,), name="beat-ticker", daemon=True)
         ticking.start()
+        self._watchdog.watch("ticker", lambda: ticker.awake_at, desk.client)
+        self._watchdog.watch("housekeeper", lambda: max(keeper.awake_at, store.answered_at), store.client, patient=True)
+        self._watchdog.ready(len(self._schedules))
         keeper.run(self._stopping)
-        ticking.join(_STOP_S)
+        ticking.join(_STOP_S / 2)  # one that hangs does not keep the heartbeat from being taken away
         keeper.leave()
 
     def _rehearse(self) -> None:
@@ -158,12 +160,14 @@ class Scheduler:
         cast = [part for part in cast if self._only is None or fnmatch.fnmatchcase(part[0].id, self._only)]
         desk = rehearsal.Rehearsal(cast, store.time, store.keys)
         book = Book(desk, ((schedule, rev) for schedule, rev, _ in cast))
-        Ticker(desk, book, Pace.of(self.settings), token=self.name, emit=emit, health=self._health).run(self._stopping)
+        ticker = Ticker(desk, book, Pace.of(self.settings), token=self.name, emit=emit, health=self._health)
+        self._watchdog.watch("ticker", lambda: ticker.awake_at, store.client)
+        self._watchdog.ready(len(cast))
+        ticker.run(self._stopping)
 
     def _store(self, kind: type[S]) -> S:
-        mine = self.settings
-        limits = {"history_limit": mine.history_limit, "events_limit": mine.events_limit}
-        return kind(connection.connect(self._source), Keys(mine.prefix), **limits)
+        limits = {name: getattr(self.settings, name) for name in ("history_limit", "events_limit")}
+        return kind(connection.connect(self._source), Keys(self.settings.prefix), **limits)
 
     def _until_it_works(self, step: Callable[[], None]) -> None:
         """Redis may be away when a beat starts: it waits."""
@@ -188,7 +192,7 @@ class Scheduler:
     def _greet(self, store: Store) -> None:
         """Refuses what cannot work, and says what an operator should know."""
         about, advice = server.inspect(store.client)
-        if not self._schedules and store.is_empty():
+        if not (self._schedules or self._functions) and store.is_empty():
             none = f"no schedule matches {self._only!r}, and Redis knows none"
             raise ConfigError(none if self._only else NOTHING_TO_DO)
         for words in advice:
@@ -208,13 +212,6 @@ def _retirement(store: Store, mine: Settings, name: str, emit: Emit) -> Retireme
 def _attendant(store: Store, book: Book, name: str, emit: Emit) -> Attendant:
     """Each thread has its own, as it has its own connection."""
     return Attendant(store, book, Watcher(store, name=name, emit=emit), token=name, emit=emit)
-
-
-def _first(wishes: queue.SimpleQueue[BaseException | None]) -> BaseException | None:
-    """Waits for a wish, and looks up now and then: the kernel may hand a signal to a thread that does not act on it."""
-    while True:
-        with contextlib.suppress(queue.Empty):
-            return wishes.get(timeout=_LOOK_UP_S)
 
 
 @contextlib.contextmanager

@@ -112,7 +112,7 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, regex_engine="python-re")
 
-    redis_url: Url = Field(default="redis://localhost:6379/0", repr=False, description="The Redis of beat and of RQ.")
+    redis_url: Url = Field(default=redis_url.DEFAULT, repr=False, description="The Redis of beat and of RQ.")
     prefix: Prefix = Field(default="beat:", description="What every key begins with; it keeps installations apart.")
     modules: Modules = Field(default=(), description="Imported at start, in this order, to declare their schedules.")
     setup: Setup = Field(default=None, description="Called before the modules are imported, without arguments.")

@@ -98,13 +98,12 @@ class Ticker:
         self.timekeeper = Timekeeper(desk, emit)
         self.clock = RedisClock()
         self.attendant: Attendant | None = None
-        self.passed_at = time.monotonic()
-        """When the last pass, or a page of it, ended by the monotonic clock."""
+        self.awake_at = time.monotonic()
+        """Since when it is at one step, or until when it sleeps, by the monotonic clock."""
         self.passed_ms = 0.0
         """When the last pass ended by Redis' clock."""
         self._desk, self._book, self._pace = desk, book, pace
-        self._token, self._only = token, only
-        self._emit, self._health = emit, health
+        self._token, self._only, self._emit, self._health = token, only, emit, health
         self._replies = Replies(emit)
         self._holding = Holding(pace, desk.keys)
         self._asked: deque[Asked] = deque()
@@ -112,13 +111,13 @@ class Ticker:
         """How many claims are worth asking for: there may be more to hand out."""
         self._busy = False
         """Whether page follows page."""
-        self._in_vain = 0
-        self._freed_at = math.inf
+        self._in_vain, self._freed_at = 0, math.inf
 
     def run(self, stopping: threading.Event) -> None:
         """Passes on whole seconds of Redis' clock, until it is time to stop; no error ends it."""
         patience = Patience()
         while not stopping.is_set():
+            self.awake_at = time.monotonic()
             try:
                 self.turn(stopping)
             except connection.Errors as e:
@@ -130,7 +129,8 @@ class Ticker:
             else:
                 self._health.worked("ticker")
                 patience.reset()
-                self.clock.sleep_until(self._wakes_at(), stopping)
+                self.awake_at = self.clock.local_s(wakes_at := self._wakes_at())
+                self.clock.sleep_until(wakes_at, stopping)
         self.release()
 
     def turn(self, stopping: threading.Event) -> None:
@@ -145,7 +145,7 @@ class Ticker:
                 self._hear()
             else:
                 break
-            self.passed_at = time.monotonic()
+            self.awake_at = time.monotonic()
         self.passed_ms = self.clock.now_ms()
 
     def release(self) -> None:

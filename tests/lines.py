@@ -72,6 +72,15 @@ class Ledger:
         self.counts[counter] += 1
         return self
 
+    def acted(self, kind: str, at: datetime, **other: Any) -> Ledger:
+        """Somebody did something to the schedule."""
+        self.entries.append(ledger.Acted(kind, at, **{"beat": "ann@ops", "tick": self.next, **other}))
+        return self
+
+    def asked(self, at: datetime, job: str, tick: datetime | None = None, by: str = "manual") -> Ledger:
+        """Somebody asked for a run, at once."""
+        return self.fired(tick, self.next, job=job, by=by, late_ms=0, at=at, beat="ann@ops")
+
     def job(self, tick: datetime | None) -> str:
         return Keys().job(self.id, clock.floor(tick)) if tick else f"beat_{self.id}_m1"
 

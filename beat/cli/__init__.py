@@ -6,11 +6,13 @@ Each sub-command is loaded when it is called: `beat --help` and `beat next` star
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 import traceback
 from typing import TYPE_CHECKING
 
 import click
+from click.shell_completion import CompletionItem
 
 from beat._version import __version__
 from beat.cli import output
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 _BUG, _INTERRUPTED = 70, 130
+_COMPLETE = "_BEAT_COMPLETE"
 
 # group → sub-command → what it does, in one line; the module of the same name holds `command`
 COMMANDS: Mapping[str, Mapping[str, str]] = {
@@ -29,6 +32,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
         "dev": "A private Redis, a beat and a worker in one terminal.",
     },
     "Look": {
+        "list": "All schedules: what is next, how they have been doing; who is alive.",
         "show": "One schedule: where it stands, and how it has been doing.",
         "history": "What became of every tick, newest first.",
         "why": "What became of one tick, or why there is none.",
@@ -37,14 +41,22 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
         "next": "When will this expression tick? Teaches cron, zones and DST.",
     },
     "Change": {
-        "add": "Move in from rq-scheduler, rq cron, Celery or a crontab.",
+        "trigger": "Run a schedule now, and if you like, wait for its end.",
+        "pause": "Hold the ticks of schedules, until a time or until you resume them.",
+        "resume": "End pauses; nothing fires at once.",
+        "reschedule": "Another rule than the code's, or another time for the next tick.",
+        "backfill": "Make up for ticks of the past, a few at a time, none twice.",
+        "add": "Add schedules from data: one, a file of them, or a predecessor's.",
+        "remove": "Delete schedules with their history, after asking.",
     },
     "Check": {
         "check": "Import modules and report every wrong or surprising schedule.",
         "plan": "What would a deploy of this code change? Writes nothing.",
         "doctor": "Everything that could be wrong, each line with its remedy.",
+        "health": "Is a beat alive, and does it pass? For the probes of containers.",
         "config": "Show the effective settings and where each came from.",
         "redis": "Send one command to Redis, for people without redis-cli.",
+        "completions": "What your shell needs to complete commands, options and ids.",
     },
 }
 
@@ -69,6 +81,12 @@ class _Commands(click.Group):
             raise click.UsageError(f"there is no command {args[0]!r}.{hint}", ctx)
         return super().resolve_command(ctx, args)
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """From the table: no module is imported to name it."""
+        told = ((name, text) for group in COMMANDS.values() for name, text in group.items())
+        named = [CompletionItem(name, help=text) for name, text in told if name.startswith(incomplete)]
+        return named or click.Command.shell_complete(self, ctx, incomplete)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 (click's signature)
         for group, commands in COMMANDS.items():
             with formatter.section(group):
@@ -92,10 +110,11 @@ def cli(ctx: click.Context) -> None:
     Try it, Redis included:   beat dev app.tasks
     Run it, beside others:    beat run app.tasks
     Ask what happened:        beat history --failed --since 24h
+    Run it now, or not:       beat trigger report, beat pause report --until monday
 
     \b
     Exit codes: 0 fine, 1 the thing asked about is bad, 2 usage or bad input,
-    3 not found, 69 no Redis, 70 a bug in beat, 78 bad configuration,
+    3 not found, 4 refused, 69 no Redis, 70 a bug in beat, 78 bad configuration,
     130 interrupted.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     if ctx.invoked_subcommand is None:
@@ -106,6 +125,8 @@ def cli(ctx: click.Context) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Runs the command line and ends the process with its exit code."""
+    if asked := os.environ.get(_COMPLETE):  # by a shell that completes a line
+        sys.exit(importlib.import_module("beat.cli.completions").complete(cli, asked))
     sys.exit(_run(sys.argv[1:] if arguments is None else list(arguments)))
 
 

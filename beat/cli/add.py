@@ -1,22 +1,78 @@
-"""`beat add`: schedules from data; so far those of a predecessor."""
+"""`beat add`: schedules from data, one by its options or many from a file."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections import Counter
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from beat.cli import asking, moving
+from beat import options
+from beat.cli import asking, changes, changing, documents, moving, output, values
+from beat.client.adding import Added, Wanted
+from beat.client.ticking import next_ticks
+from beat.errors import DeclarationError, DuplicateSchedule, Refused
+from beat.zones import zone
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+    from typing import TextIO
+
+    from beat.cli.documents import Unread
+    from beat.client import Client
+
+_REFUSED = 4
+_FILE = click.File(encoding="utf-8")
+_OWN = {"func", "cron", "every", "tz", "named", "args", "queue", "others"}
+"""What makes one schedule."""
+_SHOWN = 3
+_WORDS = {
+    "added": "added",
+    "replaced": "replaced",
+    "same": "the same",
+    "refused": "refused",
+    "left": "left to the code",
+}
+_IN_PYTHON = {
+    "seconds=True": "--option seconds=true",
+    "every=": "--every ",
+    "@periodic('0 9 * * *')": "--cron '0 9 * * *'",
+    "@periodic(--every '15m')": "--every 15m",
+    "an expression": "--cron",
+}
 
 
 @click.command("add")
-@click.argument("place", required=False)
+@click.argument("name", required=False, metavar="[ID|PLACE]")
+@click.option("--func", metavar="PATH", help="The function, as the application has exposed it: app.tasks.report.")
+@click.option("--cron", metavar="EXPR", help="When: an expression, in quotes.")
+@click.option("--every", metavar="PERIOD", help="When: an interval, 10s, 15m, 1h30m, 1d.")
+@click.option("--tz", metavar="ZONE", help="The zone of the expression, or of those of a predecessor.")
+@click.option("--arg", "named", metavar="NAME=VALUE", multiple=True, help="An argument, as JSON or text.")
+@click.option("--args", metavar="JSON", help="The arguments without a name, as a list.")
+@click.option("--queue", metavar="NAME", help="The queue of its jobs.")
+@click.option("--option", "others", metavar="NAME=VALUE", multiple=True, help="Any other option of @periodic.")
+@click.option("--file", metavar="FILE", type=_FILE, help="Many, as `beat list --json` prints them; - for stdin.")
 @moving.the_source
 @moving.the_options
+@click.option("--replace", is_flag=True, help="Take the place of what was added before, and keep its history.")
+@changing.rehearse
+@changing.the_author
 @asking.the_url
 @asking.as_json
-def command(*, place: str | None, source: str | None, **options: Any) -> int:
-    """Move in from a predecessor: its schedules as Python, or added.
+def command(*, name: str | None, file: TextIO | None, source: str | None, **given: Any) -> int:
+    """Add schedules from data, for functions that an application has exposed; or move in from a predecessor.
+
+    \b
+    beat add customer_42 --func app.tasks.report --cron "0 9 * * *" --arg customer=42
+    beat add poll_eu --func app.tasks.poll --every 15m --queue low --option overlap=skip
+    beat add --file schedules.json --dry-run
+    beat list --json | beat add --file - --redis-url redis://other
+
+    A function can be scheduled if its application decorates it with @schedulable or @periodic, and a beat that imports
+    it has been alive: nothing else is run. Values are JSON where they can be, else text. Of a file each schedule is
+    added, replaced (with --replace), the same, or refused with the reason; those that come from code are left to it.
+    Ends with 4 if one was refused.
 
     \b
     beat add --from rq-scheduler                       print the schedules in Redis as Python
@@ -26,9 +82,128 @@ def command(*, place: str | None, source: str | None, **options: Any) -> int:
     crontab -l | beat add --from crontab -             each command as a function that runs it
     beat add --from rq-scheduler --add                 add them to what beat fires
 
-    Nothing is changed without --add, and nothing of the application is run without --import. What cannot come along is
-    told with the reason. Ends with 1 if some cannot, with 4 if beat refused to add some.
+    With --from nothing is changed without --add, and nothing of the application is run without --import. What cannot
+    come along is told with the reason, and it ends with 1 if something cannot.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
-    if source is None:
-        raise click.UsageError("name the predecessor, as in --from celery")
-    return moving.move(source, place, **options)
+    own = {each: value for each, value in given.items() if each in _OWN and value}
+    how = {each: given[each] for each in ("replace", "dry_run", "as_json")}
+    if source is not None:
+        _refuse_both("--from", own.keys() - {"tz"}, file)
+        return moving.move(source, name, **{each: given[each] for each in given.keys() - (_OWN - {"tz"})})
+    if any(given[each] for each in ("adding", "system", "importing")):
+        raise click.UsageError("--add, --system and --import go with --from")
+    if file is None and name is None:
+        raise click.UsageError("add one schedule (beat add ID --func app.tasks.report --every 15m), or those of --file")
+    if file is None:
+        return _one(asking.client(given["url"], given["by"]), _wanted(schedule_id=str(name), **own), **how)
+    _refuse_both("--file", own.keys() | ({"name"} if name else set()))
+    entries, warnings = documents.read(_text(file))
+    for warning in warnings:
+        output.complaint("warning", warning, err=True)
+    return _many(asking.client(given["url"], given["by"]), entries, **how)
+
+
+def _refuse_both(option: str, others: Collection[str], file: TextIO | None = None) -> None:
+    """A file, and a predecessor, say all that there is to say."""
+    spelt = {"named": "--arg", "others": "--option", "name": "the id"}
+    given = [*(spelt.get(each, f"--{each}") for each in sorted(others)), *(["--file"] if file else [])]
+    if given:
+        raise click.UsageError(f"{option} brings what it says itself: leave out {', '.join(given)}")
+
+
+def _text(file: TextIO) -> str:
+    try:
+        return file.read()
+    except UnicodeDecodeError as e:
+        raise click.UsageError(f"the file is no text: {e.reason}; it must hold what `beat list --json` prints") from e
+
+
+def _wanted(
+    *,
+    schedule_id: str,
+    func: str | None = None,
+    cron: str | None = None,
+    args: str | None = None,
+    named: Sequence[str] = (),
+    others: Sequence[str] = (),
+    **more: Any,
+) -> Wanted:
+    """One schedule, from its options."""
+    if func is None:
+        raise click.UsageError("which function? Say --func app.tasks.report")
+    if (cron is None) == ("every" not in more):
+        raise click.UsageError("when is it to tick? Give one of --cron '0 9 * * *' and --every 15m")
+    positional, keyed = values.arguments(args, named)
+    named_so = values.pairs(others, "--option")
+    options.refuse_unknown(named_so)
+    own = {name: value for name, value in {"args": positional, "kwargs": keyed, **more}.items() if value is not None}
+    if twice := [name for name in named_so if name in {"id", *own}]:
+        raise click.UsageError(f"--option {twice[0]} says what was said already: leave it out")
+    return Wanted(schedule_id, func, cron, documents.given({**named_so, **own}))
+
+
+def _one(client: Client, wanted: Wanted, *, replace: bool, dry_run: bool, as_json: bool) -> int:
+    [done] = client.add_all([wanted], replace=replace, dry_run=dry_run)
+    if isinstance(done.error, DuplicateSchedule):
+        raise Refused(
+            f"{done.error} (--replace)" if "replace it" in str(done.error) else str(done.error)
+        ) from done.error
+    if isinstance(done.error, DeclarationError):
+        for python, here in _IN_PYTHON.items():
+            done.error.message = done.error.message.replace(python, here)
+    if done.error:
+        raise done.error
+    if as_json:
+        output.document(dry_run=dry_run, schedules=[_plain(done)])
+        return 0
+    output.say(f"{wanted.id}: {_would(dry_run)}{_WORDS[done.result]}")
+    if not dry_run:
+        found, now = client.get(wanted.id), client.now()
+        where = zone(found.tz)
+        rows = [[changing.when(tick, where, now)] for tick in next_ticks(found, _SHOWN, now)]
+        output.table([changes.rule({**found.rule, "tz": found.tz})], rows) if rows else None
+    return 0
+
+
+def _many(client: Client, entries: Sequence[Wanted | Unread], *, replace: bool, dry_run: bool, as_json: bool) -> int:
+    results: Counter[str] = Counter()
+    told = []
+    for done in _results(client, entries, replace=replace, dry_run=dry_run):
+        results[done["result"]] += 1
+        if as_json:
+            told.append(done)
+        else:
+            reason = f": {done['reason']}" if done["reason"] else ""
+            output.echo(output.printable(f"{done['id']}: {_would(dry_run)}{_WORDS[done['result']]}{reason}"))
+    if as_json:
+        output.document(dry_run=dry_run, schedules=told)
+    else:
+        counted = ", ".join(f"{number:,} {_WORDS[name]}" for name, number in results.items())
+        output.say(f"{_would(dry_run)}{counted or 'the file holds no schedule'}", err=True)
+    return _REFUSED if results["refused"] else 0
+
+
+def _results(client: Client, entries: Sequence[Wanted | Unread], **how: bool) -> Iterator[dict[str, Any]]:
+    """What became of each entry, in their order."""
+    added = client.add_all((each for each in entries if isinstance(each, Wanted)), **how)
+    for each in entries:
+        if isinstance(each, Wanted):
+            yield _plain(next(added))
+        elif each.error is None:
+            yield {"id": each.id, "result": "left", "reason": None}
+        else:
+            yield _plain(Added(each.id, "refused", each.error))
+
+
+def _plain(done: Added) -> dict[str, Any]:
+    reason = _in_a_line(str(done.error)) if done.error else None
+    return {"id": done.id, "result": done.result, "reason": reason}
+
+
+def _in_a_line(message: str) -> str:
+    """Without the expression, and the caret under it, that are indented."""
+    return ". ".join(line.rstrip(".") for line in message.split("\n") if not line.startswith(" "))
+
+
+def _would(dry_run: bool) -> str:  # noqa: FBT001 (a word for a word)
+    return "would be " if dry_run else ""

@@ -35,15 +35,15 @@ def where(url: str | None) -> str:
     return here or loaded.settings.redis_url
 
 
-def client(url: str | None) -> Client:
-    """A client of that Redis."""
-    return Client(where(url))
+def client(url: str | None, by: str | None = None) -> Client:
+    """A client of that Redis, whose changes bear that name."""
+    return Client(where(url), by=by)
 
 
 def zone_of(client: Client, schedule_id: str) -> Zone:
     """The zone of a schedule; UTC where nothing but its ledger is left."""
     try:
-        return zone(client.get_schedule(schedule_id).tz)
+        return zone(client.get(schedule_id).tz)
     except NoRedis:
         raise
     except BeatError:

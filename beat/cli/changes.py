@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from beat.cli import instants
+from beat.history import Action
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from beat.history import Action, Change
+    from beat.client.standing import Pause
+    from beat.history import Change
     from beat.zones import Zone
 
 
@@ -28,15 +30,26 @@ def acted(line: Action, where: Zone) -> str:
     until = instants.local(line.until, where, fine=bool(line.until.second)) if line.until else ""
     match line.type:
         case "paused":
-            return "; ".join(
-                part for part in (f"until {until}" if until else "until somebody resumes it", line.reason) if part
-            )
+            end = f"until {until}" if until else "until somebody resumes it"
+            return f"{end}: {line.reason}" if line.reason else end
+        case "resumed":
+            return f"the pause ended at {until}" if until else line.reason
         case "deferred":
             tick = instants.local(line.tick, where) if line.tick else "the next one"
             return f"the tick of {tick} fires at {until}"
+        case "retired":
+            return line.reason or "no live beat declares it any more"
         case "renamed":
             return f"it was {line.reason}"
     return line.reason
+
+
+def paused(found: Pause, where: Zone) -> str:
+    """By whom, since when, until when, and why."""
+    since = f" since {instants.both(found.at.replace(microsecond=0), where)}" if found.at else ""
+    until = f"until {instants.both(found.until, where)}" if found.until else "until somebody resumes it"
+    why = f" ({found.reason})" if found.reason else ""
+    return f"the schedule is paused by {found.by or 'somebody'}{since}, {until}{why}"
 
 
 def rule(found: Mapping[str, Any]) -> str:
@@ -48,8 +61,9 @@ def rule(found: Mapping[str, Any]) -> str:
 
 
 def by(line: Change | Action) -> str:
-    """The operator, if it was one: a beat that has new code need not be named."""
-    return "" if line.type in _BY_CODE else f"; by {line.beat}"
+    """The operator, if it was one: a beat need not be named, be it that it has new code, or that a pause has ended."""
+    by_itself = line.type == "resumed" and isinstance(line, Action) and line.until
+    return "" if line.type in _BY_CODE or by_itself else f"; by {line.beat}"
 
 
-_BY_CODE = {"registered", "updated", "moved", "renamed"}
+_BY_CODE = {"registered", "updated", "moved", "renamed", "retired"}

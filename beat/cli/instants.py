@@ -12,10 +12,17 @@ from beat.errors import BadDuration, BadInstant
 from beat.zones import zone
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from beat.zones import Zone
 
 _OF_DAY = re.compile(r"(\d{1,2}:\d\d(?::\d\d)?)(Z?)", re.ASCII)
 _AGO = re.compile(r"(\S.*?)\s*ago")
+_WEEK = 7
+_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_SHORTEST = 3
+"""Letters of the name of a day that tell it from the others."""
+_INSTANT, _DAY = timedelta(microseconds=1), timedelta(days=1)
 _UNITS = ((86_400, "d", 3600, "h"), (3600, "h", 60, "m"), (60, "m", 1, "s"))
 
 
@@ -35,8 +42,7 @@ def when(written: str, where: Zone, now: datetime) -> Meant:
         if found := _AGO.fullmatch(text):
             return Meant((now - durations.parse(found[1].replace(" ", ""))).replace(microsecond=0))
         if found := _OF_DAY.fullmatch(text):
-            of_day = time.fromisoformat(found[1] if found[1][2] == ":" else f"0{found[1]}")
-            return _latest(of_day, zone("UTC") if found[2] else where, now)
+            return _latest(_time(found[1]), zone("UTC") if found[2] else where, now)
         value = datetime.fromisoformat(text)
         return Meant(clock.utc(value)) if value.tzinfo else _wall(value, where)
     except (ValueError, OverflowError) as e:
@@ -46,7 +52,26 @@ def when(written: str, where: Zone, now: datetime) -> Meant:
         ) from e
 
 
-def since(written: str, where: Zone, now: datetime) -> datetime:
+def coming(written: str, where: Zone, now: datetime, name: str = "--until") -> Meant:
+    """`2h` from now; `09:00`, `monday`, `tomorrow 09:00`, `2026-11-20`, all in the zone; `2026-11-20T09:00Z`.
+
+    The next such time is meant, and of a day its beginning; what is past is refused.
+    """
+    text = " ".join(written.split()).removeprefix("in ")
+    try:
+        meant = _ahead(text, where, now)
+    except (ValueError, OverflowError) as e:
+        raise BadInstant(
+            f"{name} {written!r:.60} is not a time to come: write 2h, 09:00, monday, 'monday 09:00', tomorrow, "
+            f"2026-11-20 (all but the first in {where.name}) or 2026-11-20T09:00Z"
+        ) from e
+    if meant.instant <= now:
+        asked, present = both(meant.instant, where), both(now.replace(microsecond=0), where, meant.instant)
+        raise BadInstant(f"{name} {written!r:.60} is past: that is {asked}, and now it is {present}")
+    return meant
+
+
+def since(written: str, where: Zone, now: datetime, name: str = "--since") -> datetime:
     """`24h` before now, the beginning of a day, or whatever `when` reads."""
     text = written.strip()
     with contextlib.suppress(BadDuration, BadInstant, OverflowError):
@@ -57,9 +82,17 @@ def since(written: str, where: Zone, now: datetime) -> datetime:
     with contextlib.suppress(BadInstant):
         return when(text, where, now).instant
     raise BadInstant(
-        f"--since {written!r:.60} is neither a length of time nor a time: "
-        "write 24h, 7d, 2026-11-16 or 2026-11-16T02:00Z"
+        f"{name} {written!r:.60} is neither a length of time nor a time: write 24h, 7d, 2026-11-16 or 2026-11-16T02:00Z"
     )
+
+
+def until(written: str, where: Zone, now: datetime, name: str = "--to") -> datetime:
+    """The same; of a day, its end."""
+    text = written.strip()
+    if _is_day(text):
+        with contextlib.suppress(OverflowError):
+            return _wall(datetime.fromisoformat(text) + _DAY, where).instant - _INSTANT
+    return since(written, where, now, name)
 
 
 def both(instant: datetime, where: Zone, beside: datetime | None = None) -> str:
@@ -78,6 +111,11 @@ def local(instant: datetime, where: Zone, *, fine: bool = False) -> str:
     return f"{own:%Y-%m-%d} {_of_day(own, fine=fine)}"
 
 
+def clock_time(instant: datetime, where: Zone) -> str:
+    """`03:00:07 CET`, by the clocks of the zone."""
+    return f"{there(instant, where):%H:%M:%S %Z}"
+
+
 def named(instant: datetime, where: Zone, *, fine: bool = False) -> str:
     """`03:00 CET`, with the date only where it is not that of UTC; nothing in UTC."""
     own = there(instant, where)
@@ -90,6 +128,13 @@ def utc(instant: datetime, where: Zone, *, fine: bool = False) -> str:
     here = instant.astimezone(UTC)
     day = "" if here.date() == there(instant, where).date() else f"{here:%Y-%m-%d} "
     return f"{day}{_of_day(here, fine=fine)}Z"
+
+
+def near(instant: datetime, where: Zone, now: datetime) -> str:
+    """`09:00` today, `Mon 09:00` within a week, else with the date."""
+    own, days = there(instant, where), (there(instant, where).date() - there(now, where).date()).days
+    day = "" if days == 0 else f"{own:%a} " if 0 < days < _WEEK else f"{own:%Y-%m-%d} "
+    return f"{day}{_of_day(own)}"
 
 
 def span(seconds: float) -> str:
@@ -128,7 +173,51 @@ def _latest(of_day: time, where: Zone, now: datetime) -> Meant:
     """The last time that the zone's clock showed this, or jumped over it."""
     today = now.astimezone(where.info).date()
     meant = _wall(datetime.combine(today, of_day), where)
-    return meant if meant.instant <= now else _wall(datetime.combine(today - timedelta(days=1), of_day), where)
+    return meant if meant.instant <= now else _wall(datetime.combine(today - _DAY, of_day), where)
+
+
+def _time(written: str) -> time:
+    return time.fromisoformat(written if written[2] == ":" else f"0{written}")
+
+
+def _ahead(text: str, where: Zone, now: datetime) -> Meant:
+    """What `coming` reads; past, perhaps."""
+    word, _, rest = text.partition(" ")
+    of_day = _OF_DAY.fullmatch(rest or word)
+    own = zone("UTC") if of_day and of_day[2] else where
+    today = now.astimezone(own.info).date()
+    days = [today, today + _DAY] if of_day and not rest else _named(word.lower(), today)
+    if days and (of_day or not rest):
+        return _first(days, _time(of_day[1]) if of_day else time(), own, now)
+    if _is_day(text):
+        return _wall(datetime.fromisoformat(text), where)
+    if text[:1].isdigit() and text[-1:].isalpha() and text[-1:] != "Z":
+        return Meant(now + durations.parse(text.replace(" ", "")))
+    value = datetime.fromisoformat(text)
+    return Meant(clock.utc(value)) if value.tzinfo else _wall(value, where)
+
+
+def _named(word: str, today: date) -> list[date]:
+    """The days that a word may mean, the nearest first; none for what is no day."""
+    if word in {"today", "tomorrow"}:
+        return [today + (word == "tomorrow") * _DAY]
+    named = [n for n, name in enumerate(_DAYS) if len(word) >= _SHORTEST and name.startswith(word)]
+    away = [(n - today.weekday()) % len(_DAYS) for n in named]
+    return [today + (days + weeks) * _DAY for days in away for weeks in (0, len(_DAYS))]
+
+
+def _first(days: Iterable[date], of_day: time, where: Zone, now: datetime) -> Meant:
+    """The first that is to come, of all times at which the zone's clock shows this on these days; or the last."""
+    for day in days:
+        value = datetime.combine(day, of_day)
+        meant = _wall(value, where)
+        second = value.replace(tzinfo=where.info, fold=1).astimezone(UTC)
+        if meant.instant <= now < second:
+            shown = f"{_of_day(value)} comes twice on {value:%Y-%m-%d} in {where.name}"
+            return Meant(second, f"{shown}: this is the second")
+        if meant.instant > now:
+            break
+    return meant
 
 
 def _wall(value: datetime, where: Zone) -> Meant:

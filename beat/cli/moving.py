@@ -28,17 +28,14 @@ the_source: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
     "--from", "source", type=click.Choice(moving.SOURCES), help="Read the schedules of a predecessor, from PLACE."
 )
 _OPTIONS = (
-    click.option("--add", "adding", is_flag=True, help="Add them, one by one; without it nothing is changed."),
-    click.option("--dry-run", is_flag=True, help="Only say what would be added, and what would not."),
-    click.option("--replace", is_flag=True, help="Schedules of the same id are replaced."),
-    click.option("--tz", metavar="ZONE", help="The zone that the predecessor's expressions are meant in."),
+    click.option("--add", "adding", is_flag=True, help="--from: add them; without it nothing is changed."),
     click.option("--system", is_flag=True, help="crontab: a user stands before each command, as in /etc/crontab."),
     click.option("--import", "importing", is_flag=True, help="celery, rq-cron: run the file, to learn all it says."),
 )
 
 
 def the_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """All that `--from` takes; `beat add` has them beside its own."""
+    """What only `--from` takes; `beat add` has them beside its own."""
     for option in reversed(_OPTIONS):
         function = option(function)
     return function
@@ -49,6 +46,7 @@ def move(
     place: str | None,
     *,
     url: str | None = None,
+    by: str | None = None,
     adding: bool = False,
     dry_run: bool = False,
     replace: bool = False,
@@ -64,7 +62,7 @@ def move(
     _refuse_nonsense(source, place, tz=tz, system=system, importing=importing)
     reading = _read(source, place, url=url, tz=tz, system=system, importing=importing)
     real = adding and not dry_run
-    added = list(moving.add(asking.client(url), reading, replace=replace)) if real else []
+    added = list(moving.add(asking.client(url, by), reading, replace=replace)) if real else []
     if as_json:
         _document(reading, added)
     else:

@@ -6,6 +6,7 @@ Nothing is cut short, nothing that a user wrote can steer the terminal, and a re
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import shutil
@@ -17,8 +18,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import TextIO
+
+    Paint = Callable[[str, str], str]
 
 SCHEMA_VERSION = 1
 _COLOURS = {"error": "red", "problem": "red", "warning": "yellow"}
@@ -31,16 +34,33 @@ def document(**content: Any) -> None:
     echo(json.dumps({"schema_version": SCHEMA_VERSION, **content}, indent=2))
 
 
+def long_document(name: str, items: Iterable[Any], **content: Any) -> None:
+    """The same, with a list that is printed as it comes, however long it is."""
+    head = json.dumps({"schema_version": SCHEMA_VERSION, **content}, indent=2).removesuffix("\n}")
+    echo(f'{head},\n  "{name}": [', ended=False)
+    between = "\n"
+    for each in items:
+        echo(between + textwrap.indent(json.dumps(each, indent=2), "    "), ended=False)
+        between = ",\n"
+    echo("]\n}" if between == "\n" else "\n  ]\n}")
+
+
 def complaint(level: str, message: str, where: str | None = None, *, err: bool = False) -> None:
     """Prints `where: level: message`; all lines but the first are indented, and on a terminal they are wrapped."""
+    echo("\n".join(complained(level, message, where, err=err)), err=err)
+
+
+def complained(level: str, message: str, where: str | None = None, *, err: bool = False) -> list[str]:
+    """The lines of that."""
     prefix = f"{printable(where)}: " if where else ""
     first, *rest = printable(message).split("\n")
-    lines = _wrapped(f"{prefix}{level}: {first}", err=err)
+    lines = wrapped(f"{prefix}{level}: {first}", err=err)
     for line in rest:
         quoted = line.startswith(" ")  # an expression, or the caret under it
-        lines += [_GAP + line] if quoted else _wrapped(_GAP + line, err=err)
+        lines += [_GAP + line] if quoted else wrapped(_GAP + line, err=err)
     coloured = click.style(level, fg=_COLOURS[level], bold=True)
-    echo("\n".join(lines).replace(f"{prefix}{level}", prefix + coloured, 1), err=err)
+    lines[0] = lines[0].replace(f"{prefix}{level}", prefix + coloured, 1)
+    return lines
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -48,27 +68,43 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
     On a terminal the last column is wrapped; where there is no room even for that, each row becomes a block.
     """
+    for line in laid_out(headings, rows):
+        echo(line)
+
+
+def laid_out(headings: Sequence[str], rows: Sequence[Sequence[str]], paint: Paint | None = None) -> Iterator[str]:
+    """The lines of that table. `paint` is told the heading and the text of each cell, and gives it its colours."""
     cells = [[printable(cell) for cell in row] for row in rows]
-    widths = [max(map(_width, column)) for column in zip(headings, *cells, strict=True)]
-    if not _is_terminal(sys.stdout):
-        for row in (headings, *cells):
-            echo(_line(row, widths))
+    widths = widths_of(headings, cells)
+    if not is_terminal():
+        yield from (_line(row, widths) for row in (headings, *cells))
         return
     room = columns() - sum(widths[:-1]) - len(_GAP) * len(widths[:-1])
     if room < min(widths[-1], _NARROW):
-        _blocks(headings, cells)
+        yield from _blocks(headings, cells)
         return
     widths[-1] = min(widths[-1], room)
-    echo(click.style(_line(headings, widths), bold=True))
-    _rule(sum(widths) + len(_GAP) * len(widths[:-1]))
+    yield click.style(_line(headings, widths), bold=True)
+    yield _rule(width_of(widths))
+    paints = [functools.partial(paint, heading) for heading in headings] if paint else None
     for *most, last in cells:
         for number, part in enumerate(_words(last, room)):
-            echo(_line([*(most if number == 0 else [""] * len(most)), part], widths))
+            yield _line([*(most if number == 0 else [""] * len(most)), part], widths, paints)
+
+
+def widths_of(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
+    """How many columns of the terminal each column of such a table takes."""
+    return [max(map(_width, column)) for column in zip(headings, *rows, strict=True)]
+
+
+def width_of(widths: Sequence[int]) -> int:
+    """How many they take together."""
+    return sum(widths) + len(_GAP) * len(widths[1:])
 
 
 def entry(head: str, rows: Sequence[tuple[str, str]] = (), *, mark: str = "", colour: str = "") -> None:
     """Prints a line that a mark begins, and facts below it; on a terminal each is wrapped in its own column."""
-    narrow = _is_terminal(sys.stdout)
+    narrow = is_terminal()
     for number, part in enumerate(_words(printable(head), columns() - len(_GAP)) if narrow else [printable(head)]):
         echo(f"{click.style(mark, fg=colour, bold=True) if number == 0 else _GAP[1:]} {part}")
     indent = max((len(name) for name, _ in rows), default=0) + 3 * len(_GAP)
@@ -82,14 +118,16 @@ def entry(head: str, rows: Sequence[tuple[str, str]] = (), *, mark: str = "", co
 
 def say(text: str, *, err: bool = False) -> None:
     """Prints a sentence, wrapped between words on a terminal."""
-    echo("\n".join(_wrapped(text, err=err)), err=err)
+    echo("\n".join(wrapped(text, err=err)), err=err)
 
 
-def echo(text: str = "", *, err: bool = False) -> None:
-    """Prints a line; colours go to terminals alone, and not where NO_COLOR asks for none."""
+def echo(text: str = "", *, err: bool = False, ended: bool = True) -> None:
+    """Prints a line, or what is to be one; colours go to terminals alone, and not where NO_COLOR asks for none."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     try:
-        click.echo(text, err=err, color=False if plain else None)
+        click.echo(text, err=err, nl=ended, color=False if plain else None)
+    except UnicodeEncodeError as e:  # a terminal of another age
+        echo(text.encode(e.encoding, "replace").decode(e.encoding), err=err, ended=ended)
     except BrokenPipeError:  # `beat next … | head`: whoever read has read enough, and the exit code still counts
         hang_up(sys.stderr if err else sys.stdout)
     except OSError as e:  # a full disk
@@ -119,29 +157,29 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
-def _blocks(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def _blocks(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
     indent = max(map(len, headings)) + len(_GAP)
     for row in rows:
-        _rule(columns())
+        yield _rule(columns())
         for heading, cell in ((h, c) for h, c in zip(headings, row, strict=True) if c):
             first, *rest = _words(cell, max(columns() - indent, _NARROW))
-            echo(click.style(heading.ljust(indent), bold=True) + first)
-            for part in rest:
-                echo(" " * indent + part)
+            yield click.style(heading.ljust(indent), bold=True) + first
+            yield from (" " * indent + part for part in rest)
 
 
-def _rule(width: int) -> None:
-    echo(click.style("─" * width, dim=True))
+def _rule(width: int) -> str:
+    return click.style("─" * width, dim=True)
 
 
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    padded = (cell + " " * (width - _width(cell)) for cell, width in zip(cells, widths, strict=True))
+def _line(cells: Sequence[str], widths: Sequence[int], paints: Sequence[Callable[[str], str]] | None = None) -> str:
+    painted = [paint(cell) for paint, cell in zip(paints, cells, strict=True)] if paints else cells
+    padded = (shown + " " * (width - _width(cell)) for shown, cell, width in zip(painted, cells, widths, strict=True))
     return _GAP.join(padded).rstrip()
 
 
-def _wrapped(line: str, *, err: bool) -> list[str]:
+def wrapped(line: str, *, err: bool = False) -> list[str]:
     """`line` as it fits a terminal, going on below with an indent; as it is for a pipe."""
-    if not _is_terminal(sys.stderr if err else sys.stdout):
+    if not is_terminal(err=err):
         return [line]
     return textwrap.wrap(line, columns(), subsequent_indent=_GAP, break_long_words=False, break_on_hyphens=False)
 
@@ -160,5 +198,7 @@ def columns() -> int:
     return shutil.get_terminal_size().columns
 
 
-def _is_terminal(stream: TextIO | None) -> bool:
+def is_terminal(*, err: bool = False) -> bool:
+    """Whether a person reads what is printed."""
+    stream = sys.stderr if err else sys.stdout
     return stream is not None and stream.isatty()  # None: it was closed when Python started

@@ -67,11 +67,26 @@ def skipped(told: Explanation, passed: Passed, where: Zone) -> str:
             return f"{reason}: {newer} took its place{_waited(passed.waited, told, where)} (overlap='replace')"
         case "excluded":
             return f"{reason}: the schedule rests on {_day(told, where)}"
+        case "paused" | "instead" | "retired" if not passed.waited:
+            return f"{reason}: {_operated(told, passed, where)}"
         case "finished":
             return f"{reason}: as many ticks had become jobs, or waited, as there are to be (max_runs)"
     if passed.waited:
         return f"{reason}: when its turn came{_waited(passed.waited, told, where)}, the schedule was {reason}"
     return reason
+
+
+def _operated(told: Explanation, passed: Passed, where: Zone) -> str:
+    """What somebody did, or left undone."""
+    if passed.reason == "retired":
+        return f"no live beat declared the schedule any more, and {passed.beat} retired it"
+    if passed.reason == "instead":
+        at, run = _time(passed.at, told, where), f": {passed.behind}" if passed.behind else ""
+        return f"{passed.beat} asked for a run in its place, at {at}{run}"
+    until = f" until {_time(told.pause.until, told, where)}" if told.pause and told.pause.until else ""
+    why = f" ({told.pause.reason})" if told.pause and told.pause.reason else ""
+    by = f"{told.pause.by} had paused the schedule" if told.pause else "the schedule was paused"
+    return f"{by}{until}{why}"
 
 
 def waits(told: Explanation, where: Zone, now: datetime) -> str:

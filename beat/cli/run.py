@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import os
+import threading
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from beat import logs, settings
 from beat.cli import output
+from beat.errors import Stuck
 from beat.registry import default
 from beat.service import Scheduler
 
 if TYPE_CHECKING:
     from beat.settings import Loaded
+
+_LAST_WORDS_S = 2
 
 
 @click.command("run")
@@ -42,14 +47,26 @@ def command(
     beat run app.tasks --only 'report*' a canary
 
     Start as many as you like, on as many machines as you like: no one leads. A stock `rq worker` runs the jobs.
-    SIGTERM and Ctrl-C end it within two seconds.
+    SIGTERM and Ctrl-C end it within two seconds. If one of its threads hangs, it says where and ends with 70.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     flags = {"redis_url": redis_url, "setup": setup, "log_level": log_level, "log_format": log_format}
     loaded = settings.load({**flags, "modules": modules or None})
     logs.configure(loaded.settings.log_level, loaded.settings.log_format)
     _load(loaded)
     given: dict[str, Any] = {name: value for name, value in flags.items() if value is not None}
-    Scheduler(only=only, dry_run=dry_run, **given).run()
+    try:
+        Scheduler(only=only, dry_run=dry_run, **given).run()
+    except Stuck as e:
+        _end(e)
+
+
+def _end(stuck: Stuck) -> NoReturn:
+    """Says where the threads are, and waits for none of them, nor for whoever should read it."""
+    words = f"{stuck}; where its threads are:\n\n{stuck.stacks}"
+    telling = threading.Thread(target=output.echo, args=(words,), kwargs={"err": True}, daemon=True)
+    telling.start()
+    telling.join(_LAST_WORDS_S)
+    os._exit(stuck.exit_code)
 
 
 def _load(loaded: Loaded) -> None:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from beat import clock
-from beat.cli import asking, instants, output, policies, telling
+from beat.cli import asking, changes, exported, instants, output, policies, telling
+from beat.client import ahead
+from beat.client.standing import ticking
 from beat.policies import slot
 from beat.zones import zone
 
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from beat.zones import Zone
 
 _MOST = 5
+_THEN = 3
+_SOURCES = {"code": "the code of the application {app}", "api": "data: beat add, or Client.add"}
 
 
 @click.command("show")
@@ -57,14 +61,18 @@ def _state(found: Overview, where: Zone) -> dict[str, str]:
     known, now = found.standing, found.now
     return {
         "state": f"{known.state}{_finished(known, where)}",
+        **_operated(known, where),
         "when": known.schedule.describe() if known.schedule else "its rule cannot be read",
+        **_overridden(known, where),
         **(policies.words(known.policies, known.ticked) if known.policies else {}),
-        "next": f"{_when(known.next_run, where, now)}{_put_off(known, where)}",
+        **_next(known, where, now),
         "last": _when(known.last_run, where, now),
         "function": str(known.definition.get("func", "")),
         "queue": str(known.definition.get("queue", "")),
         "description": str(known.definition.get("description", "")),
         "declared": str(known.definition.get("declared", "")),
+        "source": _SOURCES.get(known.source, known.source).format(app=known.app),
+        "version": str(known.version or ""),
         "runs": _counts(known),
         "open": _open(found),
         "waiting": _waiting(found, where),
@@ -82,10 +90,48 @@ def _finished(known: Standing, where: Zone) -> str:
     return f" ({policies.bound(known.finished, where)}{of})"
 
 
+def _operated(known: Standing, where: Zone) -> dict[str, str]:
+    """What keeps it from ticking, and whose doing that is."""
+    told = {}
+    if known.pause:
+        told["paused"] = changes.paused(known.pause, where).removeprefix("the schedule is paused ")
+    if known.unannounced_at:
+        since = instants.both(known.unannounced_at.replace(microsecond=0), where)
+        told["held"] = f"no live beat declares it since {since}: its ticks wait until one does, or it is retired"
+    return told
+
+
+def _overridden(known: Standing, where: Zone) -> dict[str, str]:
+    """Both rules, where an operator has laid one over that of the code."""
+    if known.override is None:
+        return {}
+    code, since = ticking(known.declared), known.override.at
+    at = f" since {instants.both(since.replace(microsecond=0), where)}" if since else ""
+    return {
+        "code says": code.describe() if code else "its rule cannot be read",
+        "overridden": f"by {known.override.by or 'somebody'}{at}; beat reschedule {known.schedule_id} --reset ends it",
+    }
+
+
+def _next(known: Standing, where: Zone, now: datetime) -> dict[str, str]:
+    """The next tick that becomes a job, and the two that follow."""
+    if known.state not in {"active", "paused"} or known.policies is None:
+        return {"next": f"{_when(known.next_run, where, now)}{_put_off(known, where)}"}
+    ticks = ahead.ticks(known, _THEN)
+    if not ticks:
+        return {"next": "none until somebody resumes it" if known.pause else ""}
+    first, *others = ticks
+    put_off = _put_off(known, where) if first.tick == known.next_run else ""
+    then = [instants.both(each.tick, where, first.tick) for each in others]
+    return {"next": f"{_when(first.tick, where, now)}{put_off}", "then": ", ".join(then)}
+
+
 def _put_off(known: Standing, where: Zone) -> str:
-    due = known.jittered
+    due = known.put_off
     if due is None or known.next_run is None:
         return ""
+    if known.deferred_by:
+        return f", moved to {instants.both(due.replace(microsecond=0), where, known.next_run)} by {known.deferred_by}"
     late = instants.span((due - known.next_run).total_seconds())
     return f", due {late} after {instants.local(known.next_run, where, fine=True)[-8:]}"
 
@@ -165,7 +211,11 @@ def _plain(known: Standing) -> dict[str, Any]:
         **telling.times(named),
         "rule": dict(known.rule),
         "definition": dict(known.definition),
+        "declared": dict(known.declared),
+        "pause": exported.pause(known.pause),
+        "override": exported.override(known.override),
         "finished": known.finished and telling.times(known.finished._asdict()),
+        "next_ticks": [telling.times(each._asdict()) for each in ahead.ticks(known, _THEN)],
     }
 
 

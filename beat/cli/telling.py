@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from beat import clock
 from beat.cli import changes, instants, output
 from beat.history import WAITING, Action, Change, Fired, Passed, Waits
+from beat.ledger import ASKED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,7 +25,11 @@ _REASONS = {
     "replaced": "a newer tick took its place",
     "excluded": "the schedule rests on that day",
     "finished": "as many as max_runs allows had become jobs",
+    "paused": "the schedule was paused",
+    "retired": "no live beat declared the schedule any more",
+    "instead": "somebody asked for a run in its place",
 }
+_BY = {"replaced": "by", "instead": "of it"}
 _ON_ITS_WAY = {
     "queued": "and waits in its queue",
     "scheduled": "and waits for its next attempt",
@@ -69,7 +74,7 @@ def note(line: Line, where: Zone) -> str:
     match line:
         case Passed():
             several = f"{line.count:,} ticks until {instants.local(line.last, where)}" if line.count > 1 else ""
-            behind = line.behind and f"{'by' if line.reason == 'replaced' else 'behind'} {line.behind}"
+            behind = line.behind and f"{_BY.get(line.reason, 'behind')} {line.behind}"
             return ", ".join(part for part in (line.reason, behind, several) if part)
         case Waits():
             return f"behind {line.behind}" if line.behind else ""
@@ -82,7 +87,8 @@ def note(line: Line, where: Zone) -> str:
     parts = [
         first if len(first) <= _MOST and first == said else f"{first[:_MOST]} …",
         f"{line.attempts} attempts" if line.attempts > 1 else "",
-        line.triggered_by if line.triggered_by not in ("", "scheduler") else "",
+        f"{line.triggered_by} by {line.beat}" if line.triggered_by in ASKED else "",
+        line.triggered_by if line.triggered_by not in ("", "scheduler", *ASKED) else "",
         _waited(line),
     ]
     return "; ".join(part for part in parts if part)
@@ -171,8 +177,10 @@ def _plain_run(run: Fired) -> dict[str, Any]:
 def _enqueued(run: Fired) -> str:
     if run.enqueued_at is None:
         return "enqueued (by whom and when was trimmed)"
-    wish = {"manual": " because somebody asked for it", "catchup": " to catch up"}.get(run.triggered_by, "")
+    wish = {"backfill": " in a backfill", "catchup": " to catch up"}.get(run.triggered_by, "")
     by = f" by {run.beat}" if run.beat else ""
+    if run.triggered_by == "manual":
+        return f"enqueued because {run.beat or 'somebody'} asked for it"
     if run.waited:
         return f"enqueued{by}{wish} after it had {_waited(run)}"
     if run.late_ms is None or run.tick is None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from beat.verification import Stretch, Verification
 
 _BAD = 1
-_COUNTS = ("expected", "accounted", "missing", "double", "pending", "waiting")
+_COUNTS = ("expected", "accounted", "missing", "double", "pending", "held", "waiting")
 _ALWAYS = _COUNTS[:4]
 
 
@@ -39,7 +39,7 @@ def command(*, schedule_id: str | None, since: str | None, url: str | None, as_j
     Ends with 1 if a tick is missing or double, or anything does not agree.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     client = asking.client(url)
-    own = zone(client.get_schedule(schedule_id).tz if schedule_id else client.settings.tz)
+    own = zone(client.get(schedule_id).tz if schedule_id else client.settings.tz)
     found = client.verify(schedule_id, since=None if since is None else instants.since(since, own, client.now()))
     if as_json:
         output.document(sound=all(each.sound for each in found), schedules=[_plain(each) for each in found])
@@ -99,6 +99,7 @@ def _plain(found: Verification) -> dict[str, Any]:
         "expected": found.expected,
         "accounted": found.accounted,
         "pending": found.pending,
+        "held": found.held,
         "waiting": found.waiting,
         **stretches,
         "trimmed_before": found.trimmed_before,

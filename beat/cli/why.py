@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from beat.cli import asking, instants, output, policies, telling
+from beat.cli import asking, changes, exported, instants, output, policies, telling
 from beat.zones import zone
 
 if TYPE_CHECKING:
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from beat.client.explanation import Explanation
+    from beat.history import Action
     from beat.zones import Zone
 
 _STATES = {
@@ -43,7 +44,7 @@ def command(*, schedule_id: str, time: tuple[str, ...], url: str | None, as_json
     the nearest ones are named. Of what the ledger no longer holds, nothing is claimed.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     client = asking.client(url)
-    where, now = zone(client.get_schedule(schedule_id).tz), client.now()
+    where, now = zone(client.get(schedule_id).tz), client.now()
     meant = instants.when(" ".join(time), where, now)
     if meant.note:
         output.say(meant.note, err=True)
@@ -63,7 +64,16 @@ def sentence(told: Explanation, where: Zone, now: datetime) -> str:
 
 
 def _enqueued(told: Explanation, where: Zone, now: datetime) -> str:
-    return "; and again ".join(telling.story(run, where, now) for run in told.runs)
+    before = f"{_skipped(told, where, now)}; made up for later: " if told.passed else ""
+    became = "; and again ".join(telling.story(run, where, now) for run in told.runs)
+    moved = f"; {_moved(told.deferred, where)}" if told.deferred and not told.passed else ""
+    more = "".join(f"; and once more: {telling.story(run, where, now)}" for run in told.backfills)
+    return f"{before}{became}{moved}{more}"
+
+
+def _moved(line: Action, where: Zone) -> str:
+    to = f" to {instants.both(line.until.replace(microsecond=0), where, line.tick)}" if line.until else ""
+    return f"{line.beat} had moved it{to}"
 
 
 def _skipped(told: Explanation, where: Zone, _now: datetime) -> str:
@@ -72,12 +82,22 @@ def _skipped(told: Explanation, where: Zone, _now: datetime) -> str:
 
 def _not_due(told: Explanation, where: Zone, now: datetime) -> str:
     due = told.due_at or told.instant
+    soon = f"in {instants.span((due - now).total_seconds())}"
+    if told.moved_by:
+        moved = instants.both(due.replace(microsecond=0), where, told.instant)
+        return f"not due yet: {told.moved_by} has moved it to {moved}, {soon}"
     jitter = f", {instants.span((due - told.instant).total_seconds())} after its time (jitter)"
-    soon = f"in {instants.span((due - now).total_seconds())}{jitter if due > told.instant else ''}"
-    return f"not due yet: {soon}; the next tick is {_tick(told.next_run, where)}"
+    paused = f"; {changes.paused(told.pause, where)}" if told.pause else ""
+    next_one = f"the next tick is {_tick(told.next_run, where)}{paused}"
+    return f"not due yet: {soon}{jitter if due > told.instant else ''}; {next_one}"
 
 
-def _held(told: Explanation, *_: object) -> str:
+def _held(told: Explanation, where: Zone, _now: datetime) -> str:
+    if told.pause:
+        return f"not decided: {changes.paused(told.pause, where)}; when that ends, the tick passes without a job"
+    if since := told.unannounced_at:
+        declares = f"no live beat declares the schedule since {_tick(since.replace(microsecond=0), where)}"
+        return f"not decided: {declares}; it fires when one does, and passes when the schedule is retired"
     return f"not decided: {_STATES.get(told.state, f'the state of the schedule is {told.state!r}')}"
 
 
@@ -155,12 +175,17 @@ def _plain(told: Explanation) -> dict[str, Any]:
         "waiting": told.waits and telling.plain(told.waits),
         "behind": told.behind and telling.plain(told.behind),
         "instead": told.instead,
+        "pause": exported.pause(told.pause),
+        "backfills": [telling.plain(run) for run in told.backfills],
+        "deferred": told.deferred and telling.plain(told.deferred),
+        "unannounced_at": told.unannounced_at,
         "before": told.before,
         "after": told.after,
         "change": told.change and telling.plain(told.change),
         "finished": told.finished and telling.times(told.finished._asdict()),
         "begins": told.begins,
         "due_at": told.due_at,
+        "moved_by": told.moved_by or None,
         "late": told.late,
         "ahead": told.ahead,
         "holder": told.holder or None,

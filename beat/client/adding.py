@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack
 
 from beat import declaring, overrides
 from beat.client.changing import Changing
-from beat.errors import DuplicateSchedule
+from beat.errors import BeatError, DuplicateSchedule, Refused, did_you_mean
 from beat.placement import place
+from beat.protocol import Reply
 from beat.registrations import Origin, registration
+from beat.store import pages
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from beat.client.standing import Standing
@@ -21,6 +23,25 @@ if TYPE_CHECKING:
     from beat.state import State
 
 _TRIES = 10
+_MOST_NAMES = 10_000  # among which one that was meant is looked for
+
+
+class Wanted(NamedTuple):
+    """A schedule that somebody wants: what `Client.add` takes."""
+
+    id: str
+    func: str
+    cron: str | None
+    options: Options
+
+
+class Added(NamedTuple):
+    """What became of it."""
+
+    id: str
+    result: Literal["added", "replaced", "same", "refused"]
+    error: BeatError | None = None
+    """Why it was refused."""
 
 
 class Adding(Changing):
@@ -38,21 +59,41 @@ class Adding(Changing):
     ) -> Standing:
         """Adds a schedule of a function that an application has exposed, with the options of `@periodic`.
 
-        One of this id is refused, unless it was added in the same way and `replace` is given: then its state and its
-        history stay, and only a change of what decides its ticks moves the next one.
+        One of this id is refused, unless it is the very same, or was added in the same way and `replace` is given: then
+        its state and its history stay, and only a change of what decides its ticks moves the next one.
         """
-        schedule = declaring.declare(func, cron, {**given, "id": schedule_id}, self.settings)
-        with self._asking():
-            for _ in range(_TRIES):
-                [seen] = self._store.look([schedule_id])
-                item = _added(schedule, seen, self._store.time(), replace=replace, version=expected_version)
-                if item is None:
-                    break
-                [reply] = self._store.register([item], beat=self.by)
-                if reply.code != "RETRY":
-                    self._refuse(schedule_id, reply)
-                    break
-            return self.get_schedule(schedule_id)
+        wanted = [Wanted(schedule_id, func, cron, given)]
+        for done in self.add_all(wanted, replace=replace, expected_version=expected_version):
+            if done.error:
+                raise done.error
+        return self.get(schedule_id)
+
+    def add_all(
+        self,
+        wanted: Iterable[Wanted],
+        *,
+        replace: bool = False,
+        dry_run: bool = False,
+        expected_version: int | None = None,
+    ) -> Iterator[Added]:
+        """Adds many, a page at a time, and says of each what became of it; with `dry_run`, what would."""
+        origin = Origin("api", version="" if expected_version is None else str(expected_version))
+        known: set[str] = set()
+        for page in pages(wanted):
+            schedules: dict[int, Schedule] = {}
+            answers: dict[int, Added] = {}
+            for n, each in enumerate(page):
+                try:
+                    schedules[n] = self._declared(each, known)
+                except BeatError as e:
+                    answers[n] = Added(each.id, "refused", e)
+            with self._asking():
+                for _ in range(_TRIES):
+                    left = {n: schedule for n, schedule in schedules.items() if n not in answers}
+                    if not left:
+                        break
+                    answers |= self._bring(left, origin, replace=replace, dry_run=dry_run)
+            yield from (answers.get(n) or Added(each.id, "refused", _busy()) for n, each in enumerate(page))
 
     def remove(self, schedule_id: str, *, expected_version: int | None = None) -> None:
         """Deletes a schedule with its history; one that a live beat declares is refused, for it would come back."""
@@ -63,20 +104,103 @@ class Adding(Changing):
 
     def remove_retired(self, ids: Sequence[str]) -> list[str]:
         """Deletes those of these that are retired, with their histories; which those were."""
+        removed: list[str] = []
+        for page in pages(ids):
+            with self._asking():
+                replies = self._operations.remove([(each, "") for each in page], by=self.by, state="retired")
+            removed += [each for each, reply in zip(page, replies, strict=True) if reply.code == "OK"]
+        return removed
+
+    def retired(self) -> list[str]:
+        """The ids of all that are retired."""
         with self._asking():
-            replies = self._operations.remove([(each, "") for each in ids], by=self.by, state="retired")
-        return [each for each, reply in zip(ids, replies, strict=True) if reply.code == "OK"]
+            found = self._store.client.sscan_iter(self._keys.index("retired"), count=500)
+            return sorted({each.decode(errors="replace") for each in found})
+
+    def ledger_lengths(self, ids: Iterable[str]) -> list[int]:
+        """How many lines each ledger holds."""
+        with self._asking(), self._store.client.pipeline(transaction=False) as pipe:
+            for each in ids:
+                pipe.llen(self._keys.runs(each))
+            return [number if isinstance(number, int) else 0 for number in pipe.execute(raise_on_error=False)]
+
+    def _declared(self, wanted: Wanted, known: set[str]) -> Schedule:
+        """The schedule, if it can be one, and is none of those that are `known`."""
+        options: Any = {**wanted.options, "id": wanted.id}
+        schedule = declaring.declare(wanted.func, wanted.cron, options, self.settings)
+        if schedule.id in known:
+            raise DuplicateSchedule(f"{schedule.id!r} is there twice: give one of them another id")
+        known.add(schedule.id)
+        return schedule
+
+    def _bring(
+        self, schedules: Mapping[int, Schedule], origin: Origin, *, replace: bool, dry_run: bool
+    ) -> dict[int, Added]:
+        """What became of those that nobody else was at meanwhile."""
+        ids = [schedule.id for schedule in schedules.values()]
+        found, sources, now = self._store.look(ids), self._sources(ids), self._store.time()
+        answers: dict[int, Added] = {}
+        items: dict[int, Registration] = {}
+        for (n, schedule), seen, source in zip(schedules.items(), found, sources, strict=True):
+            try:
+                if seen is not None and not seen.renamed_to and source != origin.name:
+                    self._refuse(schedule.id, Reply("TAKEN", source or "elsewhere"))
+                item = _added(schedule, seen, now, replace=replace, origin=origin)
+            except BeatError as e:
+                answers[n] = Added(schedule.id, "refused", e)
+                continue
+            if item is None:
+                answers[n] = Added(schedule.id, "same")
+            else:
+                items[n] = item
+        replies = self._rehearsed(items.values()) if dry_run else self._register(items.values())
+        told = zip(items.items(), replies, strict=True)
+        return answers | {n: self._answer(item.id, reply) for (n, item), reply in told if reply.code != "RETRY"}
+
+    def _register(self, items: Collection[Registration]) -> list[Reply]:
+        return self._store.register(items, beat=self.by) if items else []
+
+    def _answer(self, schedule_id: str, reply: Reply) -> Added:
+        try:
+            self._refuse(schedule_id, reply)
+        except BeatError as e:
+            hint = self._exposed(reply.words) if reply.code == "HIDDEN" else ""
+            return Added(schedule_id, "refused", Refused(f"{e}.{hint}") if hint else e)
+        return Added(schedule_id, "added" if reply.code == "NEW" else "replaced")
+
+    def _exposed(self, path: str) -> str:
+        """The nearest function that may be scheduled."""
+        names: Any = self._store.client.zrange(self._keys.functions, 0, _MOST_NAMES)
+        return did_you_mean(path, (name.decode(errors="replace") for name in names))
+
+    def _rehearsed(self, items: Collection[Registration]) -> list[Reply]:
+        """What the script would say, as far as can be told without it."""
+        exposed = self._store.client.zmscore(self._keys.functions, [item.func for item in items]) if items else []
+        codes = (Reply("UPDATED" if item.seen_rev else "NEW") for item in items)
+        told = zip(items, exposed, codes, strict=True)
+        return [code if there is not None else Reply("HIDDEN", item.func) for item, there, code in told]
+
+    def _sources(self, ids: Sequence[str]) -> list[str]:
+        """Where each comes from; nothing for what is not there."""
+        with self._store.client.pipeline(transaction=False) as pipe:
+            for each in ids:
+                pipe.hget(self._keys.schedule(each), "source")
+            found: list[Any] = pipe.execute(raise_on_error=False)
+        return [value.decode(errors="replace") if isinstance(value, bytes) else "" for value in found]
 
 
 def _added(
-    schedule: Schedule, seen: State | None, now: datetime, *, replace: bool, version: int | None
+    schedule: Schedule, seen: State | None, now: datetime, *, replace: bool, origin: Origin
 ) -> Registration | None:
     """As the register script takes it; None when Redis has it all."""
     if seen is not None and seen.renamed_to:
         raise DuplicateSchedule(f"{schedule.id!r} was the id of {seen.renamed_to!r} until lately: give another id")
-    if seen is not None and not replace:
-        raise DuplicateSchedule(f"there is a schedule {schedule.id!r}: give another id, or replace it")
     ruling, rev = overrides.in_force(schedule, seen.override if seen else "")
     placed = place(ruling, seen, now, rev)
-    origin = Origin("api", version="" if version is None else str(version))
+    if placed and seen is not None and not replace:
+        raise DuplicateSchedule(f"there is another schedule {schedule.id!r}: give this one another id, or replace it")
     return placed and registration(schedule, seen, placed, origin)
+
+
+def _busy() -> Refused:
+    return Refused("it changes faster than it can be looked at: try again")

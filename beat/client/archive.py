@@ -80,7 +80,7 @@ class Archive:
             pipe.time()
             *found, holder, (seconds, micros) = pipe.execute(raise_on_error=False)
         pairs = zip(wanted.items(), found, strict=True)
-        problems = [f"{key} is no {kind}" for (key, kind), reply in pairs if _is_strange(reply)]
+        problems = [f"{key} is no {kind}" for (key, kind), reply in pairs if is_strange(reply)]
         state, lines, going, running, waiting = ([] if isinstance(each, Exception) else each for each in found)
         open_jobs = frozenset(map(_text, going))
         return Snapshot(
@@ -128,7 +128,7 @@ class Archive:
                     pipe.lrange(self._keys.runs(each), 0, number - 1)
                 found = pipe.execute(raise_on_error=False)
             for (each, _), head in zip(page, found, strict=True):
-                yield each, [] if _is_strange(head) else head
+                yield each, [] if is_strange(head) else head
 
     def timings(self, ids: Sequence[str]) -> Iterator[tuple[str, str, str, str, str]]:
         """Id, state, next tick, jitter and rule of those that are schedules, as they are written."""
@@ -137,7 +137,7 @@ class Archive:
                 pipe.hmget(self._keys.schedule(each), "state", "next_run", "jitter", "rule", "definition")
             found = pipe.execute(raise_on_error=False)
         for each, values in zip(ids, found, strict=True):
-            if not _is_strange(values) and any(values):
+            if not is_strange(values) and any(values):
                 state, following, jitter, rule, definition = map(_text, values)
                 yield each, state, following, jitter, rule or definition
 
@@ -216,12 +216,12 @@ def _sane(ask: Callable[..., Any], *words: Any) -> Any:
     try:
         return ask(*words)
     except Refused as e:
-        if _is_strange(e):
+        if is_strange(e):
             return None
         raise
 
 
-def _is_strange(reply: object) -> bool:
+def is_strange(reply: object) -> bool:
     """Whether the key was of another type; any other error is raised."""
     if isinstance(reply, Refused) and str(reply).startswith("WRONGTYPE"):
         return True

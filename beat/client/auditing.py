@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from beat import report, verification
 from beat.client import standing
+from beat.ledger import ASKED
 from beat.run import Run
 from beat.verification import Verification
 
@@ -33,7 +34,8 @@ class Audit:
         self._archive, self._keys = archive, keys
         self._jobs: dict[str, dict[str, datetime | None]] = defaultdict(dict)
         for job_id, run in self._runs(schedule_id):
-            self._jobs[run.schedule_id][job_id] = run.scheduled_for
+            asked = run.triggered_by in ASKED  # its line may have been trimmed, and that of its tick not
+            self._jobs[run.schedule_id][job_id] = None if asked else run.scheduled_for
         owners = {job_id: record.schedule for job_id, record in archive.records()}
         went = archive.renamed({*owners.values()})
         self._owners = {job_id: went.get(each, each) for job_id, each in owners.items()}
@@ -55,7 +57,8 @@ class Audit:
             state=found.state,
             now=snapshot.now,
             since=since,
-            due_at=found.jittered,
+            due_at=found.put_off,
+            held=found.state == "paused" or found.unannounced_at is not None,
             waiting=snapshot.waiting,
             jobs=self._jobs.get(schedule_id, {}),
             open_jobs=self._waiting(schedule_id, entries, snapshot.open_jobs),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 LONGEST = 500
 _TRIES = 10
-_MEANWHILE = {"RETRY", "CHANGED", "STALE"}
+MEANWHILE = {"RETRY", "CHANGED", "STALE"}
 """Somebody else was here since we looked: the same again, from the beginning."""
 
 
@@ -37,17 +37,21 @@ class Changing(Questions):
         self, schedule_id: str, version: int | None, step: Callable[[Standing, datetime], Reply]
     ) -> Standing:
         """Where the schedule stands after the change; looks again when somebody else was faster."""
+        self._settle(schedule_id, version, step)
+        return self.get(schedule_id)
+
+    def _settle(self, schedule_id: str, version: int | None, step: Callable[[Standing, datetime], Reply]) -> None:
+        """Takes the step, again and again while somebody else is faster; says why it was refused."""
         with self._asking():
             for _ in range(_TRIES):
-                found = self.get_schedule(schedule_id)
+                found = self.get(schedule_id)
                 if version is not None and version != found.version:
                     raise Conflict(_conflict(schedule_id, str(found.version)))
                 reply = step(found, self._store.time())
                 conflict = reply.code == "CONFLICT" and version is None
-                if reply.code not in _MEANWHILE and not conflict:
+                if reply.code not in MEANWHILE and not conflict:
                     break
             self._refuse(schedule_id, reply)
-            return self.get_schedule(schedule_id)
 
     def _refuse(self, schedule_id: str, reply: Reply) -> None:
         """Says why nothing was changed; nothing where something was."""
@@ -66,7 +70,7 @@ class Changing(Questions):
 _REFUSALS = {
     "INACTIVE": "{id} is {words}: nothing was changed",
     "FULL": "{id} may not overlap, and {words} has not ended: wait for it, or force it",
-    "DECLARED": "{id} is declared by a live beat, and would come back at once: take it out of the code first",
+    "DECLARED": "{id} is declared by a live beat, and would come back at once: take it out of the code, or pause it",
     "TAKEN": "{id} is a schedule that comes from {words}: change it there, or give this one another id",
     "HIDDEN": (
         "no application exposes {words}: decorate the function with @schedulable (or @periodic), and start a beat that "

@@ -32,7 +32,9 @@ class Connected:
         except (ValueError, TypeError) as e:
             raise ConfigError(f"the Redis URL {self._where} cannot be used: {e}") from e
         self._keys = Keys(self.settings.prefix)
-        self._store, self._archive = Store(client, self._keys), Archive(client, self._keys)
+        mine = self.settings  # a change trims the ledger, as a verdict of a beat does
+        limits = {"history_limit": mine.history_limit, "events_limit": mine.events_limit}
+        self._store, self._archive = Store(client, self._keys, **limits), Archive(client, self._keys)
 
     def now(self) -> datetime:
         """The present instant, by Redis' clock."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from beat.client.standing import Bound, ticking
 from beat.errors import BadInstant
 from beat.history import Action, Change, Fired, Passed, Waits
+from beat.ledger import ASKED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -119,7 +120,7 @@ def begin(lines: Sequence[Line]) -> datetime | None:
                 return line.first
             case Waits():
                 return line.tick
-            case Fired(tick=tick, enqueued_at=enqueued_at) if tick and enqueued_at:
+            case Fired(tick=tick, enqueued_at=enqueued_at) if tick and enqueued_at and line.triggered_by not in ASKED:
                 return tick
     return None
 

@@ -5,80 +5,28 @@ Nothing is claimed about what the ledger no longer holds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, TypeGuard
 
 from beat import clock, policies
+from beat.client.answers import Explanation
 from beat.client.eras import begin, eras, newest
-from beat.history import Change, Fired, Passed, Waits
+from beat.client.standing import Pause
+from beat.history import Action, Change, Fired, Passed, Waits
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
     from datetime import datetime
 
+    from beat.client.answers import Answer
     from beat.client.eras import Era
-    from beat.client.standing import Bound, Standing
+    from beat.client.standing import Standing
     from beat.history import Line
-    from beat.schedule import Schedule
+
+__all__ = ["Explanation", "Question"]
 
 _NONE = timedelta(0)
-
-Answer = Literal[
-    "enqueued",  # it became a job: `runs`
-    "skipped",  # it passed without one: `passed`; `behind` or `instead`, if another was in its way or had its turn
-    "waiting",  # it waits for an earlier run to end: `waits`, `behind`
-    "due",  # it is due, and no beat has decided yet: `late`, `holder`, `beats`
-    "catching_up",  # the same, and missed ticks have their turn before it: `ahead`
-    "not_due",  # it lies ahead, or its jitter has put it off: `due_at`
-    "held",  # it will not be decided while the schedule is in its `state`
-    "not_a_tick",  # the schedule does not tick then: `before`, `after`, and the `change` that moved over it, or what
-    # had `finished` the schedule, if that is why
-    "not_registered",  # the schedule was not there yet: `begins`
-    "trimmed",  # the ledger no longer goes back so far: `begins`
-    "missing",  # it should have been decided, and was not
-    "unreadable",  # the rule that decided then cannot be read
-]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Explanation:
-    """What there is to say about one instant of one schedule; fields that `answer` does not name may be empty."""
-
-    schedule_id: str
-    instant: datetime
-    answer: Answer
-    tz: str
-    state: str
-    next_run: datetime | None
-    runs: tuple[Fired, ...] = ()
-    """One, unless something went wrong."""
-    passed: Passed | None = None
-    waits: Waits | None = None
-    """None where that line was trimmed."""
-    behind: Fired | None = None
-    """The run that was in its way; None where the ledger no longer holds it."""
-    instead: datetime | None = None
-    """The tick that had its turn."""
-    before: datetime | None = None
-    """The nearest tick before the instant."""
-    after: datetime | None = None
-    """The nearest tick after it."""
-    change: Change | None = None
-    finished: Bound | None = None
-    begins: datetime | None = None
-    due_at: datetime | None = None
-    """When it is due, or was."""
-    late: float | None = None
-    """Seconds since then."""
-    ahead: int = 0
-    """How many missed ticks are caught up with before this one."""
-    holder: str = ""
-    """The beat that is at work on the schedule."""
-    beats: int = 0
-    """How many beats are alive."""
-    policies: Schedule | None = field(default=None, repr=False)
-    """As they are now; None where the definition cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -97,19 +45,28 @@ class Question:
     def answer(self) -> Explanation:
         """The answer that says most."""
         runs = tuple(line for line in self.lines if isinstance(line, Fired) and line.tick == self.instant)
+        known = eras(self.standing, self.lines)
         if runs:
-            return self._told("enqueued", runs=runs)
+            own = tuple(run for run in runs if run.triggered_by != "backfill")
+            if own:
+                return self._told("enqueued", runs=own, backfills=tuple(run for run in runs if run not in own))
+            return self._told("enqueued", runs=runs, **self._skipped(known))
         waits = next((line for line in self.lines if isinstance(line, Waits) and line.tick == self.instant), None)
         if self.instant in self.waiting:
             return self._told("waiting", waits=waits, behind=self._run(waits.behind if waits else ""))
         if waits:
             return self._told("missing")
-        known = eras(self.standing, self.lines)
-        passed = self._passed(known)
-        if passed:
-            instead = self._instead(passed)
-            return self._told("skipped", passed=passed, behind=self._run(passed.behind), instead=instead)
+        if skipped := self._skipped(known):
+            return self._told("skipped", **skipped)
         return self._out_of_reach() or self._around(known)
+
+    def _skipped(self, known: list[Era]) -> dict[str, object]:
+        """The line by which it passed, if it did, and what there is to say about that."""
+        passed = self._passed(known)
+        if passed is None:
+            return {}
+        more = {"instead": self._instead(passed), "pause": self._pause(passed)}
+        return {"passed": passed, "behind": self._run(passed.behind), **more}
 
     def _run(self, job_id: str) -> Fired | None:
         return next((line for line in self.lines if isinstance(line, Fired) and line.job_id == job_id), None)
@@ -123,6 +80,14 @@ class Question:
         fired = [line for line in self.lines if isinstance(line, Fired) and line.tick and line.tick > passed.last]
         following = min(fired, key=lambda line: line.tick or line.at, default=None)
         return following.tick if following and following.triggered_by == "catchup" else None
+
+    def _pause(self, passed: Passed) -> Pause | None:
+        """That which made these pass, with its last reason."""
+        if passed.reason != "paused":
+            return None
+        told = (line for line in self.lines if isinstance(line, Action) and line.type == "paused")
+        line = next((line for line in told if line.at <= passed.at), None)
+        return Pause(line.beat, line.at, line.until, line.reason, "") if line else None
 
     def _passed(self, known: list[Era]) -> Passed | None:
         for line in self.lines:
@@ -160,12 +125,17 @@ class Question:
         following = self.standing.next_run
         if self.instant < following if following else self.instant <= (newest(self.lines) or clock.EPOCH):
             return self._trimmed() or self._told("missing")
-        if self.standing.state != "active" or not following:
-            return self._told("held")
+        pause = self.standing.pause
+        ends = pause is not None and pause.until is not None and pause.until <= self.instant
+        if not following or not (ends or self.standing.state == "active"):
+            return self._told("held", pause=pause)
         due = self._due(following)
         late = (self.now - due).total_seconds()
         if late < 0:
-            return self._told("not_due", due_at=due)
+            moved_by = self.standing.deferred_by if self.instant == following else ""
+            return self._told("not_due", due_at=due, moved_by=moved_by, pause=pause)
+        if since := self.standing.unannounced_at:
+            return self._told("held", unannounced_at=since)
         rule = self.standing.schedule
         if rule is None or not self._is_catching_up(following):
             return self._told("due", late=late, due_at=due)
@@ -187,7 +157,8 @@ class Question:
     def _is_catching_up(self, following: datetime) -> bool:
         """Whether the next tick is late, and was put off because others have just been caught up with."""
         known, due = self.standing.policies, self.standing.due_at
-        return bool(known and due and known.misfire == "all" and due > following + (known.jitter or _NONE))
+        late = known and due and known.misfire == "all" and due > following + (known.jitter or _NONE)
+        return bool(late) and not self.standing.deferred_by
 
     def _told(self, answer: Answer, **more: object) -> Explanation:
         return Explanation(
@@ -200,8 +171,13 @@ class Question:
             holder=self.holder,
             beats=self.beats,
             policies=self.standing.policies,
+            deferred=next((line for line in self.lines if _moves(line, self.instant)), None),
             **more,  # type: ignore[arg-type]  # each answer brings fields of its own
         )
+
+
+def _moves(line: Line, tick: datetime) -> TypeGuard[Action]:
+    return isinstance(line, Action) and line.type == "deferred" and line.tick == tick
 
 
 def _ticks(lines: Iterable[Line]) -> Iterable[Fired | Waits]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from beat import clock, durations, prepare, verdicts
 from beat.client.changing import Changing, definition_of, one_line
 from beat.client.triggering import sent
-from beat.errors import BadInstant, Refused
+from beat.errors import BadInstant, Refused, UnknownSchedule
 from beat.store import pages
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from beat.protocol import Item, Reply
 
 _SECOND, _INSTANT = timedelta(seconds=1), timedelta(microseconds=1)
+_OTHER_STATES = ("paused", "disabled", "finished", "retired", "broken")
 Until = datetime | timedelta | str
 """An aware instant, or a length of time from now, such as `"2h"`."""
 
@@ -65,10 +66,23 @@ class Pausing(Changing):
         """Ends the pauses of `pause_all`; what was paused on its own stays paused. How many those were."""
         with self._asking():
             paused = [each.decode() for each in self._store.client.sscan_iter(self._keys.index("paused"), count=500)]
-            found = [each for each in paused if (pause := self.get_schedule(each).pause) and pause.scope == "all"]
-        for each in found:
-            self.resume(each, catch_up=catch_up)
-        return len(found)
+            found = [each for each in paused if (pause := self.get(each).pause) and pause.scope == "all"]
+        return sum(self._resumed(each, catch_up=catch_up) for each in found)
+
+    def number_active(self) -> int:
+        """How many schedules are active: all but those of which an index says otherwise."""
+        client: Any = self._store.client
+        with self._asking():
+            others = (client.scard(self._keys.index(state)) for state in _OTHER_STATES)
+            return max(0, int(client.scard(self._keys.schedules)) - sum(map(int, others)))
+
+    def _resumed(self, schedule_id: str, *, catch_up: bool) -> bool:
+        """False where somebody was faster, or the pause ended by itself."""
+        try:
+            self.resume(schedule_id, catch_up=catch_up)
+        except (Refused, UnknownSchedule):
+            return False
+        return True
 
 
 def _end(until: Until | None, now: datetime) -> str:

@@ -57,7 +57,7 @@ class Overview(NamedTuple):
 class Questions(Connected):
     """The questions of a client, to one installation."""
 
-    def get_schedule(self, schedule_id: str) -> Standing:
+    def get(self, schedule_id: str) -> Standing:
         """Where a schedule stands; raises UnknownSchedule."""
         with self._asking():
             return self._read(self._snapshot(schedule_id, whole=False), schedule_id)
@@ -116,7 +116,8 @@ class Questions(Connected):
                 snapshot.waiting,
             ).answer()
             behind = next(iter(self._up_to_date([told.behind] if told.behind else [])), None)
-            return replace(told, runs=tuple(self._up_to_date(told.runs)), behind=behind)
+            runs, backfills = (tuple(self._up_to_date(each)) for each in (told.runs, told.backfills))
+            return replace(told, runs=runs, backfills=backfills, behind=behind)
 
     def verify(self, schedule_id: str | None = None, *, since: When | None = None) -> list[Verification]:
         """Every tick that was to come, of one schedule or of all, against ledger, counters and jobs."""

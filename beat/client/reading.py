@@ -128,7 +128,8 @@ class _Reader:
 
 def _decides(entry: ledger.Entry) -> datetime | None:
     """The tick about which it is a verdict."""
-    return entry.tick if isinstance(entry, ledger.Enqueued | ledger.Skipped) else None
+    asked = isinstance(entry, ledger.Enqueued) and entry.by in ledger.ASKED  # which nobody waited for
+    return entry.tick if isinstance(entry, ledger.Enqueued | ledger.Skipped) and not asked else None
 
 
 def _verdict(entry: ledger.Entry) -> Iterator[str | datetime]:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from beat import clock, definitions, durations, overrides, registrations
 from beat.client.changing import Changing, definition_of
+from beat.client.standing import instant
 from beat.errors import BadInstant, BadOption, DeclarationError, Refused
-from beat.placement import place
+from beat.placement import KEEP, place
 from beat.protocol import Reply
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from datetime import datetime
 
     from beat.client.standing import Standing
@@ -35,27 +37,39 @@ class Rescheduling(Changing):
         at: datetime | None = None,
         seconds: bool = False,
         reset: bool = False,
+        dry_run: bool = False,
         expected_version: int | None = None,
     ) -> Standing:
         """Lays another rule over that of the code, which deploys keep until `reset`; or moves the next tick, once.
 
-        The tick that is moved stays the one that it is: only when it is due changes, and the ticks after it stay.
+        The tick that is moved stays the one that it is: only when it is due changes, and the ticks after it stay. With
+        `dry_run` nothing is changed, and the answer is where the schedule would stand.
         """
-        ruled = expression is not None or every is not None or tz is not None
-        if ruled + (at is not None) + reset != 1:
+        wish = _Wish(expression, every, tz, at, seconds=seconds)
+        if wish.is_rule + (at is not None) + reset != 1:
             raise BadOption("reschedule takes one of: a rule (an expression, every= or tz=), at=, or reset=True")
+        rehearsed: list[Standing] = []
 
         def step(found: Standing, now: datetime) -> Reply:
-            if at is not None:
-                return self._defer(found, _moved(found, at, now))
-            [seen] = self._store.look([schedule_id])
-            if seen is None:
-                return Reply("GONE")
-            override = "" if reset else _wanted(found, expression, every, tz, seconds=seconds)
-            item = _overridden(found, seen, override, by=self.by, now=now)
-            return self._store.register([item], beat=self.by)[0]
+            would_be, write = self._prepared(found, now, wish)
+            rehearsed.append(would_be)
+            return Reply("SAME") if dry_run else write()
 
-        return self._until_it_stands(schedule_id, expected_version, step)
+        standing = self._until_it_stands(schedule_id, expected_version, step)
+        return rehearsed[-1] if dry_run else standing
+
+    def _prepared(self, found: Standing, now: datetime, wish: _Wish) -> tuple[Standing, Callable[[], Reply]]:
+        """Where the schedule would stand, and what brings it there."""
+        if wish.at is not None:
+            due_at = _moved(found, wish.at, now)
+            would_be = replace(found, due_at=clock.read(due_at), deferred_by=self.by)
+            return would_be, lambda: self._defer(found, due_at)
+        [seen] = self._store.look([found.schedule_id])
+        if seen is None:
+            raise self._unknown(found.schedule_id)
+        override = _wanted(found, wish) if wish.is_rule else ""
+        item = _overridden(found, seen, override, by=self.by, now=now)
+        return _standing(found, item, now), lambda: self._store.register([item], beat=self.by)[0]
 
     def _defer(self, found: Standing, due_at: str) -> Reply:
         tick = clock.text(found.next_run) if found.next_run else ""
@@ -63,15 +77,29 @@ class Rescheduling(Changing):
         return self._operations.defer(**own, due_at=due_at, by=self.by)
 
 
-def _wanted(found: Standing, expression: str | None, every: Any, tz: str | None, *, seconds: bool) -> str:
+class _Wish(NamedTuple):
+    """What an operator wants; nothing of it to have the code's rule back."""
+
+    expression: str | None
+    every: Duration | None
+    tz: str | None
+    at: datetime | None
+    seconds: bool
+
+    @property
+    def is_rule(self) -> bool:
+        return any(part is not None for part in (self.expression, self.every, self.tz))
+
+
+def _wanted(found: Standing, wish: _Wish) -> str:
     """The rule that an operator gave, as Redis keeps it; refuses what is none."""
-    rule: dict[str, Any] = {"tz": tz} if tz else {}
-    if expression is not None and every is not None:
+    rule: dict[str, Any] = {"tz": wish.tz} if wish.tz else {}
+    if wish.expression is not None and wish.every is not None:
         raise BadOption("give one rule: an expression, or every=")
-    if expression is not None:
-        rule |= {"cron": expression, "seconds": seconds}
-    elif every is not None:
-        rule["every"] = durations.short(durations.parse(every, "every"))
+    if wish.expression is not None:
+        rule |= {"cron": wish.expression, "seconds": wish.seconds}
+    elif wish.every is not None:
+        rule["every"] = durations.short(durations.parse(wish.every, "every"))
     else:  # another zone for the rule that it has
         rule |= {name: found.definition[name] for name in ("cron", "seconds") if name in found.definition}
         if "cron" not in rule:
@@ -97,6 +125,22 @@ def _overridden(found: Standing, seen: State, override: str, *, by: str, now: da
         fields |= {"override": override, "overridden_by": by, "overridden_at": clock.text(now)}
     version = str(found.version)
     return registrations.rescheduled(ruling, seen, placed, rev=rev, version=version, fields=fields)
+
+
+def _standing(found: Standing, item: Registration, now: datetime) -> Standing:
+    """Where a schedule would stand with that rule. A tick that is due already is never moved."""
+    is_due = found.state == "active" and found.next_run is not None and found.next_run <= now
+    kept = item.next == KEEP or is_due
+    return replace(
+        found,
+        state=found.state if kept else item.state,
+        next_run=found.next_run if kept else instant(item.next),
+        due_at=found.due_at if kept else clock.from_ms(item.next_due) if item.next else None,
+        deferred_by=found.deferred_by if kept else "",
+        rule=json.loads(item.rule),
+        definition=json.loads(item.fields["definition"]),
+        tz=item.fields["tz"],
+    )
 
 
 def _laid(declared: Mapping[str, Any], ruling: Schedule) -> str:

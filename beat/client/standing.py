@@ -94,6 +94,11 @@ class Standing:
     definition: Mapping[str, Any] = field(repr=False)
 
     @property
+    def declared(self) -> Mapping[str, Any]:
+        """The definition as the code or somebody's data have it, whatever an operator has laid over it."""
+        return self.override.declared if self.override and self.override.declared else self.definition
+
+    @property
     def open_count(self) -> int | None:
         """How many of its runs have not ended, as far as is known."""
         if self.run_count is None:
@@ -120,6 +125,11 @@ class Standing:
         if not (jitter and self.next_run and self.due_at):
             return None
         return self.due_at if self.next_run < self.due_at <= self.next_run + jitter else None
+
+    @property
+    def put_off(self) -> datetime | None:
+        """When its next tick is due, if that is not its own time: by jitter, or because an operator said so."""
+        return self.due_at if self.deferred_by else self.jittered
 
     @functools.cached_property
     def schedule(self) -> Schedule | None:

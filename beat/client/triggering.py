@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import time
 from typing import TYPE_CHECKING, Any
 
 from beat import connection, jobs, verdicts
 from beat.client.changing import Changing, definition_of
-from beat.errors import BadArguments, Refused
+from beat.errors import BadArguments, NoRedis, Refused
+from beat.history import Fired
 from beat.protocol import Reply
 from beat.watcher import Watcher
 
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from beat.client.standing import Standing
-    from beat.history import Fired
     from beat.protocol import Item
     from beat.schedule import Schedule
     from beat.store import Store
@@ -46,35 +47,62 @@ class Triggering(Changing):
         unless `force` is given.
         """
         job = self._keys.asked(schedule_id, f"m{secrets.token_hex(6)}")
+        tried: list[datetime] = []
 
-        def step(found: Standing, _now: datetime) -> Reply:
+        def step(found: Standing, now: datetime) -> Reply:
             schedule = definition_of(found)
             if skip_next and (found.state != "active" or found.next_run is None):
                 raise Refused(f"{schedule_id} is {found.state or 'broken'}: it has no next tick to skip")
             data = b"" if args is None and kwargs is None else _data(schedule, self._store, args, kwargs)
             instead_of = found.next_run if skip_next else None
             named: dict[str, Any] = {"data": data, "force": force, "instead_of": instead_of}
+            tried.append(now)
             return sent(self._store, verdicts.manual(found.rev, schedule, job, keys=self._keys, **named), self.by)
 
-        self._until_it_stands(schedule_id, None, step)
-        runs = list(self.follow(job)) if wait else [self.get_run(job)]
-        if not runs or runs[-1] is None:
-            raise Refused(f"{job} was enqueued, and nothing is known of it any more")
-        return runs[-1]
+        try:
+            self._settle(schedule_id, None, step)
+        except NoRedis as e:
+            unsure = f"; whether {job} was enqueued is not known: look before you try again" if tried else ""
+            raise NoRedis(f"{e}{unsure}") from e
+        run = self._told(schedule_id, job, tried[-1])
+        return [run, *self.follow(job)][-1] if wait else run
+
+    def _told(self, schedule_id: str, job: str, at: datetime) -> Fired:
+        """What is known of a run that was enqueued just now: that it was, if nothing else."""
+        with contextlib.suppress(NoRedis):
+            if run := self.get_run(job):
+                return run
+        return Fired(
+            schedule_id=schedule_id,
+            tick=None,
+            job_id=job,
+            at=at,
+            triggered_by="manual",
+            enqueued_at=at,
+            beat=self.by,
+        )
 
     def follow(self, job_id: str) -> Iterator[Fired]:
         """A run, each time its state has changed, until it has ended. Where no beat is alive, this takes note of it."""
-        watcher, seen = Watcher(self._store, name=self.by, emit=lambda _event: None), ""
+        watcher, seen = self._watcher(), ""
         while run := self.get_run(job_id):
             if run.state != seen:
                 seen = run.state
                 yield run
             if run.closed_at:
                 return
-            time.sleep(_LOOK_S)
-            with self._asking():
-                if not self._archive.beats(self._store.time()):
-                    watcher.turn()
+            self._wait(watcher)
+
+    def _watcher(self) -> Watcher:
+        """One that says nothing."""
+        return Watcher(self._store, name=self.by, emit=lambda _event: None)
+
+    def _wait(self, watcher: Watcher) -> None:
+        """A moment, in which somebody takes note of runs that have ended: a beat, or where none is alive, we."""
+        time.sleep(_LOOK_S)
+        with self._asking():
+            if not self._archive.beats(self._store.time()):
+                watcher.turn()
 
 
 def sent(store: Store, item: Item, by: str) -> Reply:

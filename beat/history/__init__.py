@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from beat.history.lines import OPEN, WAITING, Action, Change, Fired, Line, Passed, Waits
-from beat.ledger import Acted, Changed, Enqueued, Entry, Outcome, Reopened, Skipped, Waiting
+from beat.ledger import ASKED, Acted, Changed, Enqueued, Entry, Outcome, Reopened, Skipped, Waiting
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -72,7 +72,8 @@ def _fired(schedule_id: str, entry: Enqueued | Outcome | Reopened, known: _Known
     verdict: dict[str, Any] = {}
     newest, waited = known.newest.get(entry.job), known.waits.get(entry.job)
     if isinstance(entry, Enqueued):
-        verdict = {"triggered_by": entry.by, "enqueued_at": entry.at, "late_ms": entry.late_ms, "number": entry.number}
+        late_ms = None if entry.by in ASKED else entry.late_ms
+        verdict = {"triggered_by": entry.by, "enqueued_at": entry.at, "late_ms": late_ms, "number": entry.number}
     if waited:
         verdict["waited"] = _waits(schedule_id, waited)
     return Fired(

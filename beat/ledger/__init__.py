@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 OUTCOMES = ("succeeded", "failed", "stopped", "lost")
 CHANGES = ("registered", "updated", "moved", "rescheduled", "reset")
 """The first three by the code, the others by an operator."""
+ASKED = ("manual", "backfill")
+"""By whom a run is wanted that nobody was late with: somebody asked for it when it was enqueued."""
 ACTIONS = ("paused", "resumed", "deferred", "retired", "renamed")
 
 

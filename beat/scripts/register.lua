@@ -145,6 +145,7 @@ local function take_over(old, id)  -- all that is known of the old id is the new
   for _, name in ipairs({'failing', 'overridden'}) do
     if redis.call('SREM', index_prefix .. name, old) == 1 then redis.call('SADD', index_prefix .. name, id) end
   end
+  strike(old)
   redis.call('SREM', schedules, old)
   redis.call('ZREM', due, old)
   redis.call('HSET', schedule_prefix .. id, 'renamed_from', old)
@@ -266,7 +267,10 @@ while at <= #ARGV do
   replies[#replies + 1] = barred or {upsert(at)}
   at = next_at
 end
-if #added > 0 then redis.call('SADD', schedules, unpack(added)) end
+if #added > 0 then
+  redis.call('SADD', schedules, unpack(added))
+  arrange(added)
+end
 if #placings > 0 then redis.call('ZADD', due, unpack(placings)) end
 if #removed > 0 then redis.call('ZREM', due, unpack(removed)) end
 return replies

@@ -57,6 +57,7 @@ local function remove(id, version)
   redis.call('SREM', schedules, id)
   redis.call('ZREM', due, id)
   redis.call('ZREM', waiting_slots, id)
+  strike(id)
   enlist(id, '')
   for _, name in ipairs({'failing', 'overridden'}) do redis.call('SREM', index_prefix .. name, id) end
   if app then redis.call('SREM', app_prefix .. app, id) end

@@ -45,6 +45,7 @@ local function repair(id, lock, score)
   if not rev and (renamed_to or kind_of(key) == 'none') then
     redis.call('SREM', schedules, id)
     redis.call('ZREM', due, id)
+    strike(id)
     enlist(id, '')
     redis.call('SREM', index_prefix .. 'failing', id)
     redis.call('SREM', index_prefix .. 'overridden', id)
@@ -102,6 +103,9 @@ for n = 1, #locks do
   local code, words = repair(ARGV[n + 3], held[n], scores[n])
   if code ~= 'SAME' then replies[#replies + 1] = {n, code, words} end
 end
-if #known > 0 then redis.call('SADD', schedules, unpack(known)) end
+if #known > 0 then
+  redis.call('SADD', schedules, unpack(known))
+  arrange(known)
+end
 if #listed > 0 then enlist_all() end
 return replies

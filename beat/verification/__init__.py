@@ -41,6 +41,7 @@ def verify(
     now: datetime,
     since: datetime | None = None,
     due_at: datetime | None = None,
+    held: bool = False,
     waiting: Collection[datetime] | None = None,
     jobs: Mapping[str, datetime | None] | None = None,
     open_jobs: Collection[str] | None = None,
@@ -48,7 +49,8 @@ def verify(
 ) -> Verification:
     """The whole ledger of a schedule, newest first, against its hash: both as they were at one instant, `now`.
 
-    `due_at` is when its next tick is due, where jitter makes that later than the tick.
+    `due_at` is when its next tick is due, where jitter or an operator makes that another time than its own; `held`
+    whether nothing is decided for now, because it is paused or no live beat declares it.
     `jobs` are the RQ jobs that exist and say that they are of this schedule, with their ticks; `open_jobs` those of it
     whose outcome is waited for; `waiting` the ticks that wait for an earlier run to end; `counts` its success_count,
     failure_count and stopped_count. What is not given is not compared. With `since`, only ticks and lines from then on
@@ -64,8 +66,8 @@ def verify(
     if current is None or (walk.rule and walk.rule.timing_rev != current.timing_rev):
         findings.say(now, f"the rule in force {'is another than the ledger says' if current else 'cannot be read'}")
     begun = None if _reaches_back(oldest_first) else walk.begun or next_run or now
-    decides = state in _DECIDING and (due_at is None or due_at <= now)
-    return findings.sum_up(schedule_id, _pending(current, next_run, now) if decides else 0, begun)
+    due = _due(current, next_run, now) if due_at is None or due_at <= now else 0
+    return findings.sum_up(schedule_id, due * (state in _DECIDING and not held), begun, held=due * held)
 
 
 def _walk(oldest_first: Sequence[Entry], findings: Findings, current: Schedule | None) -> Walk:
@@ -101,7 +103,7 @@ def _reaches_back(oldest_first: Sequence[Entry]) -> bool:
     return any(isinstance(entry, Changed) and entry.type == "registered" for entry in oldest_first[:1])
 
 
-def _pending(rule: Schedule | None, next_run: datetime | None, now: datetime) -> int:
+def _due(rule: Schedule | None, next_run: datetime | None, now: datetime) -> int:
     if rule is None or next_run is None or next_run > now:
         return 0
     try:

@@ -44,6 +44,8 @@ class Verification:
     """Ticks that were decided once more."""
     pending: int = 0
     """Ticks that are due and not decided yet."""
+    held: int = 0
+    """Ticks that are due, and held: by a pause, or because no live beat declares the schedule."""
     waiting: int = 0
     """Ticks that wait for an earlier run to end: their verdict comes then."""
     off: tuple[Stretch, ...] = ()
@@ -158,7 +160,7 @@ class Findings:
         self.say(first, f"the verdict on {clock.text(first)} stands in the ledger after a later one")
         return True
 
-    def sum_up(self, schedule_id: str, pending: int, trimmed_before: datetime | None) -> Verification:
+    def sum_up(self, schedule_id: str, pending: int, trimmed_before: datetime | None, *, held: int = 0) -> Verification:
         """All of it."""
         missing = tuple(found for found, _ in self._missing)
         reaches = trimmed_before is None or (self.since is not None and trimmed_before <= self.since)
@@ -169,6 +171,7 @@ class Findings:
             missing=missing,
             double=tuple(self.double),
             pending=pending,
+            held=held,
             waiting=self.waiting,
             off=tuple(self.off),
             trimmed_before=None if reaches else trimmed_before,

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Literal
 
 from beat import clock
 from beat.errors import BadInstant
-from beat.ledger import Changed, Enqueued, Skipped, Waiting
+from beat.ledger import Acted, Changed, Enqueued, Skipped, Waiting
 from beat.verification.changes import arrive, leave, readable, text
 from beat.verification.findings import INSTANT, Findings, Stretch, holds, stretch
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
     from datetime import datetime
 
     from beat.ledger import Entry
@@ -25,8 +25,12 @@ if TYPE_CHECKING:
 
 _POINTED = {"scheduler", "catchup"}
 """By whom a tick is enqueued that was next; a run that somebody asked for moves nothing."""
-_Kind = Literal["enqueued", "skipped", "finished", "waiting"]
-"""What a line says of its ticks: skipped because the schedule has finished, they are its last ones."""
+_Kind = Literal["enqueued", "skipped", "finished", "instead", "waiting"]
+"""What a line says of its ticks: skipped because the schedule has finished, they are its last ones; skipped because
+somebody asked for a run instead, they need not be due."""
+
+
+_KINDS: Mapping[str, _Kind] = {"finished": "finished", "instead": "instead"}
 
 
 class Decided:
@@ -36,6 +40,8 @@ class Decided:
         self.newest = clock.EPOCH
         self.waiting: dict[datetime, Schedule | None] = {}
         """With the rule of then, if that could be read."""
+        self.moved: datetime | None = None
+        """The tick of which an operator has said when it is due, be it before its time."""
         self._firsts: set[datetime] = set()
         self._skipped: list[Stretch] = []
 
@@ -106,12 +112,14 @@ class Walk:
                     self._tally.add()
                     self._decide(Stretch(tick, tick, 1), entry.at, "enqueued")
                 case Skipped(reason=reason):
-                    kind: _Kind = "finished" if reason == "finished" else "skipped"
+                    kind = _KINDS.get(reason, "skipped")
                     self._decide(Stretch(entry.tick, entry.last, entry.count), entry.at, kind)
                 case Waiting():
                     self._point(Stretch(entry.tick, entry.tick, 1), entry.at, "waiting")
                 case Changed():
                     self._change(entry)
+                case Acted(type="deferred"):
+                    self._decided.moved = entry.tick
         except (BadInstant, OverflowError) as e:
             self.lost = True
             self._findings.say(entry.at, f"the line of {clock.text(entry.at)} cannot be placed: {e}")
@@ -151,7 +159,7 @@ class Walk:
 
     def _point(self, found: Stretch, at: datetime, kind: _Kind) -> None:
         first, last, count = found.first, found.last, found.count
-        if last > at:
+        if last > at and kind != "instead" and last != self._decided.moved:
             self._findings.say(at, f"{text(last)} was decided before it was due, at {text(at)}")
         if last < first:
             self._findings.say(at, f"the stretch from {text(first)} ends before it begins, at {text(last)}")

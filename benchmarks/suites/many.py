@@ -8,8 +8,8 @@
 - *repair*: somebody has deleted the index. From when a beat that starts begins to repair until all schedules are in the
   index again, and the lock of the repair is gone. *Longest repair script* and *repair page* (how many schedules one
   script makes whole) are of the same, by the server's slow log.
-- *listing, first page*: there is no `beat list` yet. The ids of a page by `Store.ids`, and where each stands by
-  `Client.get_schedule`, one after the other: an upper bound of what a list will take.
+- *listing, first page*: what `beat list` does after its start-up: the first rows by id with where each stands and its
+  last 20 runs, how many schedules there are, and the beats that are alive.
 - *memory of a beat*: what it holds, beyond a beat with one schedule. *Memory of Redis per schedule*: `used_memory`
   beyond that with one schedule, without the events, which are bounded. A *ledger entry* is a verdict, in a ledger of a
   thousand; an *event* that of a verdict.
@@ -18,11 +18,11 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from beat import Client, connection, scripts
-from beat.store import Store
 from benchmarks.due import KEYS, fall_due
 from benchmarks.figures import Figure
 from benchmarks.readings import SlowLog, longest_ms
@@ -42,7 +42,7 @@ FAR_S = 7 * 86_400
 PATIENCE_S = 600
 ENTRIES = 1_000
 PERIOD_S = 600
-PAGE = 100
+PAGE = 50
 
 
 class Memory(NamedTuple):
@@ -160,13 +160,14 @@ def _words() -> list[str]:
 
 
 def listing_ms(made: Stage) -> float:
-    """The first page of schedules, with where each of them stands."""
+    """The first page of schedules, with all that `beat list` shows of them and below them."""
     redis: Any = connection.connect(made.url)
     with contextlib.closing(redis):
-        client, store = Client(redis), Store(redis, KEYS)
-        redis.ping()
+        client = Client(redis)
+        client.now()  # connects
         began = time.perf_counter()
-        found = [client.get_schedule(each) for each in next(store.ids())[:PAGE]]
+        found = list(itertools.islice(client.schedules(runs=20, page=PAGE), PAGE))
+        client.counts(), client.beats()
         took = (time.perf_counter() - began) * 1000
     if len(found) != PAGE:
         raise RuntimeError(f"a page of {len(found)}")

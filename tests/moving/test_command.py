@@ -116,7 +116,7 @@ def test_each_is_added_with_all_that_it_says(house: House) -> None:
 
 def test_a_refusal_is_told_and_the_others_go_on(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     shelf = Shelf(add=Refused("no live application exposes app.tasks.add"))
-    monkeypatch.setattr(asking, "client", lambda _url: shelf)
+    monkeypatch.setattr(asking, "client", lambda *_: shelf)
     ended = call("--from", "rq-cron", "cron_config.py", "--add")
     assert (ended.code, ended.out) == (4, "added daily\n")
     assert "error: add was not added: no live application exposes app.tasks.add" in ended.err
@@ -131,8 +131,9 @@ def test_what_an_application_exposes_is_added_to_redis(call: Any, store: Store, 
     assert "error: daily was not added: " in ended.err
     assert "app.tasks.report" in ended.err
     assert store.client.smembers("beat:schedules") == {b"add"}
-    assert Client(server.url).get_schedule("add").next_run
-    assert "there is a schedule 'add'" in call(*adding).err
+    assert Client(server.url).get("add").next_run
+    Client(server.url).add("add", func="app.tasks.add", every="1h", replace=True)
+    assert "there is another schedule 'add'" in call(*adding).err
     assert call(*adding, "--replace").out == "added add\n"
 
 
@@ -171,7 +172,7 @@ def test_json_is_one_document(call: Any, monkeypatch: pytest.MonkeyPatch) -> Non
     assert schedule["command"] == "/usr/bin/backup --all"
     assert [left["name"] for left in told["left"]] == ["line 2"]
     compile(told["python"], "moved.py", "exec")
-    monkeypatch.setattr(asking, "client", lambda _url: Shelf(add=Refused("no")))
+    monkeypatch.setattr(asking, "client", lambda *_: Shelf(add=Refused("no")))
     told = json.loads(call("--from", "rq-cron", "cron_config.py", "--add", "--json").out)
     assert [(each["id"], each["added"], each["refused"]) for each in told["schedules"]] == [
         ("add", False, "no"),
@@ -193,7 +194,9 @@ def test_values_that_json_does_not_know_are_told_as_python_writes_them(call: Any
         (["--from", "celery"], 2, "--from celery needs where beat_schedule is"),
         (["--from", "rq-cron"], 2, "--from rq-cron needs the file that `rq cron` loads"),
         (["--from", "airflow", "x"], 2, "'airflow' is not one of"),
-        (["x"], 2, "name the predecessor"),
+        (["x"], 2, "which function? Say --func app.tasks.report"),
+        (["x", "--add"], 2, "--add, --system and --import go with --from"),
+        (["--from", "crontab", "table", "--every", "5m"], 2, "--from brings what it says itself: leave out --every"),
         (["--from", "celery", "x.py", "--system"], 2, "--system is for --from crontab"),
         (["--from", "crontab", "table", "--import"], 2, "--import is for --from celery and rq-cron"),
         (["--from", "rq-cron", "x.py", "--tz", "UTC"], 2, "--tz is not for --from rq-cron"),

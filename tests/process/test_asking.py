@@ -32,6 +32,7 @@ TRACEBACK = 'Traceback (most recent call last):\n  File "app.py", line 7, in rep
 ERROR = Error("KeyError", "'x'", TRACEBACK)
 REFUSED = Error("RowsRefused", "these rows cannot be read, because they hold neither a name nor a number", "")
 COMMANDS = [
+    ["list"],
     ["history"],
     ["history", "nightly"],
     ["why", "nightly", "03:00"],

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from beat.cli import COMMANDS
 from beat.options import Options
+from tests.process.night_shift import night_shift
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
 
 ROOT = Path(__file__).parent.parent.parent
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 EXAMPLES = [file for file in sorted((ROOT / "examples").rglob("*.py")) if "periodic" in file.read_text("utf-8")]
 """Those that declare schedules; each of the others has a test of its own."""
+STAGES: Mapping[str, Callable[[Path], AbstractContextManager[None]]] = {"operating.md": night_shift}
+"""What has happened where a reader follows a document, by its name."""
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 _FILE = re.compile(r"# (\S+\.py)\n")
@@ -78,8 +87,12 @@ def _matches(printed: str, expected: str) -> bool:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_every_snippet_of_the_document_runs(document: Path, tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+def test_every_snippet_of_the_document_runs(document: Path, home: Path) -> None:
+    with STAGES.get(document.name, contextlib.nullcontext)(home):
+        _follow(document, Desk(home))
+
+
+def _follow(document: Path, desk: Desk) -> None:
     for kind, code in _BLOCK.findall(document.read_text(encoding="utf-8")):
         if kind == "python":
             desk.python(code)

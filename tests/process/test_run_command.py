@@ -64,14 +64,15 @@ def tell(name):
 """
 STATE = {
     "state": "active", "func": r"tasks\.tick", "every": "1s", "tz": "UTC", "queue": "default", "priority": "normal",
-    "description": "A tick.", "source": "code", "last_run": SECOND, "next_run": SECOND, "due_at": SECOND,
+    "description": "A tick.", "source": "code", "app": "default", "last_run": SECOND, "next_run": SECOND,
+    "due_at": SECOND,
     "last_enqueued": INSTANT, "last_job": r"beat_tick_\d{10}", "run_count": r"[1-9]\d*", "skip_count": "0",
     "created_at": INSTANT, "updated_at": INSTANT, "version": "1", "rev": "[0-9a-f]+", "timing_rev": "[0-9a-f]+",
     "definition": r"\{.*\}", "rule": r'\{"every":"1s","tz":"UTC"\}', "kept": r"[1-9]\d*",
 }  # fmt: skip
 INSTANCE = {
     "host": re.escape(socket.gethostname()), "pid": r"\d+", "version": re.escape(__version__),
-    "tzdata": r"\d{4}[a-z]|unknown",
+    "tzdata": r"\d{4}[a-z]|unknown", "app": "default",
     "schedules": "1", "fired": r"\d+", "started_at": SECOND, "last_pass": INSTANT, "seen_at": INSTANT,
     "clock_offset_ms": r"-?\d{1,3}",
 }  # fmt: skip
@@ -270,7 +271,7 @@ def test_a_redis_that_may_forget_is_a_warning(here: Path) -> None:
     with embedded.start(here / "redis", options=options) as private, Beat(here, private.url) as beat:
         beat.says("fired tick")
     assert [" ".join(line.split()[1:5]) for line in beat.log.splitlines() if "WARN" in line] == [
-        "WARNING maxmemory-policy is allkeys-lru:", "WARNING appendonly is off:",
+        "WARNING maxmemory-policy is allkeys-lru,", "WARNING appendonly is off,",
     ]  # fmt: skip
 
 

@@ -73,7 +73,7 @@ def test_the_settings_say_which_redis_and_which_prefix(
 ) -> None:
     minutely().keep(redis, "app:")
     monkeypatch.setenv("BEAT_REDIS_URL", server.url)
-    assert Client(prefix="app:").get_schedule("report").run_count == 3
+    assert Client(prefix="app:").get("report").run_count == 3
     assert Client().history() == []
 
 
@@ -338,7 +338,7 @@ def test_a_schedule_that_is_no_hash_concerns_itself_alone(client: Client, redis:
     redis.set("beat:schedule:report", "x")
     assert len(client.history()) == 4
     assert [found.problems for found in client.verify()] == [(), ("beat:schedule:report is no hash",)]
-    for ask in (client.show, client.get_schedule, client.verify):
+    for ask in (client.show, client.get, client.verify):
         with pytest.raises(BeatError, match="beat:schedule:report is no hash"):
             ask("report")
 
@@ -365,7 +365,7 @@ def test_shared_keys_of_another_type_harm_no_question(client: Client, redis: Red
 
 def test_an_unknown_schedule_is_refused_with_the_nearest(client: Client, redis: Redis) -> None:
     minutely().keep(redis)
-    for ask in (client.history, client.show, client.verify, client.get_schedule):
+    for ask in (client.history, client.show, client.verify, client.get):
         with pytest.raises(UnknownSchedule, match=r"schedule 'reprt'\. Did you mean 'report'\?") as refusal:
             ask("reprt")
         assert refusal.value.exit_code == 3

@@ -16,7 +16,7 @@ from beat.event import Event
 from beat.every import Every
 from beat.guard import Mark
 from beat.health import Health
-from beat.housekeeper import HEARTBEAT_TTL_MS, LINGER_MS, REPAIR_LOCK_MS, STUCK_S, Housekeeper
+from beat.housekeeper import HEARTBEAT_TTL_MS, LINGER_MS, REPAIR_LOCK_MS, Housekeeper
 from beat.lock import Lock
 from beat.schedule import Schedule
 from beat.sync import ANNOUNCED_MS, Sync
@@ -46,7 +46,6 @@ class House:
         self.store = store
         self.events: list[Event] = []
         self.health = Health(self.events.append)
-        self.passed_at = time.monotonic()
         self.sync = Sync(store, [schedule(each) for each in ids], beat=name, emit=self.events.append)
         self.sync.announce()
         self.sync.register()
@@ -58,7 +57,6 @@ class House:
             Attendant(store, Book(store), watcher, token=name, emit=self.events.append),
             name=name,
             about=lambda: {"host": "here", "pid": "7"},
-            passed_at=lambda: self.passed_at,
             judged=lambda: Mark("boot", 5, 5, NOW_MS),
             emit=self.events.append,
             health=self.health,
@@ -70,9 +68,6 @@ class House:
             self.store.client.delete(self.store.keys.repaired)
             self.keeper._repaired_at = float("-inf")  # noqa: SLF001 (as if a minute had passed)
         self.keeper.turn(GOES_ON)
-
-    def watch(self) -> None:
-        self.keeper._watch()  # noqa: SLF001 (what `run` does before every turn)
 
     def told(self, name: str) -> list[Event]:
         return [event for event in self.events if event.name == name]
@@ -497,37 +492,45 @@ def test_what_became_of_a_run_is_written_down_by_the_housekeeper(store: Store) -
     assert [line["type"] for line in ledger(store)] == ["succeeded", "registered"]
 
 
-def test_a_ticker_that_does_not_pass_is_told_once_each_time(store: Store) -> None:
+def test_it_shows_that_it_goes_on(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(housekeeper, "WATCH_S", 0.01)
     house = House(store, "a")
-    house.watch()
-    assert house.events == []
-    house.passed_at -= STUCK_S + 1
-    for _ in range(3):
-        house.watch()
-    assert [event.fields["seconds"] for event in house.told("stuck")] == [STUCK_S + 1]
-    house.passed_at = time.monotonic()
-    house.watch()
-    house.passed_at -= STUCK_S + 5
-    house.watch()
-    assert len(house.told("stuck")) == 2
+    steps = steps_of(house, monkeypatch)
+    run_until(house, lambda: len(steps) >= 3)
 
 
-def test_while_redis_is_away_no_ticker_is_stuck(store: Store) -> None:
+def test_it_shows_that_it_goes_on_while_redis_fails(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     house = House(store, "a")
-    house.health.failed("ticker", OSError("gone"))
-    house.passed_at -= STUCK_S + 1
-    house.watch()
-    assert house.told("stuck") == []
+    steps = steps_of(house, monkeypatch, exceptions.ConnectionError("gone"))
+    run_until(house, lambda: len(steps) >= 3)
+    assert house.told("redis_away")
 
 
-def test_a_ticker_that_stays_stuck_when_redis_is_back_is_told(store: Store) -> None:
-    house = House(store, "a")
-    house.health.failed("ticker", OSError("gone"))
-    house.passed_at -= STUCK_S + 1
-    house.watch()
-    house.health.worked("ticker")
-    house.watch()
-    assert len(house.told("stuck")) == 1
+def steps_of(house: House, monkeypatch: pytest.MonkeyPatch, error: Exception | None = None) -> set[float]:
+    """Since when it was at each step, as its watcher finds it, which fails if there is an error."""
+    steps: set[float] = set()
+
+    def turn(_: Watcher) -> None:
+        steps.add(house.keeper.awake_at)
+        if error:
+            raise error
+
+    monkeypatch.setattr(Watcher, "turn", turn)
+    return steps
+
+
+def test_every_page_of_a_repair_is_a_step(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    house = House(store, *(f"s{n}" for n in range(600)))
+    steps: set[float] = set()
+    real = store.repair
+
+    def repair(page: Any) -> Any:
+        steps.add(house.keeper.awake_at)
+        return real(page)
+
+    monkeypatch.setattr(store, "repair", repair)
+    house.turn(repair=True)
+    assert len(steps) >= 3
 
 
 def test_stopping_does_not_wait_for_the_next_heartbeat(store: Store) -> None:

@@ -416,7 +416,17 @@ def test_a_new_id_takes_over_all_that_is_known_of_the_old_one(store: Store) -> N
     assert (score(store, "old"), score(store, "new")) == (None, (at + 60) * 1000)
     assert store.client.smembers("beat:schedules") == {b"new"}
     assert store.client.smembers("beat:app:default") == {b"new"}
+    assert store.client.zrange("beat:in:all", 0, -1) == [b"new"]
     store.client.delete("beat:waiting:new")
+
+
+def test_a_repair_that_saw_the_old_id_does_not_bring_it_back(store: Store) -> None:
+    put(store, "old", second(store) + 60)
+    given: Any = {**seen(store, "old"), "rev": "r2", "next": "keep", "old": "old"}
+    store.register([registration("new", **given)], beat="tests")
+    before = everything(store)
+    assert store.repair(["old", "new"]) == [Reply("GONE"), Reply("SAME")]
+    assert not changed(before, store)
 
 
 @shows("register", "OLDER", "RETRY")

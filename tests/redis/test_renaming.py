@@ -115,7 +115,7 @@ def test_what_is_left_of_an_old_id_cannot_be_removed_or_paused(store: Store) -> 
     assert not changed(before, store)
 
 
-@pytest.mark.parametrize("ask", ["get_schedule", "show", "history", "verify", "pause", "remove"])
+@pytest.mark.parametrize("ask", ["get", "show", "history", "verify", "pause", "remove"])
 def test_who_asks_for_the_old_id_is_told_the_new_one(store: Store, server: PrivateRedis, ask: str) -> None:
     put(store, "a", second(store) + 60)
     rename(store, "a", "b", "r2")

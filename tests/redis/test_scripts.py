@@ -13,6 +13,7 @@ import pytest
 
 from beat import scripts
 from beat.doctor import permissions, survey
+from beat.glance import glance
 from beat.keys import Keys
 from beat.lock import Lock
 from beat.operations import Operations, Stretch
@@ -33,6 +34,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "claim": Store.claim,
     "fire": Store.fire,
     "look": Store.look,
+    "glance": glance,
     "may": permissions.may,
     "survey": survey.page,
     "register": Store.register,

@@ -108,6 +108,96 @@ def test_what_says_no_beginning_is_refused(written: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("2026-11-16", "2026-11-16T22:59:59.999999Z"),  # all of the day
+        ("2026-10-25", "2026-10-25T22:59:59.999999Z"),  # which has 25 hours
+        ("2026-11-16 03:00", "2026-11-16T02:00:00Z"),
+        ("24h", "2026-11-15T17:30:00.250Z"),
+    ],
+)
+def test_until_takes_the_same_and_of_a_day_its_end(written: str, meant: str) -> None:
+    assert instants.until(written, BERLIN, NOW) == clock.read(meant)
+
+
+def test_what_says_no_end_is_refused_by_its_name() -> None:
+    with pytest.raises(BadInstant, match="--to 'x' is neither a length of time nor a time"):
+        instants.until("x", BERLIN, NOW)
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("2h", "2026-11-16T19:30:00.250Z"),
+        ("in 2h", "2026-11-16T19:30:00.250Z"),
+        ("1h 30m", "2026-11-16T19:00:00.250Z"),
+        ("19:00", "2026-11-16T18:00:00Z"),
+        ("9:00", "2026-11-17T08:00:00Z"),
+        ("18:30", "2026-11-17T17:30:00Z"),  # of tomorrow: today's is just past
+        ("18:30:01", "2026-11-16T17:30:01Z"),
+        ("18:00Z", "2026-11-16T18:00:00Z"),
+        ("today 20:00", "2026-11-16T19:00:00Z"),
+        ("tomorrow", "2026-11-16T23:00:00Z"),
+        ("Tomorrow  09:00", "2026-11-17T08:00:00Z"),
+        ("tuesday", "2026-11-16T23:00:00Z"),
+        ("sun", "2026-11-21T23:00:00Z"),
+        ("monday", "2026-11-22T23:00:00Z"),  # today is Monday, and has begun
+        ("MONDAY 09:00", "2026-11-23T08:00:00Z"),
+        ("monday 19:00", "2026-11-16T18:00:00Z"),
+        ("monday 18:00Z", "2026-11-16T18:00:00Z"),
+        ("2026-11-20", "2026-11-19T23:00:00Z"),
+        ("2026-11-20 09:00", "2026-11-20T08:00:00Z"),
+        ("2026-11-20T09:00", "2026-11-20T08:00:00Z"),
+        ("2026-11-20T09:00Z", "2026-11-20T09:00:00Z"),
+        ("2026-11-20T09:00+05:30", "2026-11-20T03:30:00Z"),
+    ],
+)
+def test_a_time_to_come_is_the_next_one_in_the_zone_of_the_schedule(written: str, meant: str) -> None:
+    assert instants.coming(written, BERLIN, NOW) == (clock.read(meant), "")
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["", "x", "15", "-2h", "soon", "mo", "next monday", "monday 25:00", "monday 9", "24:00", "2026-02-30", "9999999w"],
+)
+def test_what_is_no_time_to_come_is_refused_with_examples(written: str) -> None:
+    with pytest.raises(BadInstant, match=r"--at .* is not a time to come: write 2h, 09:00, monday, .*Europe/Berlin"):
+        instants.coming(written, BERLIN, NOW, "--at")
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        ("today", "that is Mon 2026-11-16 00:00 Berlin = 2026-11-15 23:00Z, and now it is 18:30 Berlin = 17:30Z"),
+        ("2026-11-15", "that is Sun 2026-11-15 00:00 Berlin = .*, and now it is Mon 2026-11-16 18:30 Berlin"),
+        ("today 18:30", "that is Mon 2026-11-16 18:30 Berlin"),
+        ("2026-11-16T17:30Z", "that is Mon 2026-11-16 18:30 Berlin"),
+        ("0s", "that is Mon 2026-11-16 18:30"),
+    ],
+)
+def test_what_is_past_is_refused_with_what_it_was_taken_for(written: str, told: str) -> None:
+    with pytest.raises(BadInstant, match=f"is past: {told}"):
+        instants.coming(written, BERLIN, NOW)
+
+
+@pytest.mark.parametrize(
+    ("now", "meant", "note"),
+    [
+        ("2026-10-25T00:15:00Z", "2026-10-25T00:30:00Z", "this is the first"),
+        ("2026-10-25T00:45:00Z", "2026-10-25T01:30:00Z", "this is the second"),
+        ("2026-10-25T01:45:00Z", "2026-10-26T01:30:00Z", ""),
+        ("2026-03-28T12:00:00Z", "2026-03-29T01:00:00Z", "the clock jumps over it"),
+        ("2026-03-29T01:00:00Z", "2026-03-30T00:30:00Z", ""),
+    ],
+)
+def test_a_time_to_come_where_the_clocks_change(now: str, meant: str, note: str) -> None:
+    found = instants.coming("02:30", BERLIN, clock.read(now))
+    assert clock.text(found.instant) == meant
+    assert note in found.note
+    assert bool(note) is bool(found.note)
+
+
+@pytest.mark.parametrize(
     ("name", "text", "shown"),
     [
         ("Europe/Berlin", "2026-11-16T02:00:00Z", "Mon 2026-11-16 03:00 Berlin = 02:00Z"),

@@ -69,7 +69,7 @@ STARTED = f"{ENQUEUED}, started 2 s later by worker x"
         (run(triggered_by="catchup"), f"{ENQUEUED} to catch up, and how it ended is not known yet"),
         (
             run(tick=None, triggered_by="manual"),
-            "enqueued by web-2 because somebody asked for it, and how it ended is not known yet",
+            "enqueued because web-2 asked for it, and how it ended is not known yet",
         ),
         (
             run("succeeded", enqueued_at=None, late_ms=None),
@@ -172,7 +172,7 @@ MOVED = line(Ledger().changed(NINE - MINUTE, {"every": "1h", "tz": "UTC"}, NINE 
             explained("enqueued", runs=(run("succeeded"), run(state="queued"))),
             f"{STARTED}, succeeded after 3.1 s; and again {ENQUEUED}, and waits in its queue",
         ),
-        (explained("skipped", passed=PASSED), "skipped by web-2: paused"),
+        (explained("skipped", passed=PASSED), "skipped by web-2: paused: the schedule was paused"),
         (explained("due", late=7, holder="web-1"), "due for 7 s, and not decided yet: web-1 is at work on it"),
         (explained("due", late=7), "due for 7 s, and not decided yet: no beat is alive"),
         (explained("due", late=7, beats=1), f"{DUE}: 1 beat is alive, none is at work on it"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any, Self
 
 import pytest
@@ -442,6 +443,24 @@ def test_no_error_ends_the_loop(error: Exception, monkeypatch: pytest.MonkeyPatc
         assert bench.events[0].fields["exception"] is error
     else:
         assert names == ["redis_away", "fired", "redis_back"]
+
+
+def test_it_shows_that_it_goes_on_even_when_every_pass_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench, seen = Bench(World(), [HOURLY], interval=100), set[float]()
+
+    def failing(*_: Any, **__: Any) -> Any:
+        seen.add(bench.ticker.awake_at)
+        raise LOST
+
+    monkeypatch.setattr(bench.desk, "claim", failing)
+    with Running(bench):
+        wait_until(lambda: len(seen) >= 3)
+
+
+def test_it_shows_until_when_it_sleeps() -> None:
+    bench = Bench(World(), [HOURLY], interval=60_000)
+    with Running(bench):
+        wait_until(lambda: 50 < bench.ticker.awake_at - time.monotonic() <= 60.1)
 
 
 def test_stopping_gives_back_what_is_held(monkeypatch: pytest.MonkeyPatch) -> None:

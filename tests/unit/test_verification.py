@@ -187,6 +187,37 @@ def test_an_eventful_ledger_is_sound() -> None:
     assert (found.pending, found.trimmed_before, found.off) == (0, None, ())
 
 
+def test_a_tick_that_passed_before_its_time_for_a_run_that_somebody_asked_for_is_sound() -> None:
+    life = Life(HOURLY)
+    assert life.next
+    life.enqueue(None)
+    skipped = Skipped(life.next, life.next, 1, "instead", 1, life.now, "ann")
+    life.lines.append(skipped)
+    life.skips, life.next = 1, life.next + HOUR
+    assert sound(life.verify()).expected == 1
+    life.lines[-1] = replace(skipped, reason="misfire")
+    assert "was decided before it was due" in life.verify().problems[0]
+
+
+def test_a_tick_that_somebody_has_moved_may_fire_before_its_time() -> None:
+    life = Life(HOURLY)
+    assert life.next
+    moved = ledger.Acted("deferred", life.now, "ann", until=life.now + MINUTE, tick=life.next)
+    life.lines.append(moved)
+    life.enqueue(life.next, "scheduler", at=life.now + MINUTE)
+    life.next, life.now = life.next + HOUR, life.now + 2 * MINUTE
+    assert sound(life.verify()).expected == 1
+    life.lines.remove(moved)
+    assert "was decided before it was due" in life.verify().problems[0]
+
+
+def test_a_backfill_decides_about_no_tick() -> None:
+    life = Life(HOURLY).until(NINE + 3 * HOUR)
+    life.enqueue(NINE - HOUR, "backfill")
+    life.enqueue(NINE + 2 * HOUR, "backfill")
+    assert sound(life.verify()).expected == 3
+
+
 def test_a_schedule_that_has_not_ticked_yet_is_sound() -> None:
     found = sound(Life(HOURLY).verify())
     assert (found.expected, found.pending, found.trimmed_before) == (0, 0, None)

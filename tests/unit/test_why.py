@@ -18,6 +18,7 @@ from beat.client.eras import eras
 from beat.client.explanation import Explanation, Question
 from beat.definitions import ticking
 from beat.history import assemble
+from beat.ledger import Acted
 from beat.zones import zone
 from tests.lines import MINUTE, NINE, SECOND, Ledger
 from tests.unit.test_ledger import entries as any_entries
@@ -98,6 +99,36 @@ def test_what_is_no_tick_within_a_skipped_stretch_was_not_skipped() -> None:
     assert (told.answer, told.before, told.after) == ("not_a_tick", NINE + 2 * MINUTE, NINE + 3 * MINUTE)
 
 
+def test_a_skipped_tick_that_was_made_up_for_is_told_with_both() -> None:
+    book = minutely().fired(NINE + 3 * MINUTE, job="beat_report_b1", by="backfill", beat="ann", at=NINE + HOUR)
+    told = why(book, NINE + 3 * MINUTE)
+    assert (told.answer, told.passed and told.passed.count) == ("enqueued", 3)
+    assert "; made up for later: enqueued by ann in a backfill" in sentence(told, zone("UTC"), NINE + HOUR)
+
+
+def test_a_tick_that_a_pause_made_pass_is_told_with_who_paused_it_and_why() -> None:
+    book = Ledger().registered(NINE - MINUTE, NINE)
+    acts = [
+        Acted("paused", NINE - SECOND, "ann", "the disk is full", NINE + HOUR),
+        Acted("paused", NINE + SECOND, "bob", "a new disk comes", NINE + HOUR),
+        Acted("paused", NINE + 3 * HOUR, "eve", "another pause"),
+    ]
+    book.entries += acts[:2]
+    book.skipped(NINE, NINE + MINUTE, 2, reason="paused", at=NINE + 2 * HOUR)
+    book.entries += acts[2:]
+    told = why(book, NINE + MINUTE)
+    assert told.pause is not None
+    assert (told.pause.by, told.pause.reason) == ("bob", "a new disk comes")
+    assert "paused: bob had paused the schedule until 10:00 UTC (a new disk comes)" in sentence(told, zone("UTC"), NINE)
+
+
+def test_a_tick_in_the_place_of_which_somebody_asked_for_a_run_says_who() -> None:
+    book = Ledger().registered(NINE - MINUTE, NINE)
+    book.skipped(NINE, NINE, 1, reason="instead", behind="beat_report_m1", at=NINE - SECOND, beat="ann")
+    told = sentence(why(book, NINE), zone("UTC"), NINE)
+    assert told == "skipped by ann: instead: ann asked for a run in its place, at 08:59:59 UTC: beat_report_m1"
+
+
 # What is to come
 
 
@@ -120,6 +151,28 @@ def test_a_tick_that_is_due_only_later_is_not_due() -> None:
 def test_a_tick_behind_the_one_that_is_due_is_due_too() -> None:
     told = why(minutely(), NINE + 6 * MINUTE, now=NINE + 7 * MINUTE)
     assert (told.answer, told.late) == ("due", 60.0)
+
+
+@pytest.mark.parametrize(
+    ("until", "told"),
+    [("", "until somebody resumes it"), (clock.text(NINE + HOUR), "until Mon 2026-11-16 10:00 UTC")],
+)
+def test_a_tick_that_a_pause_holds_says_who_paused_it_until_when_and_why(until: str, told: str) -> None:
+    pause = {"state": "paused", "paused_by": "ann", "pause_until": until, "pause_reason": "disk", "paused_at": ""}
+    held = why(minutely(), NINE + 5 * MINUTE, now=NINE + 6 * MINUTE, **pause)
+    assert held.answer == "held"
+    passes = "when that ends, the tick passes without a job"
+    assert sentence(held, zone("UTC"), NINE) == f"not decided: the schedule is paused by ann, {told} (disk); {passes}"
+
+
+def test_a_tick_that_somebody_has_moved_says_who_and_where_to() -> None:
+    tick, due = NINE + 5 * MINUTE, NINE + 5 * MINUTE + 30 * SECOND
+    moved = {"due_at": clock.text(due), "moved": clock.text(tick), "moved_by": "ann"}
+    told = why(minutely(), tick, now=tick, **moved)
+    assert (told.answer, told.moved_by) == ("not_due", "ann")
+    said = sentence(told, zone("UTC"), tick)
+    assert said == "not due yet: ann has moved it to 09:05:30 UTC, in 30 s"
+    assert why(minutely(), tick + MINUTE, now=tick, **moved).moved_by == ""
 
 
 @pytest.mark.parametrize("state", ["paused", "disabled", "retired", "broken"])

@@ -4,3 +4,13 @@ local function enlist(id, state)
     redis.call(each == state and 'SADD' or 'SREM', index_prefix .. each, id)
   end
 end
+
+local function arrange(ids)  -- among all of them, which Redis keeps in the order of the alphabet
+  local key, words = index_prefix .. 'all', {}
+  local kind = kind_of(key)
+  if kind ~= 'none' and kind ~= 'zset' then redis.call('DEL', key) end
+  for _, id in ipairs(ids) do words[#words + 1], words[#words + 2] = 0, id end
+  redis.call('ZADD', key, unpack(words))
+end
+
+local function strike(id) redis.pcall('ZREM', index_prefix .. 'all', id) end

@@ -1,0 +1,192 @@
+"""`beat backfill`: ticks of the past become runs after all, oldest first, a few at a time, none twice."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from beat import clock
+from beat.cli import asking, changing, instants, output, telling
+from beat.cli.progress import Progress
+from beat.errors import NoRedis
+from beat.zones import zone
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from beat.client.backfilling import Backfill, Step
+    from beat.zones import Zone
+
+_MOST = 10_000
+_LISTED = 20
+_INTERRUPTED = 130
+_GOES_ON = "those that were enqueued go on; the same command goes on with the others"
+
+
+@click.command("backfill")
+@click.argument("schedule_id", metavar="ID")
+@click.option(
+    "--from", "start", metavar="TIME", required=True, help="The first tick: 2026-11-01, '2026-11-01 03:00', 7d."
+)
+@click.option("--to", "end", metavar="TIME", required=True, help="The last tick; of a day, the last one on it.")
+@click.option(
+    "--max-parallel",
+    metavar="N",
+    type=click.IntRange(1, 100),
+    default=2,
+    show_default=True,
+    help="How many go on at once.",
+)
+@click.option("--again", is_flag=True, help="Also those that have a run.")
+@click.option("--yes", is_flag=True, help=f"Also more than {_MOST:,} of them.")
+@changing.rehearse
+@changing.the_author
+@asking.the_url
+@asking.as_json
+def command(
+    *,
+    schedule_id: str,
+    start: str,
+    end: str,
+    max_parallel: int,
+    again: bool,
+    yes: bool,
+    dry_run: bool,
+    by: str | None,
+    url: str | None,
+    as_json: bool,
+) -> int:
+    """Make up for ticks of the past: a run for each that has none, oldest first, a few at a time.
+
+    \b
+    beat backfill report --from 2026-11-01 --to 2026-11-14 --dry-run
+    beat backfill report --from 2026-11-01 --to 2026-11-14
+    beat backfill report --from "2026-11-12 03:00" --to "2026-11-12 03:00" --again
+
+    The ticks are those of the rule in force, and each job knows its own (get_current_run().scheduled_for). The command
+    waits for runs to end before it enqueues more. Interrupt it as you like: the same command goes on where it was, and
+    no tick is run twice by it. Ticks that have a run are left out, unless you say --again; so are days of rest, and
+    ticks that are not decided yet. Ends with 1 if a run failed.
+    """  # noqa: D301 (click's mark for lines that are not to be wrapped)
+    client = asking.client(url, by)
+    where, now = zone(client.get(schedule_id).tz), client.now()
+    ends = _ends(start, end, where, now)
+    plan = client.plan_backfill(schedule_id, *ends, again=again)
+    if len(plan.ticks) > _MOST and not (yes or dry_run):
+        many = f"that is {len(plan.ticks):,} ticks, more than {_MOST:,}"
+        raise click.UsageError(f"{many}: take a shorter time, or say --yes; --dry-run shows them")
+    if not as_json:
+        _tell(plan, where, max_parallel)
+    if dry_run:
+        _document(plan, [], dry_run=True) if as_json else _list(plan, where)
+        return 0
+    with closing(client.backfill(schedule_id, *ends, max_parallel=max_parallel, again=again)) as steps:
+        ended = _followed(steps, where, plan, quiet=as_json)
+    if as_json:
+        _document(plan, ended, dry_run=False)
+    return 0 if all(step.run and step.run.state == "succeeded" for step in ended) else 1
+
+
+def _ends(start: str, end: str, where: Zone, now: datetime) -> tuple[datetime, datetime]:
+    first, last = instants.since(start, where, now, "--from"), instants.until(end, where, now)
+    if first > min(last, now):
+        late = "lies ahead: a backfill is for the past" if first > now else f"lies after --to {end!r:.60}"
+        raise click.UsageError(
+            f"--from {start!r:.60} is {instants.both(first.replace(microsecond=0), where)}, and {late}"
+        )
+    return first, last
+
+
+def _tell(plan: Backfill, where: Zone, max_parallel: int) -> None:
+    """What is going to be done, and what is left out."""
+    if plan.ticks:
+        last = f" to {_tick(plan.ticks[-1], where)}" if len(plan.ticks) > 1 else ""
+        pace = f", {max_parallel} at a time" if len(plan.ticks) > max_parallel else ""
+        output.say(
+            f"{plan.schedule_id}: {changing.ticks(len(plan.ticks))} from {_tick(plan.ticks[0], where)}{last}{pace}"
+        )
+    else:
+        output.say(f"{plan.schedule_id}: no tick is left to make up for")
+    left_out = {
+        "done by this backfill before": len(plan.done),
+        "that have a run (--again for those too)": plan.ran,
+        "on days of rest": plan.excluded,
+        "that are not decided yet": plan.undecided,
+    }
+    told = ", ".join(f"{number:,} {why}" for why, number in left_out.items() if number)
+    if told:
+        output.say(f"left out: {told}", err=True)
+    if plan.untold:
+        output.say(f"{plan.untold:,} lie before what the ledger holds: whether they had a run, nobody knows", err=True)
+
+
+def _list(plan: Backfill, where: Zone) -> None:
+    for tick in plan.ticks[:_LISTED]:
+        output.say(f"  {_tick(tick, where)}")
+    if len(plan.ticks) > _LISTED:
+        output.say(f"  and {len(plan.ticks) - _LISTED:,} more (--json has all of them)")
+    output.say("nothing was done: this was a rehearsal (--dry-run)", err=True)
+
+
+def _followed(steps: Iterator[Step], where: Zone, plan: Backfill, *, quiet: bool) -> list[Step]:
+    """The runs as they end: a bar on a terminal, and lines for a pipe."""
+    ended: list[Step] = []
+    states: Counter[str] = Counter()
+    bar = Progress(sys.stderr, plan.schedule_id)
+    try:
+        for step in steps:
+            if step.run and not step.run.closed_at:
+                bar.show(step.ended, step.total, states, f"{step.run.state} {instants.local(step.tick, where)}")
+                continue
+            ended.append(step)
+            states[step.run.state if step.run else "unknown"] += 1
+            bar.clear()
+            if not (quiet or bar.is_drawn) or (bar.is_drawn and not quiet and _is_bad(step)):
+                output.echo(output.printable(_line(step, where)))
+            bar.show(step.ended, step.total, states, instants.local(step.tick, where))
+    except KeyboardInterrupt:
+        bar.clear()
+        output.say(_GOES_ON, err=True)
+        raise click.exceptions.Exit(_INTERRUPTED) from None
+    except NoRedis:
+        bar.clear()
+        output.say(_GOES_ON, err=True)
+        raise
+    bar.clear()
+    if ended and not quiet:
+        told = ", ".join(f"{number:,} {state}" for state, number in states.most_common())
+        output.say(f"{plan.schedule_id}: {len(ended):,} run{'s' * (len(ended) != 1)}: {told}")
+    return ended
+
+
+def _is_bad(step: Step) -> bool:
+    return step.run is None or step.run.state != "succeeded"
+
+
+def _line(step: Step, where: Zone) -> str:
+    run = step.run
+    if run is None:
+        return f"{_tick(step.tick, where)}  unknown    {step.job_id}"
+    took = f" after {instants.span(run.duration)}" if run.duration is not None else ""
+    said = (telling.error(run) or run.message).split("\n")[0]
+    return f"{_tick(step.tick, where)}  {run.state}{took}{f': {said}' if said else ''}  {run.job_id}"
+
+
+def _tick(tick: datetime, where: Zone) -> str:
+    return instants.both(tick, where)
+
+
+def _document(plan: Backfill, ended: list[Step], *, dry_run: bool) -> None:
+    told: dict[str, Any] = {
+        **plan._asdict(),
+        "ticks": [clock.text(tick) for tick in plan.ticks],
+        "done": [clock.text(tick) for tick in plan.done],
+    }
+    told["schedule"] = told.pop("schedule_id")
+    runs = [telling.plain(step.run) for step in ended if step.run]
+    output.document(backfill=told, dry_run=dry_run, runs=runs)

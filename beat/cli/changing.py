@@ -1,0 +1,106 @@
+"""What the commands that change have in common: who does it, whether one is sure, and what became of each schedule."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+import click
+
+from beat.cli import instants, output, telling
+from beat.errors import BeatError, NoRedis
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from datetime import datetime
+
+    from beat.client import Client
+    from beat.client.standing import Standing
+    from beat.zones import Zone
+
+T = TypeVar("T")
+Option: TypeAlias = "Callable[[Callable[..., Any]], Callable[..., Any]]"
+
+the_author: Option = click.option(
+    "--by", metavar="WHO", help="Who does it: stands in the history.  [default: user@host]"
+)
+the_version: Option = click.option(
+    "--expected-version",
+    "version",
+    metavar="N",
+    type=click.IntRange(0),
+    help="Refuse it if somebody has changed the schedule: `beat show ID --json` tells the version.",
+)
+sure: Option = click.option("--yes", is_flag=True, help="Do it without asking.")
+rehearse: Option = click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+NOT_DONE = 1
+
+
+def named(ids: Iterable[str], version: int | None, *, everything: bool, option: str = "--all") -> list[str]:
+    """The ids that were given, each once; none of them if `option` stands for many. Refuses both, and neither."""
+    found = list(dict.fromkeys(ids))
+    if everything == bool(found):
+        problem = f"name schedules, or say {option}, not both"
+        raise click.UsageError(problem if found else f"which schedule? Name it, or say {option}")
+    if version is not None and len(found) != 1:
+        raise click.UsageError("--expected-version is the version of one schedule: name one")
+    return found
+
+
+def agreed(question: str, *, yes: bool) -> bool:
+    """Whether somebody is sure; refuses where nobody can be asked."""
+    if yes:
+        return True
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise click.UsageError(f"{question} There is no terminal on which to answer: say --yes.")
+    if click.confirm(question, err=True):
+        return True
+    output.say("nothing was changed", err=True)
+    return False
+
+
+def each(client: Client, ids: Iterable[str], act: Callable[[str], T]) -> tuple[list[T], int]:
+    """Does it to every schedule, and goes on after one that is refused; the exit code is that of the first of those.
+
+    If one of the ids is none, nothing is done at all.
+    """
+    done, code = [], 0
+    ids = [client.get(schedule_id).schedule_id for schedule_id in ids]
+    for schedule_id in ids:
+        try:
+            done.append(act(schedule_id))
+        except NoRedis:
+            raise
+        except BeatError as e:
+            if len(ids) == 1:
+                raise
+            output.complaint("error", str(e), err=True)
+            code = code or e.exit_code
+    return done, code
+
+
+def plain(found: Standing) -> dict[str, Any]:
+    """Where a schedule stands after a change, as `--json` has it."""
+    times = telling.times({"next_run": found.next_run, "due_at": found.due_at})
+    return {
+        "id": found.schedule_id,
+        "state": found.state,
+        "version": found.version,
+        **times,
+        "tz": found.tz,
+        "rule": dict(found.rule),
+        "pause": found.pause and telling.times(found.pause._asdict()),
+        "overridden": found.override is not None,
+    }
+
+
+def when(instant: datetime, where: Zone, now: datetime) -> str:
+    """`Mon 2026-11-23 09:00 Berlin = 08:00Z, in 5d20h`."""
+    away = (instant - now).total_seconds()
+    distance = f"in {instants.span(away)}" if away > 0 else "now"
+    return f"{instants.both(instant.replace(microsecond=0), where)}, {distance}"
+
+
+def ticks(number: int) -> str:
+    """`1 tick`, `2 ticks`."""
+    return f"{number:,} tick{'s' * (number != 1)}"

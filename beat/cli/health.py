@@ -1,0 +1,210 @@
+"""`beat health`: is a beat alive, and does it pass? For the probes of containers, which ask every few seconds.
+
+Nothing is imported that this answer does not need: most of the time of a probe is its imports.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import re
+import socket
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from beat import clock, durations, embedded, instance, probe, redis_url, sources
+from beat.cli import output
+from beat.errors import BadDuration, ConfigError, NoRedis
+from beat.keys import Keys
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from beat.instance import Instance
+    from beat.sources import Raw
+
+    Ask = Callable[[Sequence[Sequence[str]]], list[Any]]
+
+_BAD = 1
+_PATIENCE_S = 2.0
+_SPEAKS: dict[str, Any] = {"protocol": 2, "socket_connect_timeout": _PATIENCE_S, "socket_timeout": _PATIENCE_S}
+_OURS = re.compile(rf"(?<=[?&])(?:{'|'.join(_SPEAKS)})=[^&]*&?")  # a URL may not say otherwise
+_MAX_AGE = timedelta(seconds=30)
+_LONGEST_INTERVAL = timedelta(minutes=1)
+
+
+class _Told(NamedTuple):
+    """A beat, and how long ago it passed; None before its first pass."""
+
+    beat: Instance
+    age: timedelta | None
+    fresh: bool
+
+
+@click.command("health")
+@click.option("--local", is_flag=True, help="The beats of this machine: there must be one, and all must be fresh.")
+@click.option("--max-age", metavar="PERIOD", help="How old a pass may be.  [default: 30s, or twice the interval]")
+@click.option(
+    "--redis-url", "url", metavar="URL", help="The Redis to ask.  [default: the setting, or that of beat dev here]"
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON document; durations in seconds.")
+def command(*, local: bool, max_age: str | None, url: str | None, as_json: bool) -> int:
+    """Say whether a beat is alive and passes: 0 if so, 1 if not.
+
+    \b
+    beat health                  any beat of this Redis has passed within 30 seconds
+    beat health --local          all beats of this machine have: for the probe of a container
+    beat health --max-age 2m     within two minutes
+    beat health --json | jq '.beats[] | select(.fresh | not)'
+
+    A beat that has just started is not healthy before its first pass. Ends with 1 when no beat is alive or the last
+    pass is too old, and with 69 when there is no Redis to ask.
+    """  # noqa: D301 (click's mark for lines that are not to be wrapped)
+    found = sources.find({"redis_url": url}).values
+    limit = _limit(max_age, found)
+    now, beats = _read(_where(found), Keys(_text(found, "prefix", Keys().prefix)))
+    here = socket.gethostname() if local else None
+    told = [_tell(beat, now, limit) for beat in beats if here in (None, beat.host)]
+    healthy = bool(told) and (all if local else any)(each.fresh for each in told)
+    if as_json:
+        output.document(
+            healthy=healthy,
+            host=here,
+            max_age=limit.total_seconds(),
+            now=clock.text(now),
+            beats=[_plain(each) for each in told],
+        )
+    else:
+        output.echo(output.printable(_words(told, limit, here, elsewhere=len(beats) - len(told))))
+    return 0 if healthy else _BAD
+
+
+def _limit(given: str | None, found: Mapping[str, Raw]) -> timedelta:
+    if given is not None:
+        limit = durations.parse(given, "--max-age")
+        if not limit:
+            raise BadDuration("--max-age 0 would let no pass count: write 30s")
+        return limit
+    with contextlib.suppress(BadDuration):  # what is wrong with a setting, `beat run` and `beat config` say
+        interval = durations.parse(found["interval"].value if "interval" in found else 0)
+        return max(_MAX_AGE, 2 * min(interval, _LONGEST_INTERVAL))
+    return _MAX_AGE
+
+
+def _where(found: Mapping[str, Raw]) -> str:
+    """The Redis that was named, or is set, or else the one that `beat dev` runs in this directory."""
+    if "redis_url" not in found:
+        return embedded.running() or redis_url.DEFAULT
+    url = _text(found, "redis_url", "")
+    if wrong := redis_url.problem(url):
+        raise ConfigError(f"{found['redis_url']} {wrong}")
+    return url
+
+
+def _text(found: Mapping[str, Raw], name: str, default: str) -> str:
+    value = found[name].value if name in found else default
+    if not isinstance(value, str):
+        raise ConfigError(f"{found[name]} must be text")
+    return value
+
+
+def _read(url: str, keys: Keys) -> tuple[datetime, list[Instance]]:
+    """Redis' time, and the beats whose heartbeat has not lapsed, by name."""
+    where = redis_url.masked(url)
+    try:
+        with _line(url) as ask:
+            time, scores = _good(ask([("TIME",), ("ZRANGE", keys.instances, "0", "-1", "WITHSCORES")]))
+            now = clock.from_ms(int(time[0]) * 1000 + int(time[1]) // 1000)
+            lapses = zip(scores[::2], scores[1::2], strict=True)
+            names = sorted(instance.text(name) for name, at in lapses if float(at) > clock.to_ms(now))
+            told = _good(ask([("HGETALL", keys.instance(name)) for name in names]))
+    except probe.Refused as e:
+        raise NoRedis(f"Redis at {where} refuses: {e}") from e
+    except OSError as e:
+        raise NoRedis(f"no Redis answers at {where}: {e}; start one, or set BEAT_REDIS_URL") from e
+    hashes = (dict(zip(each[::2], each[1::2], strict=True)) for each in told)
+    return now, [instance.read(name, each) for name, each in zip(names, hashes, strict=True) if each]
+
+
+def _good(replies: list[Any]) -> list[Any]:
+    """What a key of the wrong kind holds is nothing; another refusal is raised."""
+    for reply in replies:
+        if isinstance(reply, Exception) and not str(reply).startswith("WRONGTYPE"):
+            raise reply
+    return [[] if isinstance(reply, Exception) else reply for reply in replies]
+
+
+@contextlib.contextmanager
+def _line(url: str) -> Iterator[Ask]:
+    """Something that sends commands and returns the replies as they are."""
+    if plain := probe.place(url):
+        with probe.line(plain, _PATIENCE_S) as line:
+            yield line.ask
+        return
+    from redis import ConnectionPool, exceptions  # noqa: PLC0415 (it takes half of the time that a probe has)
+    from redis.backoff import NoBackoff  # noqa: PLC0415
+    from redis.retry import Retry  # noqa: PLC0415
+
+    try:
+        pool: Any = ConnectionPool.from_url(_OURS.sub("", url), retry=Retry(NoBackoff(), 0), **_SPEAKS)
+        connection = pool.make_connection()
+    except (ValueError, TypeError) as e:
+        raise ConfigError(f"the Redis URL {redis_url.masked(url)} cannot be used: {e}") from e
+    try:
+        connection.connect()
+        yield functools.partial(_replies, connection, exceptions.ResponseError)
+    except (exceptions.ResponseError, exceptions.AuthenticationError) as e:
+        raise probe.Refused(str(e)) from e
+    except exceptions.RedisError as e:
+        raise ConnectionError(str(e).rstrip(".")) from e
+    finally:
+        connection.disconnect()
+
+
+def _replies(connection: Any, error: type[Exception], commands: Sequence[Sequence[str]]) -> list[Any]:
+    """Those of redis-py's bare connection; in the place of one that was refused, the error."""
+    connection.send_packed_command(connection.pack_commands(commands))
+    replies: list[Any] = []
+    for _ in commands:
+        try:
+            replies.append(connection.read_response())
+        except error as e:
+            replies.append(probe.Refused(str(e)))
+    return replies
+
+
+def _tell(beat: Instance, now: datetime, limit: timedelta) -> _Told:
+    age = now - beat.last_pass if beat.last_pass else None
+    return _Told(beat, age, age is not None and abs(age) <= limit)
+
+
+def _words(told: Sequence[_Told], limit: timedelta, here: str | None, *, elsewhere: int) -> str:
+    """About the best of all beats, or the worst of this machine: on that one it depends."""
+    if not told:
+        others = f"; elsewhere {elsewhere} {'are' if elsewhere > 1 else 'is'}" if elsewhere else ""
+        return f"no beat is alive{f' on {here}' if here else ''}{others}"
+    decides = (max if here else min)(told, key=lambda each: timedelta.max if each.age is None else abs(each.age))
+    number = sum(each.fresh for each in told)
+    others = f"; {number} of {len(told)} beats {'are' if number != 1 else 'is'} fresh" if len(told) > 1 else ""
+    if decides.age is None:
+        return f"not ready: {decides.beat.name} has not passed yet{others}"
+    seconds = round(decides.age.total_seconds())
+    passed = f"{decides.beat.name} passed {f'{seconds:,} s ago' if seconds >= 0 else f'{-seconds:,} s in the future'}"
+    if decides.fresh:
+        return f"ok: {passed}{others}"
+    return f"stale: {passed}, and {durations.short(limit)} is the most{others}"
+
+
+def _plain(told: _Told) -> dict[str, Any]:
+    beat = told.beat
+    return {
+        "name": beat.name,
+        "host": beat.host,
+        "pid": beat.pid,
+        "version": beat.version,
+        "last_pass": clock.text(beat.last_pass) if beat.last_pass else None,
+        "age": told.age.total_seconds() if told.age is not None else None,
+        "fresh": told.fresh,
+    }

@@ -1,0 +1,163 @@
+"""`beat list`: the schedules, a page at a time, with what is next, what was last, and who is alive to fire them."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from beat.cli import asking, drawing, exported, instants, output, rows, telling
+from beat.client.candidates import STATES
+from beat.client.orders import ORDERS
+from beat.errors import NoRedis
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from datetime import datetime
+
+    from beat.client import Client
+    from beat.client.beats import Instance
+    from beat.client.listing import Counts, Listed
+
+_PAGE, _MOST, _AT_ONCE = 50, 100_000, 500
+_RUNS = 20
+_AGAIN_S = 2
+_STALE_S = 30
+_COUNTED = ("failing", "paused", "overridden", "disabled", "finished", "retired", "broken")
+_NOTHING = (
+    "there is no schedule yet: write one with @periodic, and beat run MODULE registers it; beat dev MODULE tries it "
+    "out, Redis and worker included"
+)
+_FOOT = 8  # lines of a terminal for headings and footer
+
+
+@click.command("list")
+@click.argument("match", required=False, metavar="[GLOB]")
+@click.option("--state", type=click.Choice(STATES), metavar="STATE", help=f"Only those: {', '.join(STATES)}.")
+@click.option("--failing", is_flag=True, help="Only those that failed when they last ran.")
+@click.option("--overridden", is_flag=True, help="Only those with another rule than their code's.")
+@click.option("--source", metavar="GLOB", help="Only those from `code`, or from data: `api`.")
+@click.option("--app", metavar="GLOB", help="Only those of an application.")
+@click.option("--queue", metavar="GLOB", help="Only those whose jobs go there.")
+@click.option("--func", metavar="GLOB", help="Only those of a function: app.tasks.report, 'app.*'.")
+@click.option(
+    "--sort",
+    type=click.Choice(list(ORDERS)),
+    metavar="ORDER",
+    default="id",
+    show_default=True,
+    help=f"By {', '.join(ORDERS)}.",
+)
+@click.option(
+    "-n",
+    "number",
+    metavar="N",
+    type=click.IntRange(1, _MOST),
+    help=f"How many at most.  [default: {_PAGE}; with --json all]",
+)
+@click.option("--after", metavar="ID", help="Go on after this one: the next page.")
+@click.option("--watch", is_flag=True, help=f"Draw it again every {_AGAIN_S} seconds, until Ctrl-C.")
+@asking.the_url
+@asking.as_json
+def command(*, number: int | None, watch: bool, url: str | None, as_json: bool, **asked: Any) -> None:
+    """List schedules: what is next, how the last run went, and the last 20 runs as a line.
+
+    \b
+    beat list                          the first 50, by id
+    beat list 'customer_*'             those whose ids match; a part of an id will do
+    beat list --sort next              what fires next
+    beat list --failing                what failed when it last ran
+    beat list --state paused           why, and until when
+    beat list --watch                  drawn again every two seconds
+    beat list --json | jq -r '.schedules[] | select(.last.state == "failed") | .id'
+
+    In the line of the last runs a bar is as high as the run took long: ▁█. Others have a sign: ✗ failed, ? lost,
+    ! stopped, · skipped, ○ not ended yet. Below the table stand how many schedules there are, and whether beats are
+    alive to fire them. What --json prints, `beat add --file` takes.
+    """  # noqa: D301 (click's mark for lines that are not to be wrapped)
+    client = asking.client(url)
+    if as_json and not watch:
+        _document(client, number, asked)
+        return
+    look = functools.partial(_page, client, asked)
+    if not watch:
+        _show(look(number or _PAGE))
+    elif as_json or not output.is_terminal():
+        raise click.UsageError("--watch draws on a terminal; for a program, ask again with --json")
+    else:
+        _watch(look, number or _MOST)
+
+
+def _page(client: Client, asked: dict[str, Any], number: int) -> list[str]:
+    """The lines of one page, and of what stands below it."""
+    found = list(itertools.islice(client.schedules(**asked, runs=_RUNS, page=min(number + 1, _AT_ONCE)), number + 1))
+    counts, beats, now = client.counts(), client.beats(), client.now()
+    shown = found[:number]
+    table = rows.lines(shown, now) if shown else []
+    return [*table, *([""] if table else []), *_footer(shown, counts, beats, now), *_more(shown, found)]
+
+
+def _show(lines: list[str]) -> None:
+    for line in lines:
+        output.echo(line)
+
+
+def _watch(look: Callable[[int], list[str]], number: int) -> None:
+    with drawing.screen() as draw:
+        while True:
+            try:
+                room = max(1, drawing.height() - _FOOT)
+                draw(look(min(number, room)))
+            except NoRedis as e:  # it may come back
+                draw(output.wrapped(str(e)))
+            time.sleep(_AGAIN_S)
+
+
+def _footer(shown: list[Listed], counts: Counts, beats: list[Instance], now: datetime) -> Iterator[str]:
+    """How many there are, and who is alive."""
+    if not counts.schedules:
+        yield from output.wrapped(_NOTHING)
+        return
+    many = f"{counts.schedules:,} schedule{'s' * (counts.schedules > 1)}"
+    several = many if len(shown) == counts.schedules else f"{f'{len(shown):,}' if shown else 'none'} of {many}"
+    yield from output.wrapped(", ".join([several, *_counted(counts), *_alive(beats, now)]))
+    if any(each.standing.override for each in shown):
+        yield from output.wrapped("a rule with (override) or ! is not the code's: beat show ID has both")
+    if not beats:
+        yield from output.complained("warning", "no beat is alive: nothing fires until one runs (beat run MODULE)")
+
+
+def _counted(counts: Counts) -> Iterator[str]:
+    for name in _COUNTED:
+        number = getattr(counts, name)
+        if number:
+            yield f"{number:,} {name}"
+
+
+def _alive(beats: list[Instance], now: datetime) -> Iterator[str]:
+    if not beats:
+        return
+    passes = [each.last_pass for each in beats if each.last_pass]
+    age = max(0.0, (now - max(passes)).total_seconds()) if passes else None
+    fresh = "not passed yet" if age is None else f"passed {instants.span(age)} ago"
+    late = ", which is late" if age is not None and age > _STALE_S else ""
+    yield f"{len(beats):,} beat{'s' * (len(beats) > 1)} {fresh}{late}"
+
+
+def _more(shown: list[Listed], found: list[Listed]) -> Iterator[str]:
+    if shown and len(found) > len(shown):
+        yield from output.wrapped(output.printable(f"go on with the same options and --after {shown[-1].place}"))
+
+
+def _document(client: Client, number: int | None, asked: dict[str, Any]) -> None:
+    counts, beats = client.counts(), client.beats()
+    found = itertools.islice(client.schedules(**asked, runs=1, page=min(number or _AT_ONCE, _AT_ONCE)), number)
+    output.long_document(
+        "schedules",
+        map(exported.row, found),
+        counts=counts._asdict(),
+        beats=[telling.times(each._asdict()) for each in beats],
+    )

@@ -1,0 +1,81 @@
+"""`beat remove`: deletes schedules with all that is known of them, after asking."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from beat.cli import asking, changing, output
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from beat.client import Client
+
+_NAMED = 20
+
+
+@click.command("remove")
+@click.argument("ids", nargs=-1, metavar="ID...")
+@click.option("--retired", is_flag=True, help="All that are retired: no live beat declares them any more.")
+@changing.sure
+@changing.the_version
+@changing.the_author
+@asking.the_url
+@asking.as_json
+def command(
+    *,
+    ids: tuple[str, ...],
+    retired: bool,
+    yes: bool,
+    version: int | None,
+    by: str | None,
+    url: str | None,
+    as_json: bool,
+) -> int:
+    """Delete schedules, with their history, after asking.
+
+    \b
+    beat remove customer_42_report
+    beat remove --retired             all whose code is gone
+    beat remove --retired --yes       in a script
+
+    What was enqueued stays in its queue and runs. A schedule that the code of a live beat declares would come back, and
+    is refused: take it out of the code, or pause it.
+    """  # noqa: D301 (click's mark for lines that are not to be wrapped)
+    wanted = changing.named(ids, version, everything=retired, option="--retired")
+    client = asking.client(url, by)
+    known = [client.get(each).schedule_id for each in wanted] or client.retired()
+    lengths = dict(zip(known, client.ledger_lengths(known), strict=True))
+    if known and not changing.agreed(_question(known, sum(lengths.values())), yes=yes):
+        return changing.NOT_DONE
+    removed, code = _removed(client, known, version, retired=retired)
+    if as_json:
+        output.document(removed=removed)
+        return code
+    for each in removed:
+        output.say(f"{each}: removed, with {_lines(lengths[each])}")
+    if not known:
+        output.say("no schedule is retired: there is nothing to remove", err=True)
+    return code
+
+
+def _removed(client: Client, ids: Sequence[str], version: int | None, *, retired: bool) -> tuple[list[str], int]:
+    if retired:
+        return client.remove_retired(ids), 0
+
+    def remove(schedule_id: str) -> str:
+        client.remove(schedule_id, expected_version=version)
+        return schedule_id
+
+    return changing.each(client, ids, remove)
+
+
+def _question(ids: Sequence[str], lines: int) -> str:
+    more = f" and {len(ids) - _NAMED:,} more" if len(ids) > _NAMED else ""
+    return f"Remove {', '.join(ids[:_NAMED])}{more}, with {_lines(lines)}?"
+
+
+def _lines(number: int) -> str:
+    return f"{number:,} line{'s' * (number != 1)} of history"

@@ -1,0 +1,122 @@
+"""`beat trigger`: a run at once, and if wanted, the end of it."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+import click
+
+from beat.cli import asking, changing, instants, output, telling, values
+from beat.errors import NoRedis
+from beat.zones import zone
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from beat.client import Client
+    from beat.history import Fired
+    from beat.zones import Zone
+
+_INTERRUPTED = 130
+_SECOND = timedelta(seconds=1)
+
+
+@click.command("trigger")
+@click.argument("schedule_id", metavar="ID")
+@click.option(
+    "--arg", "named", metavar="NAME=VALUE", multiple=True, help="Another value for one argument, as JSON or text."
+)
+@click.option(
+    "--args", "args", metavar="JSON", help="All arguments without a name, as a list; or an object of named ones."
+)
+@click.option("--wait", is_flag=True, help="Stay until it has ended, and end as it did.")
+@click.option("--force", is_flag=True, help="Also while a run goes on that it may not overlap.")
+@click.option("--skip-next", is_flag=True, help="It takes the place of the next tick, which passes.")
+@changing.the_author
+@asking.the_url
+@asking.as_json
+def command(
+    *,
+    schedule_id: str,
+    named: tuple[str, ...],
+    args: str | None,
+    wait: bool,
+    force: bool,
+    skip_next: bool,
+    by: str | None,
+    url: str | None,
+    as_json: bool,
+) -> int:
+    """Run a schedule now, whatever is next; no beat needs to be alive.
+
+    \b
+    beat trigger report
+    beat trigger report --wait                  stay until it has ended
+    beat trigger report --arg day=2026-11-16 --arg copies=2
+    beat trigger report --skip-next             now, instead of at nine
+
+    The run is enqueued at once, once, and the next tick stays as it is. Arguments are laid over those of the schedule;
+    a value is JSON where it can be (2, true, [1, 2]), else text, and --arg 'code="007"' is text for sure. It works
+    while the schedule is paused, too. With --wait the exit code is 0 if the run succeeded, and 1 if it failed, was
+    stopped or was lost.
+    """  # noqa: D301 (click's mark for lines that are not to be wrapped)
+    positional, keyed = values.arguments(args, named)
+    client = asking.client(url, by)
+    before = client.get(schedule_id)
+    run = client.trigger(schedule_id, args=positional, kwargs=keyed, force=force, skip_next=skip_next)
+    where = zone(before.tz)
+    if not as_json:
+        queue = before.definition.get("queue", "")
+        output.say(output.printable(f"{_step('queued', run.at, where)} on {queue}: {run.job_id}, by {run.beat}"))
+        if skip_next and before.next_run:
+            output.say(f"instead of it the tick of {instants.both(before.next_run, where)} passes", err=True)
+    if wait:
+        run = _followed(client, run, where, as_json=as_json)
+    if as_json:
+        output.document(run=telling.plain(run))
+    elif not wait:
+        output.say(f"To see how it ends: beat history {schedule_id} -n 1", err=True)
+    return 0 if run.state == "succeeded" or not wait else 1
+
+
+def _followed(client: Client, run: Fired, where: Zone, *, as_json: bool) -> Fired:
+    """The run when it has ended; each step is told as it happens."""
+    told: dict[str, datetime] = {}
+    goes_on = f"the run goes on; to see how it ends: beat history {run.schedule_id} -n 1"
+    try:
+        for run in client.follow(run.job_id):  # noqa: B020, PLR1704 (the same run, later)
+            for word, at, words in _steps(run, client):
+                if not as_json and (word not in told or at - told[word] > _SECOND):  # it is told in ms, or finer
+                    output.say(output.printable(f"{_step(word, at, where)} {words}".rstrip()))
+                told[word] = at
+    except KeyboardInterrupt:
+        output.echo(err=True)
+        output.say(goes_on, err=True)
+        raise click.exceptions.Exit(_INTERRUPTED) from None
+    except NoRedis:
+        output.say(goes_on, err=True)
+        raise
+    if not run.closed_at:
+        output.say("nothing is known of the run any more: somebody has removed the schedule, or its job", err=True)
+    elif run.error and run.error.traceback and not as_json:
+        output.say(f"For the traceback: beat history {run.schedule_id} --failed -n 1 -v", err=True)
+    return run
+
+
+def _step(word: str, at: datetime, where: Zone) -> str:
+    return f"{instants.clock_time(at, where)}  {word:<9}"
+
+
+def _steps(run: Fired, client: Client) -> Iterator[tuple[str, datetime, str]]:
+    """How far it has come: a word, since when, and what goes with it."""
+    if run.started_at:
+        waited = f"after {instants.span(run.wait)} in the queue" if run.wait is not None else ""
+        by = f"by worker {run.worker}" if run.worker else ""
+        yield "started", run.started_at, ", ".join(part for part in (by, waited) if part)
+    if run.closed_at:
+        took = f"after {instants.span(run.duration)}" if run.duration is not None else ""
+        said = telling.error(run) or run.message
+        yield run.state, run.ended_at or run.closed_at, ": ".join(part for part in (took, said.split("\n")[0]) if part)
+    elif run.state == "scheduled":
+        yield "waits", client.now(), "for its next attempt: the last one failed"
