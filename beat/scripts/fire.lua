@@ -45,7 +45,8 @@
 --                            code has switched it off meanwhile
 -- ITEM[17] slot       text   nothing where runs may overlap, or: skip, wait or replace, how many may run, how many may
 --                            wait, and `cleared` when those that have ended were closed just now
--- ITEM[18] max_runs   count  how many ticks become jobs, after which the schedule has finished; nothing for no end
+-- ITEM[18] max_runs   count  how many ticks become jobs, after which the schedule has finished; nothing for no end; for resume: the
+--                            version that it must have; nothing for any
 -- ITEM[19] data       bytes  for manual: the function and other arguments than the schedule's, as RQ writes them, or nothing
 --
 -- Replies {now in ms, OK, {which item, code, words}, …}, with those items that are not OK; the first one is 1, and 0 means
@@ -66,6 +67,7 @@
 --   CHANGED   the definition is not the one that was prepared
 --   INACTIVE  the schedule is paused, disabled …; words: its state
 --   EARLY     not due by Redis' clock; words: the milliseconds to wait
+--   CONFLICT  of resume: it has another version; words: which
 local due_index, queues, announcements, open, records, events, waiting_slots = unpack(KEYS)
 local schedule_prefix, template_prefix, lock_prefix, announced_prefix, job_prefix, runs_prefix = unpack(ARGV, 1, 6)
 local token, history_limit, events_limit, running_prefix, waiting_prefix = ARGV[7], ARGV[8], ARGV[9], ARGV[10], ARGV[11]
@@ -313,7 +315,13 @@ local function resume(id, key, state, tick, next, next_due, number, last, untl, 
   if next ~= tick then
     move(id, key, next, number_of(next_due), '', 'updated_at', now_text)
   else  -- the tick that was next still is
-    scores[id], gone[id] = to_ms(redis.call('HGET', key, 'due_at')), nil
+    local due = to_ms(redis.call('HGET', key, 'due_at'))
+    if due <= now and now < to_ms(tick) then  -- somebody had moved it to a time that fell into the pause: it has its own again
+      due = number_of(next_due)
+      redis.call('HDEL', key, 'moved', 'moved_by')
+      redis.call('HSET', key, 'due_at', due_text(tick, due))
+    end
+    scores[id], gone[id] = due, nil
   end
   if state ~= 'active' then scores[id], gone[id] = nil, true end
   return 'OK', ''
@@ -377,6 +385,8 @@ local function decide(i)
     if (next_run or '') ~= tick then return stale(key) end
     if now_rev ~= rev then return 'CHANGED', '' end
     if state ~= 'paused' then return 'INACTIVE', state or '' end
+    local version = max_runs ~= '' and (redis.call('HGET', key, 'version') or '')
+    if version and version ~= max_runs then return 'CONFLICT', version end
     return resume(id, key, by == 'disabled' and by or 'active', tick, next, next_due, number, last, reason, skip_count, kept)
   elseif not ours[id] then
     if tick ~= '' and next_run ~= tick then return stale(key) end  -- ours, perhaps, if its reply was lost

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import itertools
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from redis import Redis, exceptions
 
 from beat import Client, clock, connection, scripts
-from beat.errors import Refused
+from beat.errors import Conflict, Refused
 from beat.every import Every
 from beat.keys import Keys
 from beat.operations import Operations, Stretch
 from beat.protocol import Item
 from beat.store import Store
+from tests.facts import wait_until
 from tests.redis.making import (
     REV,
     TOKEN,
@@ -28,6 +30,7 @@ from tests.redis.making import (
     registration,
     schedule,
     second,
+    shows,
     text,
     verdict,
 )
@@ -35,6 +38,7 @@ from tests.redis.test_control import FUNC, HOURLY, deploy, late, lines, sound
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import datetime
 
     from beat.embedded import PrivateRedis
 
@@ -143,7 +147,8 @@ def test_who_may_not_do_all_of_a_step_does_none_of_it(
     at = clock.to_ms(clock.read(FIRST)) // 1000
     put(store, at=at)
     store.client.zadd(store.keys.waiting("report"), {f"report {text(at - 60)} scheduler": at})
-    store.client.execute_command("ACL", "SETUSER", "less", "reset", "on", "nopass", "~*", "&*", "+@all", f"-{command}")
+    admin: Any = store.client
+    admin.execute_command("ACL", "SETUSER", "less", "reset", "on", "nopass", "~*", "&*", "+@all", f"-{command}")
     before = everything(store)
     with Redis.from_url(server.url, username="less", password="any") as barred:  # noqa: S106 (it has none)
         try:
@@ -153,7 +158,7 @@ def test_who_may_not_do_all_of_a_step_does_none_of_it(
         else:
             assert command in UNUSED.get(name, ())
         finally:
-            store.client.execute_command("ACL", "DELUSER", "less")
+            admin.acl_deluser("less")
 
 
 # --- no tick is forgotten, and none comes too early ------------------------------------------------------------------
@@ -231,6 +236,55 @@ def test_what_an_application_declares_is_found_again_by_repair(store: Store) -> 
     store.client.delete(store.keys.app("default"))
     store.repair(["report"])
     assert store.client.smembers(store.keys.app("default")) == {b"report"}
+
+
+@shows("fire", "CONFLICT")
+def test_a_pause_that_somebody_made_longer_meanwhile_is_not_ended(
+    client: Client, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deploy(store, schedule(timing=HOURLY))
+    seen = client.pause("report").version
+    time = client._store.time  # noqa: SLF001 (just before the step is taken)
+
+    def meanwhile() -> datetime:
+        assert Operations(store).pause([("report", "")], by="bob", reason="not yet")[0].code == "OK"
+        return time()
+
+    monkeypatch.setattr(client._store, "time", meanwhile)  # noqa: SLF001
+    with pytest.raises(Conflict):
+        client.resume("report", expected_version=seen)
+    pause = client.get("report").pause
+    assert pause
+    assert (pause.by, pause.reason) == ("bob", "not yet")
+
+
+def test_who_loses_the_reply_to_resume_is_not_told_that_nothing_happened(
+    client: Client, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late(store, schedule(timing=Every("1m")))
+    client.pause("report")
+    fire, lost = client._store.fire, iter([True])  # noqa: SLF001
+
+    def silent(*given: Any, **named: Any) -> Any:
+        said = fire(*given, **named)
+        if next(lost, False):
+            raise exceptions.ConnectionError
+        return said
+
+    monkeypatch.setattr(client._store, "fire", silent)  # noqa: SLF001
+    assert client.resume("report").state == "active"
+    assert [line["type"] for line in lines(store)].count("skipped") == 1
+
+
+def test_a_tick_that_was_moved_into_a_pause_does_not_fire_at_once_when_it_ends(client: Client, store: Store) -> None:
+    deploy(store, schedule(timing=Every("7d")))
+    tick = client.get("report").next_run
+    soon = store.time() + timedelta(milliseconds=300)
+    client.reschedule("report", at=soon)
+    client.pause("report")
+    wait_until(lambda: store.time() > soon)
+    resumed = client.resume("report")
+    assert (resumed.next_run, resumed.due_at, resumed.deferred_by) == (tick, tick, "")
 
 
 # --- nobody runs what is not exposed ---------------------------------------------------------------------------------
