@@ -223,6 +223,19 @@ def test_what_was_paused_before_it_broke_is_paused_when_it_is_mended(client: Cli
     assert store.client.zscore(store.keys.due, "report") is None
 
 
+def test_what_an_operator_laid_over_it_is_in_force_again_though_an_older_beat_wrote_the_codes_own(
+    client: Client, store: Store
+) -> None:
+    made = schedule(timing=HOURLY)
+    deploy(store, made)
+    code = hash_of(store)
+    client.reschedule("report", every="2h")
+    names = ("rev", "timing_rev", "every", "rule", "definition", "next_run", "due_at")
+    store.client.hset(store.keys.schedule("report"), mapping={name: code[name] for name in names})
+    deploy(store, made)
+    assert (hash_of(store)["every"], hash_of(store)["rev"] == made.rev) == ("2h", False)
+
+
 def test_an_operator_does_not_end_a_hold(client: Client, store: Store) -> None:
     deploy(store, schedule(timing=HOURLY))
     store.client.hset(store.keys.schedule("report"), "unannounced_at", clock.text(store.time()))
