@@ -37,6 +37,8 @@ HEARTBEAT_TTL_MS = 20_000
 LINGER_MS = 10_000
 """How long the announcement of a beat that stopped stays: a restart is no rollback."""
 REPAIR_S = 60
+ANNOUNCE_S = 86_400
+"""How often all is announced again: what may be scheduled from data is forgotten when nobody says so for a month."""
 REPAIR_LOCK_MS = 20_000
 
 
@@ -67,6 +69,7 @@ class Housekeeper:
         self._once = Once(emit)
         self._repaired_at: float | None = None
         self._beat_at = -float(HEARTBEAT_S)
+        self._announced_at = time.monotonic()
 
     def run(self, stopping: threading.Event) -> None:
         """Keeps house until it is time to stop; no error ends it."""
@@ -93,6 +96,9 @@ class Housekeeper:
         """One round: heartbeat, then what is due beside it."""
         self._beat()
         self._beat_at = time.monotonic()
+        if self._beat_at - self._announced_at >= ANNOUNCE_S:
+            self._sync.announce()
+            self._announced_at = self._beat_at
         if self._sync.older:
             self._sync.register(list(self._sync.older))
         if self._repaired_at is None or time.monotonic() - self._repaired_at >= REPAIR_S:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _PATIENCE_S = 1
-TURN_S = 1.0
+TURN_S = 0.5
 
 
 class Notifier:

@@ -118,6 +118,7 @@ def resumed(rev: str, schedule: Schedule, verdict: Resume, tick: str) -> Item:
         number=verdict.count,
         last=clock.text(verdict.last) if verdict.count else "",
         reason=clock.text(verdict.until) if verdict.until else "",
+        by="" if schedule.enabled else "disabled",
     )
 
 

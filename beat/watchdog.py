@@ -81,6 +81,7 @@ class Watchdog:
         while True:
             self._notifier.status(self._words if self._health.ready else "Redis does not work for us: waiting for it")
             self._notifier.alive(max((each.silent_s for each in self._watched), default=0.0))
+            # Not for ever: the kernel may hand a signal to another thread, and this one acts on it when it looks up.
             with contextlib.suppress(queue.Empty):
                 wish = wishes.get(timeout=self._notifier.turn_s)
                 self._notifier.tell("STOPPING=1")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from beat.protocol import Registration
     from beat.schedule import Schedule
     from beat.state import State
+    from beat.store import Store
 
 _TRIES = 10
 _MOST_NAMES = 10_000  # among which one that was meant is looked for
@@ -139,12 +140,17 @@ class Adding(Changing):
         """What became of those that nobody else was at meanwhile."""
         ids = [schedule.id for schedule in schedules.values()]
         found, sources, now = self._store.look(ids), self._sources(ids), self._store.time()
+        hidden = _hidden(self._store, (path for schedule in schedules.values() for path in _callbacks(schedule)))
         answers: dict[int, Added] = {}
         items: dict[int, Registration] = {}
         for (n, schedule), seen, source in zip(schedules.items(), found, sources, strict=True):
             try:
                 if seen is not None and not seen.renamed_to and source != origin.name:
                     self._refuse(schedule.id, Reply("TAKEN", source or "elsewhere"))
+                for path in hidden.intersection(
+                    _callbacks(schedule)
+                ):  # a worker would call it, as it does the function
+                    self._refuse(schedule.id, Reply("HIDDEN", path))
                 item = _added(schedule, seen, now, replace=replace, origin=origin)
             except BeatError as e:
                 answers[n] = Added(schedule.id, "refused", e)
@@ -200,6 +206,19 @@ def _added(
     if placed and seen is not None and not replace:
         raise DuplicateSchedule(f"there is another schedule {schedule.id!r}: give this one another id, or replace it")
     return placed and registration(schedule, seen, placed, origin)
+
+
+def _callbacks(schedule: Schedule) -> list[str]:
+    """The functions that a worker calls when a run has ended."""
+    given = (schedule.on_success, schedule.on_failure, schedule.on_stopped)
+    return [callback.func for callback in given if callback is not None]
+
+
+def _hidden(store: Store, paths: Iterable[str]) -> set[str]:
+    """Those of these functions that no application exposes."""
+    asked = sorted(set(paths))
+    scores: Sequence[Any] = store.client.zmscore(store.keys.functions, asked) if asked else ()
+    return {path for path, score in zip(asked, scores, strict=True) if score is None}
 
 
 def _busy() -> Refused:

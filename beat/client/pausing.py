@@ -9,11 +9,12 @@ from beat import clock, durations, prepare, verdicts
 from beat.client.changing import Changing, definition_of, one_line
 from beat.client.triggering import sent
 from beat.errors import BadInstant, Refused, UnknownSchedule
+from beat.protocol import Reply
 from beat.store import pages
 
 if TYPE_CHECKING:
     from beat.client.standing import Standing
-    from beat.protocol import Item, Reply
+    from beat.protocol import Item
 
 _SECOND, _INSTANT = timedelta(seconds=1), timedelta(microseconds=1)
 _OTHER_STATES = ("paused", "disabled", "finished", "retired", "broken")
@@ -56,9 +57,16 @@ class Pausing(Changing):
 
     def resume(self, schedule_id: str, *, catch_up: bool = False, expected_version: int | None = None) -> Standing:
         """Ends a pause. What it held passes, and nothing fires at once; with `catch_up` the misfire policy decides."""
+        version = "" if expected_version is None else str(expected_version)
+        tried: list[datetime] = []
 
         def step(found: Standing, now: datetime) -> Reply:
-            return sent(self._store, _ended(found, now, catch_up=catch_up), self.by)
+            if tried and found.state == "active":
+                return Reply("SAME")
+            tried.append(now)
+            reply = sent(self._store, _ended(found, now, catch_up=catch_up)._replace(max_runs=version), self.by)
+            # It had happened, and only the reply was lost; or somebody else was faster.
+            return Reply("SAME") if reply == Reply("INACTIVE", "active") else reply
 
         return self._until_it_stands(schedule_id, expected_version, step)
 

@@ -129,7 +129,7 @@ def _overridden(found: Standing, seen: State, override: str, *, by: str, now: da
 
 def _standing(found: Standing, item: Registration, now: datetime) -> Standing:
     """Where a schedule would stand with that rule. A tick that is due already is never moved."""
-    is_due = found.state == "active" and found.next_run is not None and found.next_run <= now
+    is_due = found.state in {"active", "paused"} and found.next_run is not None and found.next_run <= now
     kept = item.next == KEEP or is_due
     return replace(
         found,

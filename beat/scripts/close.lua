@@ -183,7 +183,7 @@ end
 
 if (#ARGV - first + 1) % width ~= 0 then return {{'BADARG', 'not a whole number of items'}} end
 local a_key, a_ledger, a_job, a_result = schedule_prefix .. 'x', runs_prefix .. 'x', job_prefix .. 'x', results_prefix .. 'x'
-local barred = forbidden({{'hmget', a_key, 'x'}, {'hset', a_key, 'x', ''}, {'lpush', a_ledger, ''}, {'ltrim', a_ledger, 0, 1},
+local barred = forbidden({{'hmget', a_key, 'x'}, {'hset', a_key, 'x', ''}, {'lpush', a_ledger, ''}, {'rpop', a_ledger}, {'ltrim', a_ledger, 0, 1},
   {'xadd', events, '*', 'x', ''}, {'zadd', open, 0, 'x'}, {'zrem', open, 'x'}, {'zadd', closed, 0, 'x'}, {'zrem', closed, 'x'},
   {'zcard', closed}, {'zrange', closed, 0, 1}, {'hset', records, 'x', ''}, {'hdel', records, 'x'},
   {'zrem', running_prefix .. 'x', 'x'}, {'zadd', running_prefix .. 'x', 0, 'x'}, {'zadd', waiting_slots, 'XX', 0, 'x'},

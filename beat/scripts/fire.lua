@@ -41,10 +41,12 @@
 -- ITEM[13] error      text   what went wrong with earlier attempts, or nothing
 -- ITEM[14] last       time   for skip and resume: the last of the stretch; for manual: the next tick, if it is to pass
 -- ITEM[15] reason     text   for skip: why; for resume: the end that the pause must have, nothing if an operator ends it
--- ITEM[16] by         word   for fire, admit and manual: scheduler, catchup, manual or backfill
+-- ITEM[16] by         word   for fire, admit and manual: scheduler, catchup, manual or backfill; for resume: `disabled` where its
+--                            code has switched it off meanwhile
 -- ITEM[17] slot       text   nothing where runs may overlap, or: skip, wait or replace, how many may run, how many may
 --                            wait, and `cleared` when those that have ended were closed just now
--- ITEM[18] max_runs   count  how many ticks become jobs, after which the schedule has finished; nothing for no end
+-- ITEM[18] max_runs   count  how many ticks become jobs, after which the schedule has finished; nothing for no end; for resume: the
+--                            version that it must have; nothing for any
 -- ITEM[19] data       bytes  for manual: the function and other arguments than the schedule's, as RQ writes them, or nothing
 --
 -- Replies {now in ms, OK, {which item, code, words}, …}, with those items that are not OK; the first one is 1, and 0 means
@@ -65,6 +67,7 @@
 --   CHANGED   the definition is not the one that was prepared
 --   INACTIVE  the schedule is paused, disabled …; words: its state
 --   EARLY     not due by Redis' clock; words: the milliseconds to wait
+--   CONFLICT  of resume: it has another version; words: which
 local due_index, queues, announcements, open, records, events, waiting_slots = unpack(KEYS)
 local schedule_prefix, template_prefix, lock_prefix, announced_prefix, job_prefix, runs_prefix = unpack(ARGV, 1, 6)
 local token, history_limit, events_limit, running_prefix, waiting_prefix = ARGV[7], ARGV[8], ARGV[9], ARGV[10], ARGV[11]
@@ -294,7 +297,7 @@ local function not_admitted(item, state, now_rev)  -- why a tick that waited is 
   end
 end
 
-local function resume(id, key, tick, next, next_due, number, last, untl, skip_count, kept)
+local function resume(id, key, state, tick, next, next_due, number, last, untl, skip_count, kept)
   if untl ~= '' then  -- it ends by itself, unless somebody has made it longer
     if redis.call('HGET', key, 'pause_until') ~= untl then return 'CHANGED', '' end
     if to_ms(untl) > now then return 'EARLY', tostring(to_ms(untl) - now) end
@@ -305,15 +308,22 @@ local function resume(id, key, tick, next, next_due, number, last, untl, skip_co
     if not kept then return no_ledger(id, key) end
   end
   redis.call('HDEL', key, 'pause_until', 'pause_reason', 'paused_by', 'paused_at', 'pause_scope')
-  redis.call('HSET', key, 'state', 'active', 'updated_at', now_text, unpack(total and {'skip_count', total, 'kept', kept, 'last_skip', last} or {}))
-  redis.call('HINCRBY', key, 'version', 1)
-  enlist(id, 'active')
+  redis.call('HSET', key, 'state', state, 'updated_at', now_text, 'version', grown(redis.call('HGET', key, 'version')),
+    unpack(total and {'skip_count', total, 'kept', kept, 'last_skip', last} or {}))
+  enlist(id, state)
   acted(id, key, 'resumed', tick, untl, '', token)
   if next ~= tick then
     move(id, key, next, number_of(next_due), '', 'updated_at', now_text)
   else  -- the tick that was next still is
-    scores[id], gone[id] = to_ms(redis.call('HGET', key, 'due_at')), nil
+    local due = to_ms(redis.call('HGET', key, 'due_at'))
+    if due <= now and now < to_ms(tick) then  -- somebody had moved it to a time that fell into the pause: it has its own again
+      due = number_of(next_due)
+      redis.call('HDEL', key, 'moved', 'moved_by')
+      redis.call('HSET', key, 'due_at', due_text(tick, due))
+    end
+    scores[id], gone[id] = due, nil
   end
+  if state ~= 'active' then scores[id], gone[id] = nil, true end
   return 'OK', ''
 end
 
@@ -375,7 +385,9 @@ local function decide(i)
     if (next_run or '') ~= tick then return stale(key) end
     if now_rev ~= rev then return 'CHANGED', '' end
     if state ~= 'paused' then return 'INACTIVE', state or '' end
-    return resume(id, key, tick, next, next_due, number, last, reason, skip_count, kept)
+    local version = max_runs ~= '' and (redis.call('HGET', key, 'version') or '')
+    if version and version ~= max_runs then return 'CONFLICT', version end
+    return resume(id, key, by == 'disabled' and by or 'active', tick, next, next_due, number, last, reason, skip_count, kept)
   elseif not ours[id] then
     if tick ~= '' and next_run ~= tick then return stale(key) end  -- ours, perhaps, if its reply was lost
     return 'FENCED', ''
@@ -395,6 +407,9 @@ local function decide(i)
     if now_rev ~= rev then return 'CHANGED', '' end
     if state ~= 'active' then return 'INACTIVE', state or '' end
     if number_of(due) > now then return 'EARLY', tostring(due - now) end
+    if due_at ~= tick and to_ms(due_at) > math.max(now, number_of(due)) and is_moved(key, tick) then  -- an operator was here since
+      return 'CHANGED', ''
+    end
     if kind == 'skip' then
       local total
       total, kept = skipped(id, tick, last, number, reason, '', skip_count, kept)
@@ -461,7 +476,7 @@ local barred_here = forbidden({{'type', a_key}, {'hmget', a_key, 'x'}, {'hget', 
   {'zrem', running_prefix .. 'x', 'x'}, {'zcard', waiting_prefix .. 'x'}, {'zadd', waiting_prefix .. 'x', 0, 'x'}, {'zrem', waiting_prefix .. 'x', 'x'},
   {'zadd', waiting_slots, 0, 'x'}, {'zrem', waiting_slots, 'x'}, {'zscore', open, 'x'}, {'zmscore', open, 'x'}, {'zadd', open, 'XX', 0, 'x'},
   {'zscore', running_prefix .. 'x', 'x'}, {'zscore', waiting_prefix .. 'x', 'x'}, {'zrange', waiting_prefix .. 'x', 0, -1},
-  {'exists', waiting_prefix .. 'x'}, {'del', waiting_prefix .. 'x'}, {'hget', job_prefix .. 'x', 'x'}, {'hincrby', a_key, 'x', 1},
+  {'exists', waiting_prefix .. 'x'}, {'del', waiting_prefix .. 'x'}, {'hget', job_prefix .. 'x', 'x'}, {'lrange', a_ledger, 0, -1},
   {'sadd', index_prefix .. 'x', 'x'}, {'srem', index_prefix .. 'x', 'x'}})
 if barred_here then return redis.error_reply('NOPERM ' .. barred_here) end
 local replies, locks = {now, 'OK'}, {}

@@ -10,7 +10,7 @@
 -- ITEM[3] next  time  the tick that should be next; nothing when all is to be told
 --
 -- Replies {now in ms, a list as JSON}, for a list of lists is slow to read. The list has for each item that is not active
--- with this rev, this tick, this application and a template: which one it is, counted from 0, its rev, timing_rev, state,
+-- with this rev, this tick, this application, no override and a template: which one it is, counted from 0, its rev, timing_rev, state,
 -- next_run, due_at, last_run, run_count, manual_count, last_skip, override, unannounced_at, renamed_to, source, app and
 -- overridden_by, or null where there is none, and 1 if there is a template
 local schedule_prefix, template_prefix, app = unpack(ARGV, 1, 3)
@@ -28,7 +28,7 @@ local function look(at)
     'manual_count', 'last_skip', 'override', 'unannounced_at', 'renamed_to', 'source', 'app', 'overridden_by')
   local there = redis.call('EXISTS', template_prefix .. id)
   local same = next ~= '' and h[4] == next and h[5] == next and h[1] == rev and h[3] == 'active' and not h[11] and there == 1
-    and (app == '' or h[14] == app)
+    and (app == '' or h[14] == app) and not h[10]  -- what an operator has laid over it is in force, or is to be
   if same then return end
   for i = 1, 15 do h[i] = h[i] and quoted(h[i]) or 'null' end  -- what is no hash has none of them
   told[#told + 1] = string.format('[%d,%s,%d]', (at - first) / width, table.concat(h, ','), there)

@@ -70,6 +70,7 @@ local running_prefix, waiting_prefix = ARGV[11], ARGV[12]
 -- include announced
 -- include renamed
 -- include acted
+-- include allowed
 
 local first, width = 13, 17
 local lasting = 30 * 86400  -- seconds for which an old id says where its schedule went
@@ -122,8 +123,9 @@ local function write_job(key)
   job.key = key
 end
 
-local function misplaced(id)
-  for key, wanted in pairs({[schedule_prefix .. id] = 'hash', [runs_prefix .. id] = 'list'}) do
+local function misplaced(id, old)
+  local kinds = {[schedule_prefix .. id] = 'hash', [runs_prefix .. id] = 'list', [old and waiting_prefix .. id or schedule_prefix .. id] = old and 'zset' or 'hash'}
+  for key, wanted in pairs(kinds) do
     local kind = kind_of(key)
     if kind ~= 'none' and kind ~= wanted then return key .. ' is a ' .. kind .. ', not a ' .. wanted end
   end
@@ -143,7 +145,7 @@ local function take_over(old, id)  -- all that is known of the old id is the new
   redis.call('DEL', waiting_prefix .. old, template_prefix .. old)
   enlist(old, '')
   for _, name in ipairs({'failing', 'overridden'}) do
-    if redis.call('SREM', index_prefix .. name, old) == 1 then redis.call('SADD', index_prefix .. name, id) end
+    if redis.pcall('SREM', index_prefix .. name, old) == 1 then redis.pcall('SADD', index_prefix .. name, id) end
   end
   strike(old)
   redis.call('SREM', schedules, old)
@@ -176,12 +178,12 @@ end
 local function upsert(at)
   local id, rev, seen_rev, seen_next, seen_state, state, next, next_due, rule, origin, declared, app, old, func, version, fields, template = unpack(ARGV, at, at + width - 1)
   local key, from = schedule_prefix .. id, schedule_prefix .. (old ~= '' and old or id)
-  local wrong = misplaced(id) or old ~= '' and misplaced(old)
+  local wrong = misplaced(id, old ~= '') or old ~= '' and misplaced(old)
   if wrong then return 'BADTYPE', wrong end
   local is_there = redis.call('EXISTS', from) == 1
   local h = redis.call('HMGET', from, 'rev', 'next_run', 'state', 'due_at', 'revs', 'run_count', 'skip_count', 'version', 'rule', 'source',
-    'app', 'pause_until', 'unannounced_at')
-  local now_rev, next_run, now_state, due_at, revs, run_count, skip_count, now_version, was, source, was_app, pause_until, held = unpack(h, 1, 13)
+    'app', 'pause_until', 'unannounced_at', 'paused_at')
+  local now_rev, next_run, now_state, due_at, revs, run_count, skip_count, now_version, was, source, was_app, pause_until, held, paused_at = unpack(h, 1, 14)
   local names = now_rev and old == '' and {} or renamed(id)
   if is_elsewhere(id, old, app, names) then return 'RETRY', '' end
   local code, words = refused(origin, func, source)
@@ -201,19 +203,20 @@ local function upsert(at)
   end
 
   local placed = to_ms(next_run) and to_ms(due_at)
-  if placed and to_ms(next_run) <= now and now_state == 'active' and next ~= 'keep' then  -- be it held back until later
+  if placed and to_ms(next_run) <= now and (now_state == 'active' or now_state == 'paused') and next ~= 'keep' then  -- be it held back until later
     next = 'keep'
     if state == 'finished' then state = 'active' end  -- the tick that is due comes first, then the end
   end
+  if now_state == 'broken' and paused_at and state == 'active' then state = 'paused' end  -- so it was before it broke
   local moves = next ~= 'keep' and next ~= (next_run or '')
   local back = held and now_rev == rev and now_state == state and not moves and old == '' and was_app == app
   code = not now_rev and 'NEW' or moves and 'MOVED' or back and 'BACK' or 'UPDATED'
   if is_there then
-    redis.call('HDEL', key, 'cron', 'every', 'declared', 'declared_rev', 'unannounced_at')
+    redis.call('HDEL', key, 'cron', 'every', 'declared', 'declared_rev')
     if origin == 'operator' then
       redis.call('HDEL', key, 'override', 'overridden_by', 'overridden_at')
     else
-      redis.call('HDEL', key, 'result_ttl', 'failure_ttl', 'overlap', 'jitter', 'max_runs', 'misfire', 'exclude')
+      redis.call('HDEL', key, 'unannounced_at', 'result_ttl', 'failure_ttl', 'overlap', 'jitter', 'max_runs', 'misfire', 'exclude')
     end
   end
   local written = {'rev', rev, 'rule', rule, 'state', state, 'updated_at', now_text, 'version', (tonumber(now_version or '') or 0) + (back and 0 or 1),
@@ -221,9 +224,9 @@ local function upsert(at)
   if origin ~= 'operator' then add(written, 'revs', newest_first(declared, revs or ''), 'source', origin) end
   if origin == 'code' then
     add(written, 'app', app)
-    if was_app and was_app ~= app then redis.call('SREM', app_prefix .. was_app, id) end
-    if old ~= '' and was_app then redis.call('SREM', app_prefix .. was_app, old) end
-    redis.call('SADD', app_prefix .. app, id)
+    if was_app and was_app ~= app then redis.pcall('SREM', app_prefix .. was_app, id) end
+    if old ~= '' and was_app then redis.pcall('SREM', app_prefix .. was_app, old) end
+    redis.pcall('SADD', app_prefix .. app, id)  -- an index, as the others
   end
   if not now_rev then add(written, 'created_at', now_text, 'run_count', run_count or 0, 'skip_count', skip_count or 0) end
   if next == '' then
@@ -240,7 +243,7 @@ local function upsert(at)
   add(added, id)
   if state ~= now_state and (now_state or state ~= 'active') or old ~= '' then enlist(id, state) end
   local overridden = is_there and redis.call('HEXISTS', key, 'override') == 1
-  if origin == 'operator' then redis.call(overridden and 'SADD' or 'SREM', index_prefix .. 'overridden', id) end
+  if origin == 'operator' then redis.pcall(overridden and 'SADD' or 'SREM', index_prefix .. 'overridden', id) end
   local type = code == 'NEW' and 'registered' or origin == 'operator' and (overridden and 'rescheduled' or 'reset') or string.lower(code)
   if not back then record(id, type, rev, rule, was, next_run or '', next == 'keep' and (next_run or '') or next) end
   return code, code == 'MOVED' and next_run or ''
@@ -257,6 +260,16 @@ local function refusal()
   if written ~= tonumber(format) then return {'NEWER', tostring(written)} end
 end
 
+local a_key, a_job, a_ledger, an_index = schedule_prefix .. 'x', template_prefix .. 'x', runs_prefix .. 'x', index_prefix .. 'x'
+local a_line, an_app = waiting_prefix .. 'x', app_prefix .. 'x'
+local barred_here = forbidden({{'hmget', a_key, 'x'}, {'hget', a_key, 'x'}, {'hset', a_key, 'x', ''}, {'hdel', a_key, 'x'}, {'hexists', a_key, 'x'},
+  {'exists', a_key}, {'del', a_key}, {'rename', a_key, a_key}, {'expire', a_key, 1}, {'hsetnx', meta, 'x', ''}, {'del', a_job}, {'hset', a_job, 'x', ''},
+  {'copy', a_job, a_job, 'REPLACE'}, {'exists', a_ledger}, {'rename', a_ledger, a_ledger}, {'exists', running_prefix .. 'x'},
+  {'rename', running_prefix .. 'x', running_prefix .. 'x'}, {'zrange', a_line, 0, -1}, {'zadd', a_line, 0, 'x'}, {'del', a_line},
+  {'zrem', waiting_slots, 'x'}, {'zadd', waiting_slots, 0, 'x'}, {'sadd', schedules, 'x'}, {'srem', schedules, 'x'}, {'zadd', due, 0, 'x'},
+  {'zrem', due, 'x'}, {'sadd', an_index, 'x'}, {'srem', an_index, 'x'}, {'zadd', an_index, 0, 'x'}, {'zrem', an_index, 'x'}, {'del', an_index},
+  {'sadd', an_app, 'x'}, {'srem', an_app, 'x'}, {'lpush', a_ledger, ''}, {'rpop', a_ledger}, {'ltrim', a_ledger, 0, 1}, {'xadd', events, '*', 'x', ''}})
+if barred_here then return redis.error_reply('NOPERM ' .. barred_here) end
 local barred = refusal()
 if not barred then redis.call('HSETNX', meta, 'format', format) end
 local replies, at = {now}, first

@@ -40,6 +40,7 @@ local index_prefix, app_prefix, events_limit, history_limit, by, state = ARGV[7]
 -- include ledger
 -- include index
 -- include announced
+-- include allowed
 
 local first, width = 13, 2
 
@@ -54,18 +55,23 @@ local function remove(id, version)
   if state ~= '' and state ~= now_state then return 'INACTIVE', now_state or '' end
   if is_announced(id) then return 'DECLARED', '' end
   redis.call('DEL', key, template_prefix .. id, runs_prefix .. id, running_prefix .. id, waiting_prefix .. id)
-  redis.call('SREM', schedules, id)
-  redis.call('ZREM', due, id)
-  redis.call('ZREM', waiting_slots, id)
+  redis.pcall('SREM', schedules, id)
+  redis.pcall('ZREM', due, id)
+  redis.pcall('ZREM', waiting_slots, id)
   strike(id)
   enlist(id, '')
-  for _, name in ipairs({'failing', 'overridden'}) do redis.call('SREM', index_prefix .. name, id) end
-  if app then redis.call('SREM', app_prefix .. app, id) end
+  for _, name in ipairs({'failing', 'overridden'}) do redis.pcall('SREM', index_prefix .. name, id) end
+  if app then redis.pcall('SREM', app_prefix .. app, id) end
   local line = '{"type":"removed","definition":' .. quoted(definition or '') .. ',"at":"' .. now_text .. '","beat":' .. quoted(by) .. '}'
   tell(id, 'removed', '', '', by, line)
   return 'OK', ''
 end
 
+local an_index = index_prefix .. 'x'
+local barred_here = forbidden({{'del', schedule_prefix .. 'x', template_prefix .. 'x', runs_prefix .. 'x', running_prefix .. 'x', waiting_prefix .. 'x'},
+  {'srem', schedules, 'x'}, {'zrem', due, 'x'}, {'zrem', waiting_slots, 'x'}, {'zrem', an_index, 'x'}, {'srem', an_index, 'x'},
+  {'srem', app_prefix .. 'x', 'x'}, {'xadd', events, '*', 'x', ''}})
+if barred_here then return redis.error_reply('NOPERM ' .. barred_here) end
 local replies = {}
 for i = first, #ARGV, width do replies[#replies + 1] = {remove(ARGV[i], ARGV[i + 1])} end
 return replies

@@ -7,7 +7,8 @@
 -- ARGV[1] schedule_prefix  text  followed by an id: the hash of that schedule
 -- ARGV[2] lock_prefix      text  followed by an id: its lock
 -- ARGV[3] index_prefix     text  followed by a state: the ids of all that are in it
--- ARGV[4…] items, each of
+-- ARGV[4] app_prefix       text  followed by an application: the ids that its code has declared
+-- ARGV[5…] items, each of
 -- ITEM[1] id  text  the schedule
 --
 -- Replies {SAME, {which, code, words}, …}: every item is SAME but those that are named, counted from 1; 0 names them all
@@ -19,7 +20,7 @@
 --   MENDED   it was broken, and can be used again
 --   BADTYPE  a key is not what it should be
 local schedules, due = KEYS[1], KEYS[2]
-local schedule_prefix, lock_prefix, index_prefix = unpack(ARGV, 1, 3)
+local schedule_prefix, lock_prefix, index_prefix, app_prefix = unpack(ARGV, 1, 4)
 
 -- include instants
 -- include now
@@ -39,21 +40,22 @@ end
 local function repair(id, lock, score)
   local key = schedule_prefix .. id
   local h = redis.pcall('HMGET', key, 'state', 'rev', 'next_run', 'due_at', 'run_count', 'skip_count', 'last_error', 'pause_until',
-    'consecutive_failures', 'override', 'renamed_to')
+    'consecutive_failures', 'override', 'renamed_to', 'paused_at', 'source', 'app')
   if h['err'] then return 'BADTYPE', key .. ' is a ' .. kind_of(key) end
-  local state, rev, next_run, due_at, run_count, skip_count, last_error, pause_until, streak, override, renamed_to = unpack(h, 1, 11)
+  local state, rev, next_run, due_at, run_count, skip_count, last_error, pause_until, streak, override, renamed_to, paused_at, source, app = unpack(h, 1, 14)
   if not rev and (renamed_to or kind_of(key) == 'none') then
     redis.call('SREM', schedules, id)
     redis.call('ZREM', due, id)
     strike(id)
     enlist(id, '')
-    redis.call('SREM', index_prefix .. 'failing', id)
-    redis.call('SREM', index_prefix .. 'overridden', id)
+    redis.pcall('SREM', index_prefix .. 'failing', id)
+    redis.pcall('SREM', index_prefix .. 'overridden', id)
     return 'GONE', ''
   end
   known[#known + 1] = id
   if lock then return 'LOCKED', '' end
   listed[#listed + 1] = id
+  if source == 'code' and app and state ~= 'retired' then redis.pcall('SADD', app_prefix .. app, id) end
   states[id], failing[id], overridden[id] = state, streak and streak ~= '0', override
   local wrong = problem(rev, next_run, due_at, run_count, skip_count, key)
   if not wrong and state == 'active' and not next_run then wrong = 'next_run is missing' end
@@ -65,9 +67,10 @@ local function repair(id, lock, score)
     return 'BROKEN', wrong
   end
   if state == 'broken' and next_run and not string.find(last_error or '', '^definition ') then  -- which is not for here
-    redis.call('HSET', key, 'state', 'active', 'updated_at', now_text)
-    states[id] = 'active'
-    redis.call('ZADD', due, to_ms(due_at), id)
+    states[id] = paused_at and 'paused' or 'active'  -- as it was before
+    redis.call('HSET', key, 'state', states[id], 'updated_at', now_text)
+    local awake = paused_at and to_ms(pause_until) or not paused_at and to_ms(due_at)
+    if awake then redis.call('ZADD', due, awake, id) end
     return 'MENDED', ''
   end
   return index(id, state == 'active' and to_ms(due_at) or state == 'paused' and to_ms(pause_until) or nil, score)
@@ -91,16 +94,16 @@ local function enlist_all()  -- of a page most are active, and stand in none of 
   end
 end
 
-if #ARGV < 4 then return {'SAME'} end
+if #ARGV < 5 then return {'SAME'} end
 for key, wanted in pairs({[schedules] = 'set', [due] = 'zset'}) do
   local kind = kind_of(key)
   if kind ~= 'none' and kind ~= wanted then return {'SAME', {0, 'BADTYPE', key .. ' is a ' .. kind .. ', not a ' .. wanted}} end
 end
 local locks = {}
-for i = 4, #ARGV do locks[#locks + 1] = lock_prefix .. ARGV[i] end
-local held, scores, replies = redis.call('MGET', unpack(locks)), redis.call('ZMSCORE', due, unpack(ARGV, 4)), {'SAME'}
+for i = 5, #ARGV do locks[#locks + 1] = lock_prefix .. ARGV[i] end
+local held, scores, replies = redis.call('MGET', unpack(locks)), redis.call('ZMSCORE', due, unpack(ARGV, 5)), {'SAME'}
 for n = 1, #locks do
-  local code, words = repair(ARGV[n + 3], held[n], scores[n])
+  local code, words = repair(ARGV[n + 4], held[n], scores[n])
   if code ~= 'SAME' then replies[#replies + 1] = {n, code, words} end
 end
 if #known > 0 then

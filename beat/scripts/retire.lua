@@ -42,6 +42,7 @@ local schedule_prefix, announced_prefix, runs_prefix, index_prefix, app_prefix, 
 -- include index
 -- include announced
 -- include acted
+-- include allowed
 
 local first, width = 11, 5
 
@@ -55,10 +56,10 @@ end
 local function retire(id, tick, last, number, next)
   local key, wrong = schedule_prefix .. id, misplaced(id)
   if wrong then return 'BADTYPE', wrong end
-  local state, source, own, since, next_run, skip_count, kept, pause_until = unpack(redis.call('HMGET', key, 'state', 'source', 'app',
-    'unannounced_at', 'next_run', 'skip_count', 'kept', 'pause_until'))
+  local state, source, own, since, next_run, skip_count, kept, pause_until, version = unpack(redis.call('HMGET', key, 'state', 'source', 'app',
+    'unannounced_at', 'next_run', 'skip_count', 'kept', 'pause_until', 'version'))
   if not state then
-    redis.call('SREM', app_prefix .. app, id)
+    redis.pcall('SREM', app_prefix .. app, id)
     return 'GONE', ''
   end
   if state == 'retired' or source ~= 'code' then return 'SAME', '' end
@@ -81,16 +82,19 @@ local function retire(id, tick, last, number, next)
     redis.call('HSET', key, 'skip_count', total, 'kept', kept, 'last_skip', last)
     if next == '' then redis.call('HDEL', key, 'next_run', 'due_at') else redis.call('HSET', key, 'next_run', next, 'due_at', next) end
   end
-  redis.call('HSET', key, 'state', 'retired', 'updated_at', now_text)
+  redis.call('HSET', key, 'state', 'retired', 'updated_at', now_text, 'version', grown(version))
   redis.call('HDEL', key, 'unannounced_at', 'pause_until', 'pause_reason', 'paused_by', 'paused_at', 'pause_scope')
-  redis.call('HINCRBY', key, 'version', 1)
   redis.call('ZREM', due, id)
   enlist(id, 'retired')
-  redis.call('SREM', app_prefix .. (own or app), id)
+  redis.pcall('SREM', app_prefix .. (own or app), id)
   acted(id, key, 'retired', next_run or '', '', '', beat)
   return 'OK', ''
 end
 
+local a_key, a_ledger, an_index = schedule_prefix .. 'x', runs_prefix .. 'x', index_prefix .. 'x'
+local barred_here = forbidden({{'hget', a_key, 'x'}, {'hset', a_key, 'x', ''}, {'hdel', a_key, 'x'}, {'zrem', due, 'x'}, {'sadd', an_index, 'x'},
+  {'srem', an_index, 'x'}, {'srem', app_prefix .. 'x', 'x'}, {'lrange', a_ledger, 0, -1}, {'lpush', a_ledger, ''}, {'rpop', a_ledger}, {'ltrim', a_ledger, 0, 1}, {'xadd', events, '*', 'x', ''}})
+if barred_here then return redis.error_reply('NOPERM ' .. barred_here) end
 local replies = {}
 for i = first, #ARGV, width do replies[#replies + 1] = {retire(unpack(ARGV, i, i + width - 1))} end
 return replies

@@ -44,6 +44,9 @@ class Mutant(NamedTuple):
 
 FIRE = ("tests/redis/test_fire.py",)
 SLOTS = ("tests/redis/test_slots.py",)
+ASKED = ("tests/redis/test_operations.py",)
+RENAMED = ("tests/redis/test_renaming.py",)
+RETIRED = ("tests/redis/test_retirement.py",)
 STRUCK = ("tests/faults/test_commands.py", "-k", "fire or claim")
 
 MUTANTS = [
@@ -203,6 +206,41 @@ MUTANTS = [
         "a ledger that grows for ever",
         (("beat/scripts/parts/ledger.lua", "while kept > limit and length > least do", "while false do"),),
         ("tests/redis/test_ledger.py",),
+    ),
+    Mutant(
+        "what somebody asked for is not remembered",
+        (("beat/scripts/fire.lua", "redis.call('SET', request_prefix .. job, now_text, 'EX', number)", ""),),
+        ASKED,
+    ),
+    Mutant(
+        "what is not paused is resumed",
+        (("beat/scripts/fire.lua", "if state ~= 'paused' then return 'INACTIVE', state or '' end", ""),),
+        ASKED,
+    ),
+    Mutant(
+        "an old id that does not say where it went",
+        (("beat/scripts/register.lua", "redis.call('HSET', schedule_prefix .. old, 'renamed_to', id)", ""),),
+        RENAMED,
+    ),
+    Mutant(
+        "a rollback while the new version lives",
+        (("beat/scripts/register.lua", "if newer then return 'OLDER', newer end", ""),),
+        RENAMED,
+    ),
+    Mutant(
+        "ticks that wait under an id that is gone",
+        (("beat/scripts/register.lua", "if redis.call('ZREM', waiting_slots, old) == 1 then", "if false then"),),
+        RENAMED,
+    ),
+    Mutant(
+        "what a live beat declares is retired",
+        (("beat/scripts/retire.lua", "or is_announced(id)) then", ") then"),),
+        RETIRED,
+    ),
+    Mutant(
+        "what is held fires",
+        (("beat/scripts/claim.lua", "if unannounced_at then return hide(id, now + 5000) end", ""),),
+        RETIRED,
     ),
     Mutant(
         "counters that forget what was replaced",

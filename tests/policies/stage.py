@@ -36,7 +36,7 @@ DEAD_FOR = timedelta(seconds=60)
 KNOWN = {
     *("meta", "announcements", "schedules", "events", "due", "open", "closed", "records", "waiting"),
     *("schedule:x", "template:x", "runs:x", "running:x", "waiting:x", "watching", "searched"),
-    *("functions", "app:default", "in:finished", "in:failing"),
+    *("functions", "app:default", "in:all", "in:finished", "in:failing"),
 }
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tests.policies.clients import Connect
 
 NO_POLICY = {
+    "renamed_from",
     *("id", "func", "tz", "args", "kwargs", "description", "priority", "queue", "job_timeout", "result_ttl"),
     *(
         "failure_ttl",

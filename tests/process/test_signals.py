@@ -35,6 +35,16 @@ from beat import periodic
 @periodic(every="3s")
 def tick(): ...
 """
+ELSEWHERE = """
+import pathlib, signal, threading, time
+
+def take():
+    while not pathlib.Path("now").exists():
+        time.sleep(0.01)
+    signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+
+threading.Thread(target=take, daemon=True).start()
+"""
 
 
 @pytest.fixture
@@ -47,6 +57,17 @@ def signalled(beat: Beat, number: signal.Signals = signal.SIGTERM) -> tuple[int,
     start = time.monotonic()
     beat.process.send_signal(number)
     return beat.process.wait(20), time.monotonic() - start
+
+
+def test_a_signal_that_the_kernel_hands_to_another_thread_ends_it_too(
+    home: Path, server: PrivateRedis, redis: Any
+) -> None:
+    lay_out(home, {"tasks.py": TASKS + ELSEWHERE})
+    with Beat(home, server.url) as beat:
+        beat.says("registered")
+        (home / "now").touch()
+        assert beat.process.wait(10) == 0
+    assert redis.zcard("beat:instances") == 0
 
 
 @BOTH

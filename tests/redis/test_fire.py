@@ -692,8 +692,9 @@ def test_a_redis_that_refuses_to_write_refuses_the_page_as_a_whole(
     setting: str, refusing: int, normal: int, word: str, store: Store
 ) -> None:
     first, at = put_and_claim(store, "first"), put_and_claim(store)
-    # The end of a schedule begins with a deletion, which needs no memory, and would be done.
-    page = [verdict(first, "first", kind="skip", number=1, following=None), verdict(at)]
+    # What is no run is taken out of a slot before anything else: a deletion, which needs no memory, and would be done.
+    store.client.zadd("beat:running:first", {"nobody": 1})
+    page = [verdict(first, "first", slot="skip 1 0"), verdict(at)]
     fire(store)  # the script is known from here on
     before = everything(store)
     store.client.config_set(setting, refusing)

@@ -79,7 +79,7 @@ def test_without_a_socket_nothing_is_told(address: str) -> None:
     silent.tell("READY=1")
     silent.status("fine")
     silent.alive(0)
-    assert silent.turn_s == 1
+    assert silent.turn_s == 0.5
 
 
 def test_a_socket_that_is_gone_is_no_error(home: Path) -> None:

@@ -36,10 +36,6 @@ def test_there_are_no_more_than_the_schedule_has() -> None:
     assert next_ticks(found({"cron": 7}), 5, NINE) == []  # which cannot be read
 
 
-def test_a_rest_without_end_is_not_walked_for_ever() -> None:
-    assert next_ticks(found({"exclude": ["tests.unit.test_ticking.always"]}), 1, NINE) == []
-
-
 def test_of_what_is_paused_those_after_the_pause_are_told() -> None:
     until = clock.text(NINE + 2 * DAY)
     assert next_ticks(found(state="paused", pause_until=until), 2, NINE) == [NINE + 2 * DAY, NINE + 3 * DAY]

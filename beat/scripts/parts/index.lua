@@ -1,7 +1,8 @@
--- The sets of ids by state: what is not active stands in one of them. An index only: repair makes it anew from the hashes.
+-- The sets of ids by state: what is not active stands in one of them. An index only: repair makes it anew from the hashes,
+-- and one that is no set is no reason to leave a step half done.
 local function enlist(id, state)
   for _, each in ipairs({'paused', 'disabled', 'finished', 'retired', 'broken'}) do
-    redis.call(each == state and 'SADD' or 'SREM', index_prefix .. each, id)
+    redis.pcall(each == state and 'SADD' or 'SREM', index_prefix .. each, id)
   end
 end
 

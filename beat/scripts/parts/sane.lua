@@ -19,6 +19,10 @@ local function digits_of(number)
   return digits[number]
 end
 
+local function grown(version)  -- by one; what is no number begins anew
+  return version and is_count(version) and digits_of(number_of(version) + 1) or '1'
+end
+
 local function is_moved(key, next_run)  -- whether an operator has said when this tick is due, be it before its time
   return next_run and redis.call('HGET', key, 'moved') == next_run
 end
