@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 TIMES = 20 if os.environ.get("LONG_TESTS") else 1
 
 
-@settings(max_examples=120 * TIMES)
+@settings(max_examples=60 * TIMES)
 @given(history=histories())
 def test_every_tick_has_the_verdict_of_the_model(connect: Connect, history: History) -> None:
     Stage(history, connect).goes_on_to_the_end()

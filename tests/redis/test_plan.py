@@ -284,16 +284,16 @@ def many(number: int, **given_options: Any) -> Iterable[Schedule]:
     return [schedule(f"s{n:05}", **given_options) for n in range(number)]
 
 
-def test_ten_thousand_schedules_are_a_few_questions(desk: Desk) -> None:
-    desk.deploy(*many(10_000))
+def test_two_thousand_schedules_are_a_few_questions(desk: Desk) -> None:
+    desk.deploy(*many(2_000))
     calls = Calls(desk.store)
-    found = desk.client.plan(many(10_000))
-    assert (found.steps, found.same) == ((), 10_000)
+    found = desk.client.plan(many(2_000))
+    assert (found.steps, found.same) == ((), 2_000)
     asked = calls.count()
-    assert asked["time"] < 60  # one in each script
+    assert asked["time"] < 20  # one in each script
     assert asked["sscan"] <= 20
-    found = desk.client.plan(many(9_990, queue="x"))
-    assert {kind: len(found.of(kind)) for kind in KINDS if found.of(kind)} == {"changed": 9_990, "removed": 10}
+    found = desk.client.plan(many(1_990, queue="x"))
+    assert {kind: len(found.of(kind)) for kind in KINDS if found.of(kind)} == {"changed": 1_990, "removed": 10}
 
 
 def test_a_plan_knows_keys_of_another_prefix(server: PrivateRedis, store: Store) -> None:
