@@ -26,7 +26,7 @@ run: $(READY) ## a private Redis, a beat and a worker with examples/hello.py; Ct
 
 .PHONY: test
 test: $(READY) ## run the tests
-	$(BIN)/pytest -n 6 --dist worksteal tests
+	$(BIN)/pytest -n 9 --dist worksteal tests
 
 .PHONY: lint
 lint: $(READY) ## ruff: rules and format
@@ -64,8 +64,8 @@ ledger: $(READY) ## a thousand runs, beats and workers killed at random: outcome
 	$(BIN)/python -m tests.faults.ledger_nemesis
 
 .PHONY: survive
-survive: $(READY) ## every trouble that Redis can make, with an absence of a whole minute
-	LONG_TESTS=1 $(BIN)/pytest -n 4 tests/faults/test_survival.py
+survive: $(READY) ## every trouble that Redis can make, with an absence of a whole minute; every act of an operator under every fault
+	LONG_TESTS=1 $(BIN)/pytest -n 4 tests/faults/test_survival.py tests/faults/test_control.py
 
 .PHONY: mutants
 mutants: $(READY) ## beat with one safeguard taken out, one after the other: the tests must notice each (minutes)
