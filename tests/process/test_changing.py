@@ -266,7 +266,7 @@ def test_when_redis_goes_away_what_was_enqueued_goes_on(
     log = here / "away.log"
     with Proxy(url) as proxy:
         process = logged(log, ["beat", *command], here, commands.environment(BEAT_REDIS_URL=proxy.url))
-        wait_until(lambda: queued(store), what=log.read_text)
+        wait_until(lambda: queued(store) and log.read_text(), what=log.read_text)  # it knows that it was enqueued
         proxy.refuse()
         proxy.cut_all()
         assert process.wait(60) == 69
