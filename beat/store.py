@@ -225,6 +225,7 @@ _RQ: dict[str, Value] = {
     "executions_prefix": jobs.EXECUTIONS_PREFIX,
     "execution_prefix": jobs.EXECUTION_PREFIX,
     "worker_prefix": jobs.WORKER_PREFIX,
+    "workers_prefix": jobs.workers_key(""),
     "channel_prefix": jobs.CHANNEL_PREFIX,
 }
 """What they call the keys of RQ."""

@@ -26,7 +26,7 @@ STOREYS = {
     ],
     "doors": [
         "scripts", "connection", "jobs", "server", "protocol", "store", "dialogue", "lock", "runs", "slots", "outbox",
-        "operations", "glance", "notify", "probe",
+        "operations", "glance", "staff", "notify", "probe",
     ],
     "engine": [
         "timekeeper", "health", "pace", "desk", "book", "verdicts", "holding", "replies", "rehearsal", "ticker", "sync",

@@ -32,7 +32,7 @@ STARTING = ["CLIENT SETINFO", "PING", "INFO", "TIME", "HMGET"]
 SENT = [
     name
     for name in scripts.names()
-    if name not in {"glance", "may", "survey", "retire", "take", "withdraw", "pause", "defer", "remove"}
+    if name not in {"glance", "may", "staff", "survey", "retire", "take", "withdraw", "pause", "defer", "remove"}
 ]  # by `beat doctor`, `beat list`, readers, a policy, operators
 WORKING = [f"evalsha {name}" for name in SENT]
 UNLOADED = ["eval claim", "eval fire", "eval register"]  # when Redis does not know the scripts, as after a restart

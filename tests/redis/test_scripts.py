@@ -21,6 +21,7 @@ from beat.outbox import Outbox
 from beat.protocol import Closing, Item, Registration
 from beat.runs import Runs
 from beat.slots import Slots
+from beat.staff import staff
 from beat.store import Store
 from tests.redis.making import shows
 
@@ -36,6 +37,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "look": Store.look,
     "glance": glance,
     "may": permissions.may,
+    "staff": staff,
     "survey": survey.page,
     "register": Store.register,
     "repair": Store.repair,
@@ -59,7 +61,7 @@ FILLED_IN = {
     "schedule_prefix", "template_prefix", "lock_prefix", "job_prefix", "announced_prefix", "runs_prefix",
     "results_prefix", "executions_prefix", "execution_prefix", "worker_prefix", "channel_prefix", "queue_prefix",
     "running_prefix", "waiting_prefix", "scheduled_prefix", "index_prefix",
-    "app_prefix", "request_prefix", "format", "history_limit", "events_limit", "watched_limit",
+    "workers_prefix", "app_prefix", "request_prefix", "format", "history_limit", "events_limit", "watched_limit",
 }  # fmt: skip
 """What Store knows by itself."""
 LOCKS_OWN = {"token", "ttl"}

@@ -65,6 +65,7 @@ def test_a_command_that_the_rule_does_not_name_is_found() -> None:
 RQS = {
     "job_prefix": "rq:job:beat_x", "results_prefix": "rq:results:beat_x", "executions_prefix": "rq:executions:beat_x",
     "execution_prefix": "rq:execution:beat_x", "worker_prefix": "rq:worker:x", "queues": "rq:queues",
+    "worker": "rq:worker:x", "workers": "rq:workers:x",
     "queue": "rq:queue:x", "list": "rq:queue:x", "scheduled": "rq:scheduled:x", "registry": "rq:finished:x",
 }  # fmt: skip
 """What the scripts call RQ's keys, and such a key."""
