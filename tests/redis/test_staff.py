@@ -27,7 +27,7 @@ ONE = Staff(0, 1, 1)
 LONG_AGO = timedelta(minutes=5)
 
 
-def hire(redis: Redis, name: str, *queues: str, **fields: str) -> None:
+def hire(redis: Any, name: str, *queues: str, **fields: str) -> None:
     """A worker, as RQ would write it."""
     for queue in queues or ("mail",):
         redis.sadd(f"rq:workers:{queue}", f"rq:worker:{name}")
