@@ -1,27 +1,27 @@
-"""The attendant: sees to the slots, that is to ticks which wait for an earlier run to end.
+"""The attendant: sees to the slots, that is to ticks which wait: for an earlier run to end, or for their group.
 
 Runs that have ended are closed, ticks that waited take their turn, and a run whose place a newer tick is to have is
-taken out of its queue or stopped in its worker. Whoever dies meanwhile, the next beat that looks goes on: all that has
-to be known stands in Redis, and `fire` lets each tick in once.
+taken out of its queue or stopped in its worker. A tick that follows a success comes in by this door, too. Whoever dies
+meanwhile, the next beat that looks goes on: all that has to be known stands in Redis, and `fire` lets each tick in once.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from beat import policies, verdicts
+from beat import arrivals, clock, jobs, policies
 from beat.event import Event
 from beat.health import Once
+from beat.inquiry import Inquiry
 from beat.protocol import Claim
 from beat.slots import Slots
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from beat.book import Book
+    from beat.book import Book, Page
     from beat.event import Emit
     from beat.protocol import Item, Reply, Slot
-    from beat.schedule import Schedule
     from beat.store import Store
     from beat.watcher import Watcher
 
@@ -36,6 +36,7 @@ class Attendant:
     def __init__(self, store: Store, book: Book, watcher: Watcher, *, token: str, emit: Emit) -> None:
         self._store, self._slots, self._book, self._watcher = store, Slots(store), book, watcher
         self._token, self._emit, self._once = token, emit, Once(emit)
+        self._inquiry = Inquiry(store)
 
     def clear(self, ended: int) -> None:
         """Closes so many runs that have ended, and lets in who waits for them: those come first."""
@@ -49,33 +50,48 @@ class Attendant:
             if not slots:
                 return
             self._watcher.look(sum(slot.ended for slot in slots))
-            pages = self._book.find([Claim(slot.id, slot.rev, "", 0, "") for slot in slots])
+            pages = self._read(slots)
+            now_ms = clock.to_ms(self._store.time())
+            facts = self._inquiry.about([page.schedule for page in pages.values() if page.schedule], now_ms)
             items: list[Item] = []
-            for slot, page in zip(slots, pages, strict=True):
-                if page.schedule is None:
-                    self._once.say(slot.id, Event("broken", slot.id, {"code": "BADSTATE", "error": page.problem}))
-                else:
-                    items += self._admitted(slot, page.rev, page.schedule)
-            if items:
-                self._tell(items, self._store.fire(items, token=self._token).replies)
+            for slot in slots:
+                own = pages.get(slot.id)
+                if own and own.schedule and slot.state in {"active", "finished"} and own.schedule.overlap == "replace":
+                    self._slots.withdraw(slot.running)
+                items += arrivals.decided(slot, pages, facts, self._store.keys)
+            for page in (items[n : n + _PAGE] for n in range(0, len(items), _PAGE)):
+                self._tell(page, self._store.fire(page, token=self._token).replies)
 
-    def _admitted(self, slot: Slot, rev: str, schedule: Schedule) -> Iterable[Item]:
-        """Those who may come in; `fire` has the last word about the room."""
-        room, lives = policies.slot(schedule), slot.state in {"active", "finished"}
-        free = room.running - len(slot.running) + slot.ended if room and lives else len(slot.waiting)
-        if room and room.overlap == "replace" and lives:
-            self._slots.withdraw(slot.running)
-        for words in (waiting.split(" ") for waiting in slot.waiting[: max(0, free)]):
-            _, tick, by = words
-            yield verdicts.admitted(rev, schedule, tick, by, self._store.keys)
+    def _read(self, slots: Sequence[Slot]) -> Mapping[str, Page]:
+        """The definitions of all who wait."""
+        claims = {claim.id: claim for slot in slots for claim in _waiting(slot)}
+        found = dict(zip(claims, self._book.find(list(claims.values())), strict=True))
+        for each, page in found.items():
+            if page.schedule is None:
+                self._once.say(each, Event("broken", each, {"code": "BADSTATE", "error": page.problem}))
+        return found
 
     def _tell(self, items: Iterable[Item], replies: Iterable[Reply]) -> None:
         for item, reply in zip(items, replies, strict=True):
             if reply.code == "OK":
                 self._once.forget(item.id)
-                self._emit(Event("admitted", item.id, {"tick": item.tick, "job_id": item.job}))
+                fields = {"tick": item.tick, "job_id": item.job, "queue": _names(item.queue)}
+                self._emit(Event("admitted", item.id, fields))
             elif reply.code == "SKIPPED":
                 fields = {"tick": item.tick, "count": 1, "reason": reply.words, "next_run": ""}
                 self._emit(Event("skipped", item.id, fields))
             elif reply.code in {"BADTYPE", "BADSTATE", "BADARG"}:
                 self._once.say(item.id, Event("broken", item.id, {"code": reply.code, "error": reply.words}))
+
+
+def _waiting(slot: Slot) -> Iterator[Claim]:
+    """Who waits for it, as claims: by these the definitions are found."""
+    if not slot.is_group:
+        yield Claim(slot.id, slot.rev, "", 0, "")
+        return
+    for words, rev in zip(slot.waiting, slot.revs, strict=True):
+        yield Claim(words.partition(" ")[0], rev, "", 0, "")
+
+
+def _names(queues: str) -> str:
+    return ", ".join(map(jobs.queue_name, queues.split("\n")))

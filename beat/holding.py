@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from beat import clock, verdicts
+from beat.facts import NONE
 from beat.health import cause
 from beat.prepare import prepare
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
 
     from beat.book import Page
+    from beat.facts import Facts
     from beat.keys import Keys
     from beat.pace import Pace
     from beat.protocol import Claim
@@ -43,18 +46,24 @@ class Holding:
         """These, and nothing else: all of them are to be released."""
         self._chains = [verdicts.released(each) for each in ids]
 
-    def prepare(self, claims: Iterable[tuple[Claim, Page]], now_ms: float) -> None:
-        """Decides about claims by their definitions, and holds what was decided."""
+    def prepare(
+        self, claims: Iterable[tuple[Claim, Page]], now_ms: float, facts: Mapping[str, Facts] = MappingProxyType({})
+    ) -> None:
+        """Decides about claims by their definitions and the facts, and holds what was decided."""
         now, lateness = clock.from_ms(int(now_ms)), self._pace.lateness
         for claim, page in claims:
             if page.schedule is None:
                 self._chains.append(verdicts.quarantined(claim.id, page.rev, page.problem))
                 continue
             try:
+                if not claim.tick:  # it follows another, and its pause is over
+                    self._chains.append(verdicts.awake(claim, page.rev, page.schedule))
+                    continue
                 tick = clock.read(claim.tick)
                 held = _held(claim)
                 decided = prepare(page.schedule, tick, now, lateness=lateness, most=self._pace.page_size, **held)
-                self._chains.append(verdicts.chain(claim, page.rev, page.schedule, decided, self._keys))
+                known = facts.get(claim.id, NONE)
+                self._chains.append(verdicts.chain(claim, page.rev, page.schedule, decided, self._keys, known))
             except Exception as e:  # noqa: BLE001 (whatever is wrong with one schedule, the others of its page go on)
                 problem = f"definition cannot be followed: {cause(e)}"
                 self._chains.append(verdicts.quarantined(claim.id, page.rev, problem))

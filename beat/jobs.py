@@ -119,6 +119,12 @@ def run_block(run: Run, serializer: str) -> bytes:
     return b"".join((b"(", _pickled(META_KEY), b"(", *pairs, b"du."))  # mark, key, mark … dict, setitems, stop
 
 
+def run_blocks(run: Run, serializer: str, shards: int) -> bytes:
+    """One for each part of a run that goes to several queues: their lengths, and all of them."""
+    blocks = [run_block(replace(run, shard=shard, shards=shards), serializer) for shard in range(shards)]
+    return b" ".join(b"%d" % len(each) for each in blocks) + b"\n" + b"".join(blocks)
+
+
 @functools.lru_cache(maxsize=1024)
 def queue_key(name: str) -> str:
     """The list that holds the ids of a queue's jobs."""
@@ -227,8 +233,10 @@ def _open_meta(schedule: Schedule) -> bytes:
 
 
 @functools.lru_cache(maxsize=4096)  # the same names, ticks and ids come again and again
-def _pickled(value: str | None) -> bytes:
+def _pickled(value: str | int | None) -> bytes:
     if value is None:
         return b"N"
+    if isinstance(value, int):
+        return b"J" + value.to_bytes(4, "little")
     text = value.encode("utf-8", "surrogatepass")  # as pickle writes text
     return b"X" + len(text).to_bytes(4, "little") + text

@@ -190,6 +190,7 @@ def entry(closing: Close, job: str) -> dict[str, Any]:
         "type": closing.outcome,
         "tick": closing.before.tick or None,
         "job": job,
+        **closing.before.share(),
         "started": _text(closing.started) or None,
         "ended": _text(closing.ended) or None,
         "duration": closing.duration,

@@ -42,7 +42,8 @@ def slot(schedule: Schedule) -> Room | None:
     if schedule.overlap == "allow":
         return None
     waiting = {"skip": 0, "wait": schedule.max_waiting or 1, "replace": 1}[schedule.overlap]
-    return Room(schedule.overlap, schedule.max_running or 1, waiting)
+    jobs = len(schedule.queues) if schedule.route == "broadcast" else 1  # of a tick: full is where one more has no room
+    return Room(schedule.overlap, ((schedule.max_running or 1) - 1) * jobs + 1, waiting)
 
 
 def due(schedule: Schedule, tick: datetime) -> datetime:

@@ -55,6 +55,10 @@ class Item(NamedTuple):
     slot: str = ""
     max_runs: int | str = ""
     data: bytes = b""
+    why: str = ""
+    group: str = ""
+    expects: str = ""
+    uses: str = ""
 
 
 class Slot(NamedTuple):
@@ -67,7 +71,16 @@ class Slot(NamedTuple):
     """How many of its runs have ended, and are not closed."""
     running: tuple[str, ...]
     waiting: tuple[str, ...]
-    """Each as `id tick by`, the one that was due first first."""
+    """Each as `id tick by`, for one that follows another with its job; the one that was due first first."""
+    hall: int = 0
+    """How many more have its room, and wait for their group's."""
+    revs: tuple[str, ...] = ()
+    """Of a group, the revs of the schedules that wait; its own is what the group may have."""
+
+    @property
+    def is_group(self) -> bool:
+        """Whether schedules share it."""
+        return self.id.startswith("@")
 
 
 class Registration(NamedTuple):
@@ -120,6 +133,8 @@ class Closing(NamedTuple):
     ttl: str = ""
     registry: str = ""
     life: str = ""
+    group: str = ""
+    part: str = ""
 
 
 @dataclass(frozen=True)

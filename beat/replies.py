@@ -99,7 +99,7 @@ class Replies:
                     return verdicts.released(chain.id)
                 return chain._replace(items=chain.items[n:], due=now + wait)
             if reply.code == "ENDED":
-                cleared = item._replace(slot=f"{item.slot} cleared")
+                cleared = item._replace(slot=_cleared(item.slot), group=_cleared(item.group))
                 return chain._replace(items=(cleared, *chain.items[n + 1 :]), due=now)
             # The reply to an earlier attempt was lost, and it had happened.
             happened = reply.code == "STALE" and reply.words in {item.job for item in chain.items[n:]} - {""}
@@ -124,7 +124,7 @@ class Replies:
         if reply.code == "WAITS":
             self._emit(Event("waiting", item.id, {"tick": item.tick, "behind": reply.words}))
         else:
-            fields = {"tick": item.tick, "count": 1, "reason": "overlap", "next_run": item.next}
+            fields = {"tick": item.tick, "count": 1, "reason": reply.words, "next_run": item.next}
             self._emit(Event("skipped", item.id, fields))
 
     def _decided(self, item: Item, now: int) -> None:
@@ -147,3 +147,7 @@ class Replies:
         elif item.kind == "skip":
             fields = {"tick": item.tick, "count": item.number, "reason": item.reason, "next_run": item.next}
             self._emit(Event("skipped", item.id, fields))
+
+
+def _cleared(room: str) -> str:
+    return f"{room} cleared" if room else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from beat import clock
 from beat.errors import BadInstant
@@ -23,18 +23,27 @@ class Run:
     scheduled_for: datetime | None
     """The tick, in UTC; None when somebody asked for the run."""
     triggered_by: str
+    shard: int = 0
+    """Which part of the work it does, where a tick was broadcast: from 0 on."""
+    shards: int = 1
+    """How many parts there are."""
+    after: str | None = None
+    """The job whose success it follows."""
 
     def __post_init__(self) -> None:
         if self.scheduled_for is not None:
             object.__setattr__(self, "scheduled_for", clock.utc(self.scheduled_for, "scheduled_for"))
 
-    def plain(self) -> dict[str, str | None]:
+    def plain(self) -> dict[str, str | int | None]:
         """As the job's meta keeps it."""
         tick = self.scheduled_for
+        part = {"shard": self.shard, "shards": self.shards} if self.shards > 1 else {}
         return {
             "schedule_id": self.schedule_id,
             "scheduled_for": None if tick is None else clock.text(tick),
             "triggered_by": self.triggered_by,
+            **part,
+            **({"after": self.after} if self.after else {}),
         }
 
     @classmethod
@@ -43,7 +52,14 @@ class Run:
         match plain:
             case {"schedule_id": str(schedule_id), "scheduled_for": tick, "triggered_by": str(triggered_by)}:
                 try:
-                    return cls(schedule_id, None if tick is None else clock.read(tick), triggered_by)
+                    return cls(schedule_id, None if tick is None else clock.read(tick), triggered_by, **_others(plain))
                 except BadInstant:
                     return None
         return None
+
+
+def _others(plain: dict[str, Any]) -> dict[str, Any]:
+    """What not every run has, as far as it makes sense."""
+    shard, shards, after = plain.get("shard"), plain.get("shards"), plain.get("after")
+    part = {"shard": shard, "shards": shards} if type(shard) is type(shards) is int else {}
+    return {**part, **({"after": after} if isinstance(after, str) else {})}

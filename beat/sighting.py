@@ -37,6 +37,11 @@ class Record:
     """How many times RQ may try again, as its job was made."""
     result_ttl: int | None = None
     failure_ttl: int | None = None
+    group: str = ""
+    of: str = ""
+    """Where a tick was broadcast, the job of the tick: this is a part of it."""
+    shard: int = 0
+    shards: int = 0
     requeued: int = 0
     """How many times it was started again by somebody."""
     missing: int = 0
@@ -49,6 +54,15 @@ class Record:
     started: str = ""
     ended: str = ""
     attempts: int = 0
+
+    @property
+    def part(self) -> str:
+        """Which part of a broadcast it is, as `close` takes it."""
+        return f"{self.of} {self.shard} {self.shards}" if self.of else ""
+
+    def share(self) -> dict[str, str | int]:
+        """Which part of a broadcast it is, as the ledger says it."""
+        return {"of": self.of, "shard": self.shard} if self.of else {}
 
     @classmethod
     def read(cls, text: str) -> Self | None:

@@ -26,8 +26,8 @@ class Slots:
         """The slots for which ticks wait, at most so many, each about once in `interval` ms whichever beat asks."""
         _, *found = self._store.run("attend", limit=limit, interval=interval)
         return [
-            Slot(_text(each), _text(rev), _text(state), ended, tuple(map(_text, running)), tuple(map(_text, waiting)))
-            for each, rev, state, ended, running, waiting in found
+            Slot(_text(each), _text(rev), _text(state), ended, _texts(running), _texts(waiting), **_rest(rest))
+            for each, rev, state, ended, running, waiting, rest in found
         ]
 
     def withdraw(self, ids: Sequence[str], *, kept: int = _CANCELLED_S) -> None:
@@ -36,6 +36,14 @@ class Slots:
         for each, (code, worker) in zip(ids, replies, strict=True):
             if code == b"STARTED":
                 jobs.stop(self._store.client, each, _text(worker))
+
+
+def _rest(told: Any) -> dict[str, Any]:
+    return {"revs": _texts(told)} if isinstance(told, list) else {"hall": told}
+
+
+def _texts(values: Any) -> tuple[str, ...]:
+    return tuple(map(_text, values))
 
 
 def _text(value: Any) -> str:

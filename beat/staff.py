@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from beat.facts import Staff
 from beat.store import pages
 
 if TYPE_CHECKING:
@@ -12,17 +13,6 @@ if TYPE_CHECKING:
     from beat.store import Store
 
 _PAGE = 25  # of a queue up to a thousand workers are looked at
-
-
-class Staff(NamedTuple):
-    """Of one queue."""
-
-    queued: int
-    """How many jobs wait; 0 if it is no queue, or nobody lets us look."""
-    workers: int | None
-    """How many live workers read it, at most 1,000; None if nobody lets us look."""
-    idle: int | None
-    """How many of those do nothing."""
 
 
 def staff(store: Store, queues: Sequence[str]) -> dict[str, Staff]:

@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from beat.event import Emit
     from beat.guard import Mark
     from beat.health import Health
+    from beat.inquiry import Inquiry
     from beat.pace import Pace
     from beat.verdicts import Chain
 
@@ -98,6 +99,7 @@ class Ticker:
         self.timekeeper = Timekeeper(desk, emit)
         self.clock = RedisClock()
         self.attendant: Attendant | None = None
+        self.inquiry: Inquiry | None = None
         self.awake_at = time.monotonic()
         """Since when it is at one step, or until when it sleeps, by the monotonic clock."""
         self.passed_ms = 0.0
@@ -217,8 +219,10 @@ class Ticker:
             if now:
                 self.timekeeper.hold(now)
         else:
-            found = zip(claimed.claims, self._book.find(claimed.claims), strict=True)
-            self._holding.prepare(found, self.clock.now_ms())
+            pages, now_ms = self._book.find(claimed.claims), self.clock.now_ms()
+            known = [page.schedule for page in pages if page.schedule]
+            facts = self.inquiry.about(known, now_ms) if self.inquiry else {}
+            self._holding.prepare(zip(claimed.claims, pages, strict=True), now_ms, facts)
             self._busy = len(claimed.claims) >= self._pace.page_size
             self._wanted = max(self._wanted, QUESTIONS if self._busy else int(bool(claimed.claims)))
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, NamedTuple
 
-from beat import clock, jobs, policies, prepare
-from beat.prepare import Fire, Resume, Verdict
+from beat import clock, dependencies, jobs, kinds, policies, prepare, routing
+from beat.dependencies import DEPENDENCY
+from beat.facts import NONE
+from beat.prepare import Fire, Resume, Skip, Verdict
 from beat.protocol import Claim, Item
 from beat.run import Run
 
@@ -13,7 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
+    from beat.facts import Facts
     from beat.keys import Keys
+    from beat.routing import Way
     from beat.schedule import Schedule
 
 
@@ -35,15 +40,25 @@ class Chain(NamedTuple):
         return self.items[0].id
 
 
-def chain(claim: Claim, rev: str, schedule: Schedule, verdicts: Sequence[Verdict], keys: Keys) -> Chain:
-    """The verdicts on the ticks of a claim."""
-    first, *rest = verdicts
-    # As Redis has it: it compares text, and somebody may have written the same instant in another way.
-    item = _item(rev, schedule, first, claim.tick, keys)
-    if item.due > claim.due or claim.mark == MOVED:  # it was placed before its jitter changed, or by an operator
-        item = item._replace(due=claim.due)
-    others = (_item(rev, schedule, verdict, clock.text(verdict.tick), keys) for verdict in rest)
-    return Chain((item, *others) if rest else (item,), claim.due, schedule.func)
+def chain(
+    claim: Claim, rev: str, schedule: Schedule, verdicts: Sequence[Verdict], keys: Keys, facts: Facts = NONE
+) -> Chain:
+    """The verdicts on the ticks of a claim, as far as their time decides; the facts say the rest."""
+    items: list[Item] = []
+    for verdict in verdicts:
+        # As Redis has it: it compares text, and somebody may have written the same instant in another way.
+        tick = clock.text(verdict.tick) if items else claim.tick
+        item, facts = _item(rev, schedule, verdict, tick, keys, facts)
+        items.append(item)
+    if items[0].due > claim.due or claim.mark == MOVED:  # it was placed before its jitter changed, or by an operator
+        items[0] = items[0]._replace(due=claim.due)
+    return Chain(tuple(items), claim.due, schedule.func)
+
+
+def awake(claim: Claim, rev: str, schedule: Schedule) -> Chain:
+    """The pause of a schedule is over that follows another: it held no tick."""
+    reason, by = claim.mark, "" if schedule.enabled else "disabled"
+    return Chain((Item("resume", schedule.id, rev, reason=reason, by=by),), claim.due, schedule.func)
 
 
 def released(schedule_id: str) -> Chain:
@@ -56,9 +71,21 @@ def quarantined(schedule_id: str, rev: str, problem: str) -> Chain:
     return Chain((Item("quarantine", schedule_id, rev, error=problem),), 0)
 
 
-def admitted(rev: str, schedule: Schedule, tick: str, by: str, keys: Keys) -> Item:
-    """A tick that has waited takes its turn, if there is room."""
-    return _fire(rev, schedule, Fire(clock.read(tick), None, by), tick, keys)._replace(kind="admit")
+def admitted(
+    rev: str, schedule: Schedule, tick: str, by: str, keys: Keys, *, after: str = "", facts: Facts = NONE
+) -> tuple[Item, Facts]:
+    """A tick that has waited takes its turn, if there is room; and the facts for who comes next."""
+    fired = Fire(clock.read(tick), None, by)
+    way = routing.route(schedule, fired.tick, facts)
+    item = _fire(rev, schedule, fired, tick, keys, way, after=after)
+    job = keys.asked(schedule.id, f"f{kinds.digest(after)}") if after else item.job
+    return item._replace(kind="admit", job=job, last=after), routing.taken(facts, way)
+
+
+def passing(rev: str, schedule: Schedule, tick: str, by: str, keys: Keys, *, after: str, reason: str, why: str) -> Item:
+    """A tick that is in line, and does not become a job."""
+    item, _ = admitted(rev, schedule, tick, by, keys, after=after)
+    return item._replace(kind="pass", reason=reason, why=why)
 
 
 def manual(
@@ -73,9 +100,12 @@ def manual(
     force: bool = False,
     instead_of: datetime | None = None,
     keys: Keys,
+    facts: Facts = NONE,
+    now: datetime | None = None,
 ) -> Item:
     """Somebody asks for a run: of no tick, or of one of the past; perhaps in the place of the next one."""
-    fired = _fire(rev, schedule, Fire(tick or clock.EPOCH, None, by), clock.text(tick) if tick else "", keys)
+    way = routing.route(schedule, tick or now or clock.EPOCH, facts)
+    fired = _fire(rev, schedule, Fire(tick or clock.EPOCH, None, by), clock.text(tick) if tick else "", keys, way)
     next_run, next_due = _following(schedule, prepare.after(schedule, instead_of)) if instead_of else ("", 0)
     return fired._replace(
         kind="manual",
@@ -83,20 +113,33 @@ def manual(
         next=next_run,
         next_due=next_due,
         job=job,
-        run=jobs.run_block(Run(schedule.id, tick, by), schedule.serializer),
+        run=_told(Run(schedule.id, tick, by), schedule, way),
         number=kept_s,
         last=clock.text(instead_of) if instead_of else "",
         slot=f"{fired.slot} cleared" if fired.slot and not force else "",
+        group=f"{fired.group} {'forced' if force else 'cleared'}" if fired.group else "",
         max_runs="",
         data=data,
     )
 
 
-def _item(rev: str, schedule: Schedule, verdict: Verdict, tick: str, keys: Keys) -> Item:
-    if isinstance(verdict, Fire):
-        return _fire(rev, schedule, verdict, tick, keys)
+def _item(
+    rev: str, schedule: Schedule, verdict: Verdict, tick: str, keys: Keys, facts: Facts
+) -> tuple[Item, Facts]:
+    """The item of a verdict, and the facts for the next one."""
     if isinstance(verdict, Resume):
-        return resumed(rev, schedule, verdict, tick)
+        return resumed(rev, schedule, verdict, tick), facts
+    if isinstance(verdict, Skip):
+        return _skip(rev, schedule, verdict, tick), facts
+    if schedule.requires and (why := dependencies.unmet(schedule, verdict.tick, facts)):
+        passed = Skip(verdict.tick, verdict.tick, 1, verdict.next, DEPENDENCY)
+        expects = dependencies.expected(schedule, facts)
+        return _skip(rev, schedule, passed, tick)._replace(why=why, expects=expects), facts
+    way = routing.route(schedule, verdict.tick, facts)
+    return _fire(rev, schedule, verdict, tick, keys, way), routing.taken(facts, way)
+
+
+def _skip(rev: str, schedule: Schedule, verdict: Skip, tick: str) -> Item:
     due, (next_run, next_due) = clock.to_ms(policies.due(schedule, verdict.tick)), _following(schedule, verdict.next)
     last, number = clock.text(verdict.last), verdict.count
     return Item(
@@ -122,7 +165,7 @@ def resumed(rev: str, schedule: Schedule, verdict: Resume, tick: str) -> Item:
     )
 
 
-def _fire(rev: str, schedule: Schedule, verdict: Fire, tick: str, keys: Keys) -> Item:
+def _fire(rev: str, schedule: Schedule, verdict: Fire, tick: str, keys: Keys, way: Way, *, after: str = "") -> Item:
     next_run, next_due = _following(schedule, verdict.next)
     return Item(
         "fire",
@@ -133,13 +176,23 @@ def _fire(rev: str, schedule: Schedule, verdict: Fire, tick: str, keys: Keys) ->
         next_run,
         max(next_due, clock.to_ms(verdict.not_before)) if verdict.not_before and next_run else next_due,
         job=keys.job(schedule.id, clock.to_ms(verdict.tick) // 1000),
-        queue=jobs.queue_key(schedule.queue),
+        queue="\n".join(map(jobs.queue_key, way.queues)),
         at="front" if schedule.at_front else "back",
-        run=jobs.run_block(Run(schedule.id, verdict.tick, verdict.by), schedule.serializer),
+        run=_told(Run(schedule.id, verdict.tick, verdict.by, after=after or None), schedule, way),
         by=verdict.by,
         slot=str(policies.slot(schedule) or ""),
         max_runs=schedule.max_runs or "",
+        why=way.why,
+        group=schedule.group or "",
+        uses=json.dumps(way.uses, separators=(",", ":")) if way.uses else "",
     )
+
+
+def _told(run: Run, schedule: Schedule, way: Way) -> bytes:
+    """What the job is told about itself; of a broadcast each part."""
+    if len(way.queues) > 1:
+        return jobs.run_blocks(run, schedule.serializer, len(way.queues))
+    return jobs.run_block(run, schedule.serializer)
 
 
 def _following(schedule: Schedule, tick: datetime | None) -> tuple[str, int]:

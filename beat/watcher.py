@@ -19,6 +19,7 @@ from beat.lock import Lock
 from beat.outcomes import Close, Forget, Mark, Reopen
 from beat.protocol import Closing
 from beat.runs import Runs
+from beat.sighting import Record
 from beat.store import pages
 
 if TYPE_CHECKING:
@@ -132,6 +133,8 @@ def _shown(seconds: float | None) -> str:
 
 def _closing(seen: Sighting, what: Decision, now: int) -> Closing:
     item = Closing("forget", seen.job, seen.record, sign=seen.sign)
+    if known := Record.read(seen.record):
+        item = item._replace(group=known.group, part=known.part)
     match what:
         case Forget():
             return item
@@ -139,7 +142,7 @@ def _closing(seen: Sighting, what: Decision, now: int) -> Closing:
             return item._replace(kind="mark", record=record.text(), id=record.schedule)
         case Reopen(record, before):
             line: dict[str, Any] = {"type": "reopened", "tick": record.tick or None, "job": seen.job}
-            line |= {"was": before.outcome, "attempts": before.attempts}
+            line |= {**record.share(), "was": before.outcome, "attempts": before.attempts}
             return item._replace(
                 kind="reopen",
                 record=record.text(),

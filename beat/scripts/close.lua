@@ -16,8 +16,12 @@
 -- ARGV[7] events_limit     count   about how many events are kept
 -- ARGV[8] watched_limit    count   how many closed runs are watched
 -- ARGV[9] running_prefix   text    followed by a slot: the jobs that take up its room
--- ARGV[10] index_prefix    text   followed by `failing`: the ids of all whose last run failed
--- ARGV[11…] items, each of
+-- ARGV[10] index_prefix     text   followed by `failing`: the ids of all whose last run failed
+-- ARGV[11] waiting_prefix   text   followed by a slot: the ticks that wait for room
+-- ARGV[12] followers_prefix text   followed by an id: those that fire when it has succeeded
+-- ARGV[13] slow_prefix      text   followed by an id: which of its last runs were slow, and when
+-- ARGV[14] shards_prefix    text   followed by the job of a broadcast tick: what became of each part
+-- ARGV[15…] items, each of
 -- ITEM[1]  kind       word   close, reopen, mark (only the record changes), forget (the record makes no sense)
 -- ITEM[2]  job        text   the id of the job
 -- ITEM[3]  seen       text   the record that was seen
@@ -35,6 +39,8 @@
 -- ITEM[15] ttl        text   for how many ms RQ's records stay, 0 for not at all; nothing when RQ has seen to that
 -- ITEM[16] registry   text   the key of RQ's registry that holds the job, for that
 -- ITEM[17] life       time   when the schedule came that fired it: what was removed and came again counts from nought
+-- ITEM[18] group      text   the group whose room it has, or nothing
+-- ITEM[19] part       text   of a broadcast: the job of its tick, which part this one is, and of how many; or nothing
 --
 -- Replies {{code, words}, …}, one for each item
 --   OK       done
@@ -44,7 +50,8 @@
 --   BADTYPE  a key is not what it should be
 local open, closed, records, events, waiting_slots = unpack(KEYS)
 local schedule_prefix, runs_prefix, job_prefix, results_prefix, token = unpack(ARGV, 1, 5)
-local history_limit, events_limit, watched_limit, running_prefix, index_prefix = ARGV[6], ARGV[7], ARGV[8], ARGV[9], ARGV[10]
+local history_limit, events_limit, watched_limit, running_prefix, index_prefix, waiting_prefix = unpack(ARGV, 6, 11)
+local followers_prefix, slow_prefix, shards_prefix = unpack(ARGV, 12, 14)
 
 -- include instants
 -- include now
@@ -54,9 +61,11 @@ local history_limit, events_limit, watched_limit, running_prefix, index_prefix =
 -- include renamed
 -- include allowed
 
-local first, width = 11, 17
+local first, width = 15, 19
+local remembered = 30 * 86400 * 1000  -- ms for which the parts of a broadcast are known that have not all succeeded
 local counters = {succeeded = 'success_count', failed = 'failure_count', lost = 'failure_count', stopped = 'stopped_count'}
 local is_failure = {failed = true, lost = true}
+local severity = {succeeded = 1, stopped = 2, lost = 3, failed = 4}
 
 local function count_of(value) return value and is_count(value) and tonumber(value) or 0 end
 
@@ -104,8 +113,56 @@ local function expire(job, ttl, registry)  -- the user's own result_ttl or failu
   end
 end
 
-local function leave_slot(id, job)
-  if redis.call('ZREM', running_prefix .. id, job) == 1 then redis.call('ZADD', waiting_slots, 'XX', now, id) end  -- there is room
+local function leave_slots(id, group, job)
+  for _, slot in ipairs(group ~= '' and {id, '@' .. group} or {id}) do
+    if redis.call('ZREM', running_prefix .. slot, job) == 1 then redis.call('ZADD', waiting_slots, 'XX', now, slot) end  -- there is room
+  end
+end
+
+local function gather(part, outcome)  -- of a tick that was broadcast: its outcome, nothing while parts go on; and as what it was counted
+  local job, number, all = string.match(part, '^(%S+) (%d+) (%d+)$')
+  local key, worst = shards_prefix .. job, 'succeeded'
+  if outcome == 'reopened' then redis.call('HDEL', key, number) else redis.call('HSET', key, number, outcome) end
+  redis.call('PEXPIRE', key, remembered)
+  local was, ended = redis.call('HGET', key, 'counted') or '', redis.call('HLEN', key)
+  for _, each in ipairs(redis.call('HVALS', key)) do
+    if severity[each] and severity[each] > severity[worst] then worst = each end
+  end
+  if ended - (was ~= '' and 1 or 0) < tonumber(all) then
+    redis.call('HDEL', key, 'counted')
+    return 'reopened', was
+  end
+  redis.call('HSET', key, 'counted', worst)
+  if worst == 'succeeded' then redis.call('DEL', key) end  -- RQ starts none of them again
+  return worst, was
+end
+
+local function followers_of(id)  -- those that are there, and say so themselves
+  local found = {}
+  for _, each in ipairs(kind_of(followers_prefix .. id) == 'set' and redis.call('SMEMBERS', followers_prefix .. id) or {}) do
+    if kind_of(schedule_prefix .. each) == 'hash' and redis.call('HGET', schedule_prefix .. each, 'follows') == id then
+      found[#found + 1] = each
+    else
+      redis.call('SREM', followers_prefix .. id, each)
+    end
+  end
+  return found
+end
+
+local function be_followed(id, job)  -- each that follows it has a tick from now on, once for this success
+  for _, each in ipairs(followers_of(id)) do
+    redis.call('ZADD', waiting_prefix .. each, now, each .. ' ' .. now_text .. ' follows ' .. job)
+    redis.call('ZADD', waiting_slots, now, each)
+  end
+end
+
+local function remember_slow(id, key, job, duration)  -- the newest so many, for so long
+  local after, times, window = string.match(redis.call('HGET', key, 'slow') or '', '^(%d+) (%d+) (%d+)$')
+  if not after or duration == '' or tonumber(duration) * 1000 < tonumber(after) then return end
+  local slow = slow_prefix .. id
+  redis.call('ZADD', slow, now, job)
+  redis.call('ZREMRANGEBYRANK', slow, 0, -times - 1)
+  redis.call('PEXPIRE', slow, window)
 end
 
 local function watch(job, record)  -- what RQ could start again is watched, the newest so many
@@ -131,9 +188,12 @@ local function sign_of(job)
   return h[1] and h[1] .. '|' .. (h[2] or '') .. '|' .. (h[3] or '') or ''
 end
 
-local function misplaced(id)
+local function misplaced(id, group, part, outcome)
   local wanted = {[open] = 'zset', [closed] = 'zset', [events] = 'stream', [runs_prefix .. id] = 'list', [schedule_prefix .. id] = 'hash',
-    [running_prefix .. id] = 'zset', [waiting_slots] = 'zset', [index_prefix .. 'failing'] = 'set'}
+    [running_prefix .. id] = 'zset', [waiting_slots] = 'zset', [index_prefix .. 'failing'] = 'set', [slow_prefix .. id] = 'zset'}
+  if group ~= '' then wanted[running_prefix .. '@' .. group] = 'zset' end
+  if part ~= '' then wanted[shards_prefix .. string.match(part, '^%S+')] = 'hash' end
+  for _, each in ipairs(outcome == 'succeeded' and followers_of(id) or {}) do wanted[waiting_prefix .. each] = 'zset' end
   for key, type in pairs(wanted) do
     local kind = kind_of(key)
     if kind ~= 'none' and kind ~= type then return key .. ' is a ' .. kind .. ', not a ' .. type end
@@ -141,15 +201,16 @@ local function misplaced(id)
 end
 
 local function settle(i)
-  local kind, job, seen, record, sign, id, tick, outcome, entry, was, was_ended, ended, duration, error, ttl, registry, life = unpack(ARGV, i, i + width - 1)
+  local kind, job, seen, record, sign, id, tick, outcome, entry, was, was_ended, ended, duration, error, ttl, registry, life, group, part = unpack(ARGV, i, i + width - 1)
   if kind_of(records) ~= 'hash' or redis.call('HGET', records, job) ~= seen then return 'STALE', '' end
   local names = renamed(id)  -- since it fired
   id = names[#names] or id
-  local wrong = misplaced(id)
+  if part ~= '' and not string.find(part, '^%S+ %d+ %d+$') then return 'BADARG', '' end
+  local wrong = misplaced(id, group, part, outcome)
   if wrong then return 'BADTYPE', wrong end
   if kind == 'forget' then
     watch(job, '')
-    leave_slot(id, job)
+    leave_slots(id, group, job)
     return 'OK', ''
   end
   if sign_of(job) ~= sign then return 'CHANGED', '' end
@@ -164,16 +225,23 @@ local function settle(i)
     if kind_of(schedule_prefix .. id) == 'hash' and redis.call('HGET', schedule_prefix .. id, 'overlap') then
       redis.call('ZADD', running_prefix .. id, now, job)
     end
+    if group ~= '' then redis.call('ZADD', running_prefix .. '@' .. group, now, job) end
   else
     watch(job, record)
-    leave_slot(id, job)
+    leave_slots(id, group, job)
     if ttl ~= '' then expire(job, ttl, registry) end
   end
   local line = entry .. ',"at":"' .. now_text .. '","beat":' .. quoted(token) .. '}'
   if kind_of(schedule_prefix .. id) == 'hash' then
-    local key = schedule_prefix .. id
+    local key, of = schedule_prefix .. id, string.match(part, '^%S+') or job
+    local counted, before = outcome, was
+    if part ~= '' then counted, before = gather(part, outcome) end
     if life == '' or life == redis.call('HGET', key, 'created_at') then
-      redis.call('HSET', key, unpack(state_of(id, key, outcome, was, was_ended, ended, duration, error)))
+      if part == '' or counted ~= before and (counters[counted] or counters[before]) then
+        redis.call('HSET', key, unpack(state_of(id, key, counted, before, was_ended, ended, duration, error)))
+      end
+      if kind == 'close' then remember_slow(id, key, job, duration) end
+      if counted == 'succeeded' and before ~= 'succeeded' then be_followed(id, of) end
     end
     append_other(id, line, key)
   end
@@ -183,10 +251,14 @@ end
 
 if (#ARGV - first + 1) % width ~= 0 then return {{'BADARG', 'not a whole number of items'}} end
 local a_key, a_ledger, a_job, a_result = schedule_prefix .. 'x', runs_prefix .. 'x', job_prefix .. 'x', results_prefix .. 'x'
+local a_line, a_slow, a_part = waiting_prefix .. 'x', slow_prefix .. 'x', shards_prefix .. 'x'
 local barred = forbidden({{'hmget', a_key, 'x'}, {'hset', a_key, 'x', ''}, {'lpush', a_ledger, ''}, {'rpop', a_ledger}, {'ltrim', a_ledger, 0, 1},
   {'xadd', events, '*', 'x', ''}, {'zadd', open, 0, 'x'}, {'zrem', open, 'x'}, {'zadd', closed, 0, 'x'}, {'zrem', closed, 'x'},
   {'zcard', closed}, {'zrange', closed, 0, 1}, {'hset', records, 'x', ''}, {'hdel', records, 'x'},
-  {'zrem', running_prefix .. 'x', 'x'}, {'zadd', running_prefix .. 'x', 0, 'x'}, {'zadd', waiting_slots, 'XX', 0, 'x'},
+  {'zrem', running_prefix .. 'x', 'x'}, {'zadd', running_prefix .. 'x', 0, 'x'}, {'zadd', waiting_slots, 'XX', 0, 'x'}, {'zadd', a_line, 0, 'x'},
+  {'smembers', followers_prefix .. 'x'}, {'srem', followers_prefix .. 'x', 'x'}, {'zadd', a_slow, 0, 'x'}, {'zremrangebyrank', a_slow, 0, 1},
+  {'pexpire', a_slow, 1}, {'hset', a_part, 'x', ''}, {'hdel', a_part, 'x'}, {'hget', a_part, 'x'}, {'hlen', a_part}, {'hvals', a_part},
+  {'pexpire', a_part, 1}, {'del', a_part},
   {'sadd', index_prefix .. 'failing', 'x'}, {'srem', index_prefix .. 'failing', 'x'}, {'hget', a_key, 'x'}})
 for i = first, #ARGV, width do
   local ttl, registry = ARGV[i + 14], ARGV[i + 15]

@@ -9,6 +9,7 @@
 -- KEYS[5] records          hash   job id → what a run is, as JSON
 -- KEYS[6] events           stream every verdict, for whoever reads it
 -- KEYS[7] waiting_slots    zset   slot → when to look next, in ms: those for which ticks wait
+-- KEYS[8] groups           hash   group → skip or wait when it is full, how many may run, how many may wait
 -- ARGV[1] schedule_prefix  text   followed by an id: the hash of that schedule
 -- ARGV[2] template_prefix  text   followed by an id: the fields of its job, as RQ writes them
 -- ARGV[3] lock_prefix      text   followed by an id: its lock
@@ -22,10 +23,11 @@
 -- ARGV[11] waiting_prefix  text   followed by a slot: the ticks that wait for room
 -- ARGV[12] request_prefix  text   followed by a job id: that somebody asked for it, and it was enqueued
 -- ARGV[13] index_prefix    text   followed by a state: the ids of all that are in it
--- ARGV[14…] items, each of
--- ITEM[1]  kind       word   fire, skip (ticks pass by), admit (a tick has waited: it needs no lock, and moves nothing),
---                            manual (somebody asked for a run: the same), resume (a pause ends, and with it the stretch of
---                            ticks that it held), release (nothing was decided), quarantine (cannot be read)
+-- ARGV[14] queue_prefix    text   followed by the name of a queue: its key
+-- ARGV[15…] items, each of
+-- ITEM[1]  kind       word   fire, skip (ticks pass by), admit (a tick has waited: it needs no lock, and moves nothing), pass (it
+--                            has waited, and passes by), manual (somebody asked for a run: as admit), resume (a pause ends, and
+--                            with it the stretch of ticks that it held), release (nothing was decided), quarantine (cannot be read)
 -- ITEM[2]  id         text   the schedule
 -- ITEM[3]  rev        text   the definition that was prepared
 -- ITEM[4]  tick       time   the tick that was prepared; for skip the first of the stretch; for manual nothing, or which
@@ -34,29 +36,34 @@
 -- ITEM[6]  next       time   the following tick, or nothing when the schedule ends
 -- ITEM[7]  next_due   ms     when that is due
 -- ITEM[8]  job        text   the id of the job
--- ITEM[9]  queue      text   the key of its queue
+-- ITEM[9]  queue      text   the key of its queue; of several, each on its own line: it is broadcast to all of them
 -- ITEM[10] at         word   front or back
--- ITEM[11] run        bytes  the end of the job's meta
+-- ITEM[11] run        bytes  the end of the job's meta; of a broadcast their lengths, a line end, and one for each queue
 -- ITEM[12] number     count  for skip and resume: how many ticks; for manual: how many seconds the request is remembered
 -- ITEM[13] error      text   what went wrong with earlier attempts, or nothing
--- ITEM[14] last       time   for skip and resume: the last of the stretch; for manual: the next tick, if it is to pass
--- ITEM[15] reason     text   for skip: why; for resume: the end that the pause must have, nothing if an operator ends it
--- ITEM[16] by         word   for fire, admit and manual: scheduler, catchup, manual or backfill; for resume: `disabled` where its
---                            code has switched it off meanwhile
+-- ITEM[14] last       time   for skip and resume: the last of the stretch; for manual: the next tick, if it is to pass; for admit
+--                            and pass: the job that it follows, or nothing
+-- ITEM[15] reason     text   for skip and pass: why; for resume: the end that the pause must have, nothing if an operator ends it
+-- ITEM[16] by         word   for fire, admit and manual: scheduler, catchup, follows, manual or backfill; for resume: `disabled` where
+--                            its code has switched it off meanwhile
 -- ITEM[17] slot       text   nothing where runs may overlap, or: skip, wait or replace, how many may run, how many may
 --                            wait, and `cleared` when those that have ended were closed just now
 -- ITEM[18] max_runs   count  how many ticks become jobs, after which the schedule has finished; nothing for no end; for resume: the
 --                            version that it must have; nothing for any
 -- ITEM[19] data       bytes  for manual: the function and other arguments than the schedule's, as RQ writes them, or nothing
+-- ITEM[20] why        text   how its queue was chosen, or why it is skipped, in words; or nothing
+-- ITEM[21] group      text   nothing, or: the group whose room it needs, too; and `cleared`, or `forced` where it needs none
+-- ITEM[22] expects    text   what must be so, or the item was decided in vain: lines of a schedule, a field of it and its value
+-- ITEM[23] uses       text   which queues it has used, from now on; or nothing
 --
 -- Replies {now in ms, OK, {which item, code, words}, …}, with those items that are not OK; the first one is 1, and 0 means
 -- all of them. The lock goes with the schedule's last item, on every reply but FENCED, EARLY and ENDED.
 --   OK        done
---   SKIPPED   no room for it, and none to wait: skipped; words: the job that has the room; or the state of the schedule
+--   SKIPPED   no room for it, and none to wait, or it passes by: skipped; words: the reason
 --   WAITS     no room for it: it waits; words: the job that has the room, or nothing if it waited already
 --   ENDED     no room for it, but runs have ended of which nobody has taken note: close them, or let in who waits, and
 --             send this again as cleared; words: how many have ended
---   FULL      of admit and manual: there is no room; words: the job that has it
+--   FULL      of admit and manual: there is no room; words: the job that has it, or nothing
 --   BADARG    the item makes no sense; the schedule stays hidden for as long as the lock would have lasted
 --   GONE      there is no such schedule
 --   BADTYPE   a key is not what it should be, or Redis does not let us use it; looked at again in 30 s
@@ -64,14 +71,14 @@
 --   FENCED    the lock is not ours any more
 --   STALE     next_run is not this tick: it has its verdict; words: last_job, ours if only the reply was lost
 --   OTHERS    a live beat announces the definition that we cannot read: left to it
---   CHANGED   the definition is not the one that was prepared
+--   CHANGED   the definition is not the one that was prepared, or what was expected is not so
 --   INACTIVE  the schedule is paused, disabled …; words: its state
 --   EARLY     not due by Redis' clock; words: the milliseconds to wait
 --   CONFLICT  of resume: it has another version; words: which
-local due_index, queues, announcements, open, records, events, waiting_slots = unpack(KEYS)
+local due_index, queues, announcements, open, records, events, waiting_slots, groups = unpack(KEYS)
 local schedule_prefix, template_prefix, lock_prefix, announced_prefix, job_prefix, runs_prefix = unpack(ARGV, 1, 6)
 local token, history_limit, events_limit, running_prefix, waiting_prefix = ARGV[7], ARGV[8], ARGV[9], ARGV[10], ARGV[11]
-local request_prefix, index_prefix = ARGV[12], ARGV[13]
+local request_prefix, index_prefix, queue_prefix = ARGV[12], ARGV[13], ARGV[14]
 
 -- include instants
 -- include now
@@ -84,13 +91,13 @@ local request_prefix, index_prefix = ARGV[12], ARGV[13]
 -- include acted
 -- include allowed
 
-local first, width = 14, 19
+local first, width = 15, 23
 local stamp = to_text(tonumber(time[1]), string.format('.%06d', tonumber(time[2])))
 local signed = ',"at":"' .. now_text .. '","beat":' .. quoted(token) .. '}'
 local enqueued = ',"enqueued":"' .. now_text .. '","n":'
 local kinds, pushes, scores, gone, ours, last_code, barred, opened, noted = {}, {}, {}, {}, {}, {}, {}, {}, {}
 local outbox_wrong, jobs_exist
-local wanted = {fire = true, skip = true, admit = true, manual = true, resume = true, release = true, quarantine = true}
+local wanted = {fire = true, skip = true, admit = true, pass = true, manual = true, resume = true, release = true, quarantine = true}
 
 local function kind_once(key)  -- the keys that many items share are looked at once
   kinds[key] = kinds[key] or kind_of(key)
@@ -113,30 +120,31 @@ local function look_at_page()  -- what many items share, or can be asked at once
   end
 end
 
-local function makes_sense(kind, tick, due, next, next_due, job, queue, at, number, last, slot, max_runs)
-  if not wanted[kind] then return false end
+local function makes_sense(kind, tick, due, next, next_due, job, queue, at, number, last, slot, max_runs, group, reason)
+  if not wanted[kind] or group ~= '' and not string.find(group, '^[%w_-]+ ?%a*$') then return false end
   if kind == 'release' or kind == 'quarantine' then return true end
   local t, n = to_ms(tick), to_ms(next)
   if kind == 'manual' then
     t = to_ms(last ~= '' and last or tick)
     if not is_count(number) or not t and (tick ~= '' or last ~= '' or next ~= '') then return false end
-  elseif not t then return false end
+  elseif not t then return kind == 'resume' and tick == '' and next == '' and number == '0' end  -- what follows another has no next tick
   if not is_count(due) then return false end
   if next ~= '' and not (n and (n > t or kind == 'resume' and n == t) and is_count(next_due)) then return false end
   if kind == 'resume' and number == '0' then return true end
+  if kind == 'pass' then return reason ~= '' end
   if kind == 'skip' or kind == 'resume' then return is_count(number) and tonumber(number) > 0 and to_ms(last) ~= nil and to_ms(last) >= t end
   if slot ~= '' and not string.find(slot, '^%a+ %d+ %d+ ?%a*$') or max_runs ~= '' and not is_count(max_runs) then return false end
   return job ~= '' and queue ~= '' and (at == 'front' or at == 'back')
 end
 
-local function queue_problem(id, job, queue)
+local function queue_problem(id, job, queue, alone)  -- alone: nobody has asked whether its job exists
   if barred[queue] == nil then
     local hash = job_prefix .. job
     barred[queue] = forbidden({{'type', hash}, {'exists', hash}, {'copy', template_prefix .. id, hash, 'replace'}, {'hset', hash, '', ''},
       {'expire', hash, 1}, {'type', queue}, {'rpush', queue, ''}, {'lpush', queue, ''}, {'type', queues}, {'sadd', queues, ''}}) or false
   end
   if barred[queue] then return barred[queue] end
-  local kind = jobs_exist and kind_of(job_prefix .. job) or 'none'
+  local kind = (jobs_exist or alone) and kind_of(job_prefix .. job) or 'none'
   if kind ~= 'none' and kind ~= 'hash' then return job_prefix .. job .. ' is a ' .. kind end
   kind = kind_once(queue)
   if kind ~= 'none' and kind ~= 'list' then return queue .. ' is a ' .. kind .. ', not a queue' end
@@ -144,37 +152,14 @@ local function queue_problem(id, job, queue)
   if kind ~= 'none' and kind ~= 'set' then return queues .. ' is a ' .. kind .. ', not a set' end
 end
 
-local function skipped(id, tick, last, count, reason, behind, skip_count, kept)  -- the verdict in ledger and outbox; the counts from then on
+local function skipped(id, tick, last, count, reason, behind, skip_count, kept, why, after)  -- the verdict in ledger and outbox; the counts from then on
   local total = digits_of(number_of(skip_count or '0') + count)
   local line = '{"type":"skipped","tick":"' .. tick .. '","last":"' .. last .. '","count":' .. count .. ',"reason":' .. quoted(reason)
-    .. (behind ~= '' and ',"behind":' .. quoted(behind) or '') .. ',"n":' .. total .. signed
+    .. (behind ~= '' and ',"behind":' .. quoted(behind) or '') .. (why and why ~= '' and ',"why":' .. quoted(why) or '')
+    .. (after and after ~= '' and ',"after":' .. quoted(after) or '') .. ',"n":' .. total .. signed
   kept = append_verdict(id, line, kept)
   if kept then tell(id, 'skipped', tick, '', token, line) end
   return total, kept
-end
-
-local function misplaced(id)  -- the keys of its slot, and its ledger
-  for key, wanted in pairs({[running_prefix .. id] = 'zset', [waiting_prefix .. id] = 'zset', [waiting_slots] = 'zset', [runs_prefix .. id] = 'list'}) do
-    local kind = kind_of(key)
-    if kind ~= 'none' and kind ~= wanted then return key .. ' is a ' .. kind .. ', not a ' .. wanted end
-  end
-end
-
-local function look_at_slot(id, room, cleared, last_job)  -- how many are in it, the newest of them, how many have ended unseen
-  local key = running_prefix .. id
-  if last_job and redis.call('ZSCORE', open, last_job) and not redis.call('ZSCORE', key, last_job) then
-    redis.call('ZADD', key, now, last_job)  -- it was fired before there was a slot
-  end
-  local count, waits = redis.call('ZCARD', key), redis.call('ZCARD', waiting_prefix .. id)
-  if count < room and waits == 0 then return 0, '', 0 end
-  local jobs, ended, alive = in_slot(key)
-  if cleared == '' and (ended > 0 or waits > 0 and #jobs < room) then
-    if waits > 0 then redis.call('ZADD', waiting_slots, 0, id) end  -- to be looked at first
-    return #jobs, '', ended, true
-  end
-  if waits > 0 then redis.call('ZADD', waiting_slots, 'NX', now, id) end  -- somebody may have deleted it
-  count = #jobs - ended + alive  -- those that could not be closed have ended all the same
-  return waits > 0 and math.max(count, room) or count, jobs[#jobs] or '', ended
 end
 
 local function move(id, key, next, next_due, error, ...)
@@ -195,10 +180,11 @@ local function rank(id, key, state, due_at)  -- its place in the index, if nothi
   if state == 'active' and due_at then scores[id] = to_ms(due_at) elseif awake then scores[id] = awake else gone[id] = true end
 end
 
-local function enqueue(id, job, queue, at, meta, ttl, data)
-  local key = job_prefix .. job
+local function enqueue(id, job, queue, at, meta, ttl, data, origin)
+  local key, name = job_prefix .. job, string.sub(queue, #queue_prefix + 1)
   redis.call('COPY', template_prefix .. id, key, 'REPLACE')
   redis.call('HSET', key, 'created_at', stamp, 'enqueued_at', stamp, 'meta', meta)
+  if name ~= origin then redis.call('HSET', key, 'origin', name) end  -- it goes elsewhere than most
   if data ~= '' then redis.call('HSET', key, 'data', data) end
   if ttl then redis.call('EXPIRE', key, ttl) end
   pushes[queue] = pushes[queue] or {front = {}, back = {}}
@@ -206,16 +192,17 @@ local function enqueue(id, job, queue, at, meta, ttl, data)
   jobs[#jobs + 1] = job
 end
 
-local function note(id, slot, job, queue, tick, by, number, created_at, retries, result_ttl, failure_ttl)
+local function note(id, slot, group, job, queue, tick, by, number, created_at, retries, result_ttl, failure_ttl, part)
   local record = '{"schedule":' .. quoted(id) .. ',"tick":"' .. tick .. '","by":' .. quoted(by) .. ',"queue":' .. quoted(queue)
-    .. enqueued .. number .. ',"life":' .. quoted(created_at or '')
+    .. enqueued .. number .. ',"life":' .. quoted(created_at or '') .. (group ~= '' and ',"group":' .. quoted(group) or '') .. part
     .. (retries and is_count(retries) and ',"retries":' .. digits_of(number_of(retries)) or '')
     .. (result_ttl and is_count(result_ttl) and ',"result_ttl":' .. digits_of(number_of(result_ttl)) or '')
     .. (failure_ttl and is_count(failure_ttl) and ',"failure_ttl":' .. digits_of(number_of(failure_ttl)) or '') .. '}'
-  if slot ~= '' then  -- another tick of the page may ask who is in the slot
+  if slot ~= '' or group ~= '' then  -- another tick of the page may ask who is in the slot
     redis.call('ZADD', open, now, job)
     redis.call('HSET', records, job, record)
-    redis.call('ZADD', running_prefix .. id, now, job)
+    if slot ~= '' then redis.call('ZADD', running_prefix .. id, now, job) end
+    if group ~= '' then redis.call('ZADD', running_prefix .. '@' .. group, now, job) end
     return
   end
   local n = #opened
@@ -245,58 +232,7 @@ local function finishes(id, key, count, max_runs)  -- the same, with those that 
   return max_runs ~= '' and is_enough(key, count + redis.call('ZCARD', waiting_prefix .. id), max_runs)
 end
 
-local function stand_in_line(item, key, newest, skip_count, kept, run_count)  -- no room: the tick waits, or is skipped
-  local overlap, _, most = string.match(item.slot, '^(%a+) (%d+) (%d+)')
-  local waiting = waiting_prefix .. item.id
-  if overlap == 'replace' then  -- the newest wins
-    for _, member in ipairs(redis.call('ZRANGE', waiting, 0, -1)) do
-      local older = string.match(member, '^%S+ (%S+)')
-      skip_count, kept = skipped(item.id, older, older, 1, 'replaced', item.job, skip_count, kept)
-      redis.call('ZREM', waiting, member)
-    end
-  end
-  if overlap == 'skip' or redis.call('ZCARD', waiting) >= tonumber(most) then
-    skip_count, kept = skipped(item.id, item.tick, item.tick, 1, 'overlap', newest, skip_count, kept)
-    move(item.id, key, item.next, number_of(item.next_due), item.error, 'skip_count', skip_count, 'kept', kept, 'last_skip', item.tick)
-    return 'SKIPPED', newest
-  end
-  local line = '{"type":"waiting","tick":"' .. item.tick .. '","job":' .. quoted(item.job) .. ',"behind":' .. quoted(newest) .. signed
-  append_other(item.id, line, key)
-  tell(item.id, 'waiting', item.tick, item.job, token, line)
-  redis.call('ZADD', waiting, to_ms(item.tick), item.id .. ' ' .. item.tick .. ' ' .. item.by)  -- by their ticks, whatever the jitter
-  redis.call('ZADD', waiting_slots, now, item.id)
-  local next = finishes(item.id, key, number_of(run_count or '0'), item.max_runs) and '' or item.next
-  move(item.id, key, next, number_of(item.next_due), item.error, 'skip_count', skip_count or '0', 'last_skip', item.tick,
-    unpack(kept and {'kept', kept} or {}))
-  return 'WAITS', newest
-end
-
-local function leave_line(item)
-  redis.call('ZREM', waiting_prefix .. item.id, item.id .. ' ' .. item.tick .. ' ' .. item.by)
-  if redis.call('EXISTS', waiting_prefix .. item.id) == 0 then redis.call('ZREM', waiting_slots, item.id) end
-end
-
-local function passes_by(item, key, reason, skip_count, kept)  -- a tick that waited, and for which the schedule no longer is
-  skip_count, kept = skipped(item.id, item.tick, item.tick, 1, reason, '', skip_count, kept)
-  leave_line(item)
-  redis.call('HSET', key, 'skip_count', skip_count, 'kept', kept)
-  return 'SKIPPED', reason
-end
-
-local function is_in_line(item)  -- somebody has lost next_run: the tick was decided, as far as it can be
-  local member = item.id .. ' ' .. item.tick .. ' '
-  return redis.call('ZSCORE', waiting_prefix .. item.id, member .. 'scheduler') or redis.call('ZSCORE', waiting_prefix .. item.id, member .. 'catchup')
-end
-
-local function not_admitted(item, state, now_rev)  -- why a tick that waited is not let in: a code
-  local member, room = item.id .. ' ' .. item.tick .. ' ' .. item.by, string.match(item.slot, '^%a+ (%d+)')
-  if not redis.call('ZSCORE', waiting_prefix .. item.id, member) then return 'STALE' end
-  if now_rev ~= item.rev then return 'CHANGED' end
-  if (state == 'active' or state == 'finished') and room and redis.call('ZCARD', running_prefix .. item.id) >= tonumber(room) then
-    return 'FULL'
-  end
-end
-
+-- include room
 local function resume(id, key, state, tick, next, next_due, number, last, untl, skip_count, kept)
   if untl ~= '' then  -- it ends by itself, unless somebody has made it longer
     if redis.call('HGET', key, 'pause_until') ~= untl then return 'CHANGED', '' end
@@ -312,7 +248,9 @@ local function resume(id, key, state, tick, next, next_due, number, last, untl, 
     unpack(total and {'skip_count', total, 'kept', kept, 'last_skip', last} or {}))
   enlist(id, state)
   acted(id, key, 'resumed', tick, untl, '', token)
-  if next ~= tick then
+  if tick == '' then  -- it follows another, and stands in no index
+    scores[id], gone[id] = nil, true
+  elseif next ~= tick then
     move(id, key, next, number_of(next_due), '', 'updated_at', now_text)
   else  -- the tick that was next still is
     local due = to_ms(redis.call('HGET', key, 'due_at'))
@@ -334,16 +272,54 @@ local function not_asked(item, state, now_rev, next_run, last, key)  -- why a ru
   if redis.call('EXISTS', request) == 1 then return 'STALE', item.job end
   if now_rev ~= item.rev or last ~= '' and next_run ~= last then return 'CHANGED', '' end
   if last ~= '' and state ~= 'active' then return 'INACTIVE', state or '' end
-  if item.slot == '' then return end
-  local room, cleared = string.match(item.slot, '^%a+ (%d+) %d+ ?(%a*)$')
-  local count, newest = look_at_slot(item.id, tonumber(room), cleared, redis.call('HGET', key, 'last_job'))
-  if count >= tonumber(room) then return 'FULL', newest end
+  if item.room then
+    local count, newest = look_at_slot(item, 'cleared', redis.call('HGET', key, 'last_job'))
+    if count >= item.room then return 'FULL', newest end
+  end
+  if item.group ~= '' and not item.forced then
+    local full, newest = look_at_group(item, 'cleared')
+    if full then return 'FULL', newest end
+  end
+end
+
+local function places_of(queue)  -- of a broadcast, the queues; nothing for one queue
+  if not string.find(queue, '\n', 1, true) then return end
+  local found = {}
+  for each in string.gmatch(queue, '[^\n]+') do found[#found + 1] = each end
+  return found
+end
+
+local function blocks_of(run, places)  -- the ends of the metas of a broadcast; nothing if there are not as many as queues
+  local lengths, rest = string.match(run, '^([%d ]+)\n(.*)$')
+  local found, at = {}, 1
+  for each in string.gmatch(lengths or '', '%d+') do
+    found[#found + 1] = string.sub(rest, at, at + each - 1)
+    at = at + each
+  end
+  return #found == #places and found or nil
+end
+
+local function item_of(id, rev, tick, next, next_due, job, error, by, slot, max_runs, group, kind, last, reason, why, run_count, places)
+  local overlap, room, waits = string.match(slot, '^(%a+) (%d+) (%d+)')
+  local name, mark = string.match(group, '^(%S+) ?(%a*)$')
+  local in_line = kind == 'admit' or kind == 'pass'
+  return {id = id, rev = rev, tick = tick, next = next, next_due = next_due, job = job, error = error, by = by, slot = slot, max_runs = max_runs,
+    overlap = overlap, room = tonumber(room), waits = tonumber(waits), group = name or '', forced = mark == 'forced', kind = kind,
+    after = in_line and last or '', reason = reason, why = why, run_count = number_of(run_count or '0'), jobs = places and #places or 1}
+end
+
+local function holds(expects)  -- whether all that was expected is so
+  for id, field, value in string.gmatch(expects, '(%S+) (%S+) (%S*)\n') do
+    local found = redis.pcall('HGET', schedule_prefix .. id, field)
+    if (type(found) == 'string' and found or '') ~= value then return false end
+  end
+  return true
 end
 
 local function decide(i)
-  local kind, id, rev, tick, due, next, next_due, job, queue, at, run, number, error, last, reason, by, slot, max_runs, data = unpack(ARGV, i, i + width - 1)
-  if not makes_sense(kind, tick, due, next, next_due, job, queue, at, number, last, slot, max_runs) then return 'BADARG', '' end
-  local key, admits, manual = schedule_prefix .. id, kind == 'admit', kind == 'manual'
+  local kind, id, rev, tick, due, next, next_due, job, queue, at, run, number, error, last, reason, by, slot, max_runs, data, why, group, expects, uses = unpack(ARGV, i, i + width - 1)
+  if not makes_sense(kind, tick, due, next, next_due, job, queue, at, number, last, slot, max_runs, group, reason) then return 'BADARG', '' end
+  local key, admits, manual = schedule_prefix .. id, kind == 'admit' or kind == 'pass', kind == 'manual'
   local h = redis.pcall('HMGET', key, 'state', 'rev', 'next_run', 'due_at', 'run_count', 'skip_count', 'kept', 'result_ttl',
     'failure_ttl', 'created_at')
   local found = not h[1] and kind_of(key)  -- what has a state is a hash
@@ -355,28 +331,36 @@ local function decide(i)
   local wrong = not (as_prepared and is_count(run_count) and is_count(skip_count))
     and problem(now_rev, next_run, due_at, run_count, skip_count, key)
   if wrong then scores[id] = now + 30000 return 'BADSTATE', wrong end
-  local meta, ttl, retries_left
+  local meta, ttl, retries_left, origin, places, blocks, item
   if outbox_wrong and kind ~= 'release' and kind ~= 'quarantine' then return later(id, key, 'BADTYPE', outbox_wrong) end
   if kind == 'fire' or admits or manual then
-    local t = redis.pcall('HMGET', template_prefix .. id, 'meta', 'ttl', 'retries_left')
+    local t = redis.pcall('HMGET', template_prefix .. id, 'meta', 'ttl', 'retries_left', 'origin')
     found = not t[1] and kind_of(template_prefix .. id)
     if found and found ~= 'hash' then
       return later(id, key, 'BADSTATE', template_prefix .. id .. (found == 'none' and ' is missing' or ' is a ' .. found))
     end
-    meta, ttl, retries_left = unpack(t)
+    meta, ttl, retries_left, origin = unpack(t)
     if ttl and not (#ttl <= 10 and string.find(ttl, '^[1-9]%d*$')) then
       return later(id, key, 'BADSTATE', 'the ttl of the job is not a number')
     end
-    wrong = queue_problem(id, job, queue) or (slot ~= '' or max_runs ~= '' or admits) and misplaced(id)
+    places = places_of(queue)
+    blocks = places and blocks_of(run, places)
+    if places and not blocks then return 'BADARG', '' end
+    if admits or manual or slot ~= '' or group ~= '' then
+      item = item_of(id, rev, tick, next, next_due, job, error, by, slot, max_runs, group, kind, last, reason, why, run_count, places)
+      group = item.group
+    end
+    wrong = not places and queue_problem(id, job, queue)
+    for n, place in ipairs(places or {}) do wrong = wrong or queue_problem(id, job .. '_s' .. n - 1, place, true) end
+    wrong = wrong or (item or max_runs ~= '') and misplaced(id, group)
     if wrong then return later(id, key, 'BADTYPE', wrong) end
+    if group ~= '' and not item.forced and not limits_of(group) then
+      return later(id, key, 'BADSTATE', 'nobody says how many runs the group ' .. group .. ' may have: HSET ' .. groups .. ' ' .. group .. ' "wait 5"')
+    end
   end
-  local item = (admits or manual or slot ~= '') and {id = id, rev = rev, tick = tick, due = due, next = next, next_due = next_due, job = job,
-    error = error, by = by, slot = slot, max_runs = max_runs}
   if admits then
-    local code = not_admitted(item, state, now_rev)
-    if code then return code, code == 'STALE' and redis.call('HGET', key, 'last_job') or '' end
-    if state ~= 'active' and state ~= 'finished' then return passes_by(item, key, state or 'broken', skip_count, kept) end
-    if is_enough(key, number_of(run_count or '0'), max_runs) then return passes_by(item, key, 'finished', skip_count, kept) end
+    local code, words = not_admitted(item, key, state, now_rev, skip_count, kept)
+    if code then return code, words end
   elseif manual then
     local code, words = not_asked(item, state, now_rev, next_run, last, key)
     if code then return code, words end
@@ -410,9 +394,10 @@ local function decide(i)
     if due_at ~= tick and to_ms(due_at) > math.max(now, number_of(due)) and is_moved(key, tick) then  -- an operator was here since
       return 'CHANGED', ''
     end
+    if expects ~= '' and not holds(expects) then return 'CHANGED', '' end
     if kind == 'skip' then
       local total
-      total, kept = skipped(id, tick, last, number, reason, '', skip_count, kept)
+      total, kept = skipped(id, tick, last, number, reason, '', skip_count, kept, why)
       if not kept then return no_ledger(id, key) end
       move(id, key, next, number_of(next_due), error, 'skip_count', total, 'kept', kept, 'last_skip', last)
       return 'OK', ''
@@ -424,30 +409,52 @@ local function decide(i)
       move(id, key, '', 0, error, 'skip_count', total, 'kept', kept, 'last_skip', tick)
       return 'SKIPPED', 'finished'
     end
-    if slot ~= '' then
+    if item then
       if is_in_line(item) then
         move(id, key, next, number_of(next_due), error, 'last_skip', tick)
         return 'WAITS', ''
       end
-      local room, cleared = string.match(slot, '^%a+ (%d+) %d+ ?(%a*)$')
-      local count, newest, ended, unseen = look_at_slot(id, tonumber(room), cleared, redis.call('HGET', key, 'last_job'))
-      if unseen then return 'ENDED', tostring(ended) end
-      if count >= tonumber(room) then return stand_in_line(item, key, newest, skip_count, kept, run_count) end
+      local cleared = string.find(slot .. ARGV[i + 20], ' cleared', 1, true) and 'cleared' or ''
+      if item.room then
+        local count, newest, ended, unseen = look_at_slot(item, cleared, redis.call('HGET', key, 'last_job'))
+        if unseen then return 'ENDED', tostring(ended) end
+        if count >= item.room then return stand_in_line(item, key, newest, skip_count, kept, run_count) end
+      end
+      if group ~= '' then
+        local full, newest, ended, unseen = look_at_group(item, cleared)
+        if unseen then return 'ENDED', tostring(ended) end
+        if full then return stand_in_line(item, key, newest, skip_count, kept, run_count, group) end
+      end
     end
   end
   local total = digits_of(number_of(run_count or '0') + 1)
   local line = '{"type":"enqueued","tick":' .. (tick == '' and 'null' or '"' .. tick .. '"') .. ',"job":' .. quoted(job) .. ',"by":' .. quoted(by)
+    .. (admits and last ~= '' and ',"after":' .. quoted(last) or '') .. (places and ',"shards":' .. #places or '')
+    .. (why ~= '' and (places and '' or ',"queue":' .. quoted(string.sub(queue, #queue_prefix + 1))) .. ',"why":' .. quoted(why) or '')
     .. ',"late_ms":' .. (manual and '0' or digits_of(now - number_of(due))) .. ',"n":' .. total .. signed
   kept = append_verdict(id, line, kept)  -- the first write: if the ledger is no list, it is refused and nothing has happened
   if not kept then return no_ledger(id, key) end
-  enqueue(id, job, queue, at, (meta or '') .. run, ttl, data)
-  note(id, slot, job, queue, tick, by, total, created_at, retries_left, result_ttl, failure_ttl)
+  for n, place in ipairs(places or {}) do  -- one job for each, all in this step
+    local each = job .. '_s' .. n - 1
+    enqueue(id, each, place, at, (meta or '') .. blocks[n], ttl, data, origin)
+    note(id, slot, group, each, place, tick, by, total, created_at, retries_left, result_ttl, failure_ttl,
+      ',"of":' .. quoted(job) .. ',"shard":' .. n - 1 .. ',"shards":' .. #places)
+  end
+  if not places then
+    enqueue(id, job, queue, at, (meta or '') .. run, ttl, data, origin)
+    note(id, slot, group, job, queue, tick, by, total, created_at, retries_left, result_ttl, failure_ttl, '')
+  end
   tell(id, 'enqueued', tick, job, token, line)
+  if uses ~= '' then redis.call('HSET', key, 'uses', uses) end
   if admits then
-    leave_line(item)
+    leave_line(id, group, member_of(item))
     local before = redis.call('HGET', key, 'last_run')
     redis.call('HSET', key, 'last_run', to_ms(before) and to_ms(before) > to_ms(tick) and before or tick, 'last_enqueued', now_text,
       'last_job', job, 'run_count', total, 'kept', kept)
+    if last ~= '' and state == 'active' and is_enough(key, number_of(total), max_runs) then
+      redis.call('HSET', key, 'state', 'finished')
+      enlist(id, 'finished')
+    end
     return 'OK', ''
   end
   if manual then
@@ -476,7 +483,7 @@ local barred_here = forbidden({{'type', a_key}, {'hmget', a_key, 'x'}, {'hget', 
   {'zrem', running_prefix .. 'x', 'x'}, {'zcard', waiting_prefix .. 'x'}, {'zadd', waiting_prefix .. 'x', 0, 'x'}, {'zrem', waiting_prefix .. 'x', 'x'},
   {'zadd', waiting_slots, 0, 'x'}, {'zrem', waiting_slots, 'x'}, {'zscore', open, 'x'}, {'zmscore', open, 'x'}, {'zadd', open, 'XX', 0, 'x'},
   {'zscore', running_prefix .. 'x', 'x'}, {'zscore', waiting_prefix .. 'x', 'x'}, {'zrange', waiting_prefix .. 'x', 0, -1},
-  {'exists', waiting_prefix .. 'x'}, {'del', waiting_prefix .. 'x'}, {'hget', job_prefix .. 'x', 'x'}, {'lrange', a_ledger, 0, -1},
+  {'exists', waiting_prefix .. 'x'}, {'del', waiting_prefix .. 'x'}, {'zmscore', waiting_prefix .. 'x', 'x'}, {'hget', groups, 'x'}, {'hget', job_prefix .. 'x', 'x'}, {'lrange', a_ledger, 0, -1},
   {'sadd', index_prefix .. 'x', 'x'}, {'srem', index_prefix .. 'x', 'x'}})
 if barred_here then return redis.error_reply('NOPERM ' .. barred_here) end
 local replies, locks = {now, 'OK'}, {}
@@ -484,11 +491,11 @@ look_at_page()
 for i = first, #ARGV, width do  -- a chain is several items of one schedule: its lock goes with the last of them
   local code, words = decide(i)
   local id, kind = ARGV[i + 1], ARGV[i]
-  local stays = kind == 'admit' or kind == 'manual' and ARGV[i + 13] == ''
+  local stays = kind == 'admit' or kind == 'pass' or kind == 'manual' and ARGV[i + 13] == ''
   if code ~= 'OK' then replies[#replies + 1] = {(i - first) / width + 1, code, words} end
   if stays then
     scores[id] = nil  -- it has no lock, and moves nothing
-    if code == 'GONE' and kind == 'admit' then
+    if code == 'GONE' and kind ~= 'manual' then
       redis.call('DEL', waiting_prefix .. id)
       redis.call('ZREM', waiting_slots, id)
     end

@@ -1,0 +1,54 @@
+"""Whether what a tick requires has happened: a pure function of when other schedules last succeeded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from beat import clock
+from beat.errors import BadInstant
+from beat.facts import Facts, Parent
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from beat.requires import Requires
+    from beat.schedule import Schedule
+
+DEPENDENCY = "dependency"
+_NOWHERE = Parent()
+
+
+def unmet(schedule: Schedule, tick: datetime, facts: Facts) -> str:
+    """What is missing, in words; nothing when all is there."""
+    for each in schedule.requires:
+        parent = facts.parents.get(each.id, _NOWHERE)
+        since, succeeded = _since(schedule, tick, each), _instant(parent.last_success)
+        if not succeeded or (since and succeeded < since):
+            return _words(each.id, parent, since)
+    return ""
+
+
+def expected(schedule: Schedule, facts: Facts) -> str:
+    """What must still be so when the tick is skipped for it, as `fire` reads it."""
+    found = ((each.id, facts.parents.get(each.id, _NOWHERE).last_success) for each in schedule.requires)
+    return "".join(f"{parent} last_success {succeeded}\n" for parent, succeeded in found)
+
+
+def _since(schedule: Schedule, tick: datetime, required: Requires) -> datetime | None:
+    return tick - required.within if required.within else schedule.before(tick)
+
+
+def _words(parent_id: str, parent: Parent, since: datetime | None) -> str:
+    if parent.renamed_to:
+        return f"{parent_id} is called {parent.renamed_to} now"
+    if not parent.state:
+        return f"there is no {parent_id} any more"
+    lacking = f"has not succeeded since {clock.text(since)}" if parent.last_success and since else "has never succeeded"
+    return f"{parent_id} {lacking}" if parent.state == "active" else f"{parent_id} is {parent.state}, and {lacking}"
+
+
+def _instant(text: str) -> datetime | None:
+    try:
+        return clock.read(text) if text else None
+    except BadInstant:
+        return None
