@@ -26,8 +26,8 @@ STOREYS = {
         "outcomes", "overrides", "instance",
     ],
     "doors": [
-        "scripts", "connection", "jobs", "server", "protocol", "store", "dialogue", "lock", "runs", "slots", "outbox",
-        "operations", "glance", "notify", "probe",
+        "scripts", "connection", "jobs", "server", "protocol", "names", "store", "dialogue", "lock", "runs", "slots",
+        "outbox", "operations", "glance", "notify", "probe",
     ],
     "engine": [
         "timekeeper", "health", "pace", "desk", "book", "verdicts", "holding", "replies", "rehearsal", "ticker", "sync",
