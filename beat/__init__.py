@@ -33,8 +33,11 @@ if TYPE_CHECKING:
         UnknownSchedule,
     )
     from beat.every import Every
+    from beat.follows import Follows
+    from beat.groups import Group
     from beat.registry import Registry, periodic, register, schedulable
     from beat.report import Report
+    from beat.requires import Requires
     from beat.run import Run
     from beat.schedule import Schedule
     from beat.service import Scheduler
@@ -55,11 +58,14 @@ __all__ = [
     "DeclarationError",
     "DuplicateSchedule",
     "Every",
+    "Follows",
+    "Group",
     "LoadError",
     "NoRedis",
     "Refused",
     "Registry",
     "Report",
+    "Requires",
     "Run",
     "Schedule",
     "Scheduler",
@@ -77,8 +83,11 @@ _HOMES = {  # the others are errors
     "Client": "client",
     "Cron": "cron",
     "Every": "every",
+    "Follows": "follows",
+    "Group": "groups",
     "Registry": "registry",
     "Report": "report",
+    "Requires": "requires",
     "Run": "run",
     "Schedule": "schedule",
     "Scheduler": "service",

@@ -11,10 +11,11 @@ import json
 import math
 import pickle
 import types
+from collections.abc import Mapping
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from beat.errors import BadArguments
+from beat.errors import BadArguments, BadOption
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -27,6 +28,8 @@ _PLAIN = (type(None), bool, int, str)
 _EMPTY = (dict, list, tuple)  # most schedules have no arguments
 _REDUCED = ("callable", "args", "state", "items", "pairs", "setter")
 _ITERATORS = {"items", "pairs"}
+
+_NOTHING: Mapping[str, Any] = types.MappingProxyType({})
 
 Canonical = None | bool | int | str | list["Canonical"]
 
@@ -60,6 +63,30 @@ def canonical(value: object, name: str) -> Canonical:
     if type(value) in _EMPTY and not value:
         return [type(value).__name__]
     return _Reader(name).read(value, name, 0)
+
+
+def positional(value: object, serializer: str) -> tuple[Any, ...]:
+    """What a function is called with, in order."""
+    if not isinstance(value, list | tuple):
+        raise BadArguments(f"args must be a list, not {type(value).__name__}: write args=[…]")
+    frozen: list[Any] = freeze(list(value), "args", serializer)
+    return tuple(frozen)
+
+
+def named(value: object, name: str, serializer: str) -> Mapping[str, Any]:
+    """What a function is called with, by name; nobody can change it afterwards."""
+    if type(value) is dict and not value:
+        return _NOTHING
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise BadArguments(f"{name} must be a dict whose keys are text: write {name}={{'kind': 'daily'}}")
+    return types.MappingProxyType(freeze(dict(value), name, serializer))
+
+
+def meta(value: object, serializer: str) -> Mapping[str, Any]:
+    """What RQ keeps beside the job."""
+    if isinstance(value, Mapping) and "beat" in value:
+        raise BadOption("meta['beat'] is where beat writes the schedule and the tick of the job: use another key")
+    return named(value, "meta", serializer)
 
 
 class _Reader:

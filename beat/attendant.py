@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from beat import arrivals, clock, jobs, policies
+from beat import arrivals, clock, jobs
 from beat.event import Event
 from beat.health import Once
 from beat.inquiry import Inquiry

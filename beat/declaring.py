@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from beat import options
+from beat import checks, options
+from beat.errors import BadOption
 from beat.schedule import Schedule
 from beat.timing import timing
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
     from beat.options import Options
 
-_TIMING = ("every", "seconds", "phase")
+_TIMING = ("every", "follows", "seconds", "phase")
 
 
 class Defaults(Protocol):
@@ -37,12 +38,16 @@ def declare(path: str, expression: str | None, given: Options, defaults: Default
     options.refuse_unknown(given)
     rest: dict[str, Any] = {**more, **{name: value for name, value in given.items() if name not in _TIMING}}
     rest.setdefault("tz", defaults.tz)
-    rest.setdefault("queue", defaults.queues[options.priority(given.get("priority", "normal"))])
+    if given.get("queue") is not None and given.get("queues"):
+        raise BadOption(f"queue={given['queue']!r:.60} and queues= are two places: leave one of them out")
+    if not given.get("queues"):
+        rest.setdefault("queue", defaults.queues[options.priority(given.get("priority", "normal"))])
     when = timing(
         expression,
         every=given.get("every"),
+        follows=given.get("follows"),
         tz=rest["tz"],
-        seconds=options.flag(given.get("seconds", False), "seconds"),
+        seconds=checks.flag(given.get("seconds", False), "seconds"),
         phase=given.get("phase", 0),
         start=given.get("start"),
         presets=defaults.presets,

@@ -10,22 +10,24 @@ import json
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
-from beat import clock, durations, kinds, policy_options
+from beat import clock, durations, kinds, place_options, policy_options
 from beat.cron import Cron
 from beat.errors import DeclarationError
 from beat.every import Every
+from beat.follows import Follows
 from beat.schedule import Schedule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
+    from beat.timing import Timing
+
+_POLICIES = (*policy_options.CHECKS, *place_options.CHECKS)
 _PLAIN = (
     "id", "func", "tz", "enabled", "description", "priority", "queue", "job_timeout", "result_ttl", "failure_ttl",
-    "ttl", "at_front", "serializer", *policy_options.CHECKS,
+    "ttl", "at_front", "serializer", *_POLICIES,
 )  # fmt: skip
-
-
 _DEFAULTS = {each.name: each.default for each in fields(Schedule)}
 _written = json.JSONEncoder(ensure_ascii=False).encode
 _short = json.JSONEncoder(separators=(",", ":")).encode
@@ -49,7 +51,7 @@ def _common(schedule: Schedule) -> str:
     nested = ("retry", "on_success", "on_failure", "on_stopped")
     rest = {name: (value := getattr(schedule, name)) and asdict(value) for name in nested}
     plain = {name: kinds.plain(getattr(schedule, name)) for name in _PLAIN[1:]}
-    plain |= {name: None for name in policy_options.CHECKS if getattr(schedule, name) == _DEFAULTS[name]}
+    plain |= {name: None for name in _POLICIES if getattr(schedule, name) == _DEFAULTS[name]}
     return _json(plain | rule(schedule) | bounds | rest)
 
 
@@ -74,6 +76,8 @@ def read(text: str) -> Schedule:
 def rule(schedule: Schedule) -> dict[str, Any]:
     """What decides the ticks, by the names that people write."""
     timing = schedule.timing
+    if isinstance(timing, Follows):
+        return {"follows": timing.id}
     if isinstance(timing, Cron):
         return {"cron": timing.expression, **({"seconds": True} if timing.seconds else {})}
     named: dict[str, Any] = {"every": durations.short(timing.period)}
@@ -103,7 +107,9 @@ def ticking(found: Mapping[str, Any]) -> Schedule:
     return read(json.dumps({"id": "ticks", **found, "func": "nobody.knows"}))
 
 
-def _timing(found: Mapping[str, Any]) -> Cron | Every:
+def _timing(found: Mapping[str, Any]) -> Timing:
+    if "follows" in found:
+        return Follows(found["follows"])
     if "every" in found:
         return Every(found["every"], found.get("phase", 0), _instant(found, "anchor"))
     return Cron(found["cron"], found["tz"], found.get("seconds", False))

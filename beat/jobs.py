@@ -37,7 +37,7 @@ from beat.run import META_KEY
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from beat import options
+    from beat import rq_options
     from beat.run import Run
     from beat.schedule import Schedule
 
@@ -202,7 +202,7 @@ def _ttl(seconds: int | None) -> int | None:
     return seconds if seconds is None or seconds < 0 else max(seconds, LEAST_TTL)
 
 
-def _retry(retry: options.Retry | None) -> rq.Retry | None:
+def _retry(retry: rq_options.Retry | None) -> rq.Retry | None:
     if retry is None:
         return None
     if not retry.enqueue_at_front:
@@ -214,7 +214,7 @@ def _retry(retry: options.Retry | None) -> rq.Retry | None:
     return rq.Retry(max=retry.max, interval=list(retry.intervals), enqueue_at_front=True)
 
 
-def _callback(callback: options.Callback | None) -> rq.Callback | None:
+def _callback(callback: rq_options.Callback | None) -> rq.Callback | None:
     return None if callback is None else rq.Callback(callback.func, timeout=callback.timeout)
 
 

@@ -6,86 +6,56 @@ import functools
 from dataclasses import dataclass
 
 
+class _One:
+    """A key of which there is one."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, keys: Keys, _owner: type[Keys]) -> str:
+        return f"{keys.prefix}{self._name}"
+
+
 @dataclass(frozen=True)
 class Keys:
     """Every key of one installation, all of which begin with `prefix`."""
 
     prefix: str = "beat:"
 
-    @property
-    def schedules(self) -> str:
-        """Set: every id."""
-        return f"{self.prefix}schedules"
-
-    @property
-    def due(self) -> str:
-        """Sorted set: id → due_at in ms; while claimed, the lock's expiry."""
-        return f"{self.prefix}due"
-
-    @property
-    def meta(self) -> str:
-        """Hash: the format of the keys, the highest time that Redis has shown, the clock guard's hold."""
-        return f"{self.prefix}meta"
-
-    @property
-    def events(self) -> str:
-        """Stream: every verdict, outcome and change, for whoever reads it."""
-        return f"{self.prefix}events"
-
-    @property
-    def open(self) -> str:
-        """Sorted set: the id of each job whose outcome is not known → when to look next, in ms."""
-        return f"{self.prefix}open"
-
-    @property
-    def closed(self) -> str:
-        """Sorted set: the jobs that failed, were stopped or lost, and that RQ could run again → since when, in ms."""
-        return f"{self.prefix}closed"
-
-    @property
-    def waiting_slots(self) -> str:
-        """Sorted set: each slot for which ticks wait → when to look at it next, in ms."""
-        return f"{self.prefix}waiting"
-
-    @property
-    def records(self) -> str:
-        """Hash: job id → what a run is, as JSON, for the open and the closed."""
-        return f"{self.prefix}records"
-
-    @property
-    def watching(self) -> str:
-        """String: lasts until it is time to look at open runs again."""
-        return f"{self.prefix}watching"
-
-    @property
-    def searched(self) -> str:
-        """String: lasts until it is time to look for jobs that vanished from their queue."""
-        return f"{self.prefix}searched"
-
-    @property
-    def instances(self) -> str:
-        """Sorted set: the name of each live beat → when its heartbeat lapses, in ms."""
-        return f"{self.prefix}instances"
-
-    @property
-    def announcements(self) -> str:
-        """Sorted set: the digest of each live registry → when it lapses, in ms."""
-        return f"{self.prefix}announcements"
-
-    @property
-    def functions(self) -> str:
-        """Sorted set: the path of each function that an application lets be scheduled → when it last said so, in ms."""
-        return f"{self.prefix}functions"
-
-    @property
-    def repairing(self) -> str:
-        """String: the lock of the beat that repairs."""
-        return f"{self.prefix}repairing"
-
-    @property
-    def repaired(self) -> str:
-        """String: lasts until it is time to repair again."""
-        return f"{self.prefix}repaired"
+    schedules = _One("schedules")
+    """Set: every id."""
+    due = _One("due")
+    """Sorted set: id → due_at in ms; while claimed, the lock's expiry."""
+    meta = _One("meta")
+    """Hash: the format of the keys, the highest time that Redis has shown, the clock guard's hold."""
+    events = _One("events")
+    """Stream: every verdict, outcome and change, for whoever reads it."""
+    open = _One("open")
+    """Sorted set: the id of each job whose outcome is not known → when to look next, in ms."""
+    closed = _One("closed")
+    """Sorted set: the jobs that failed, were stopped or lost, and that RQ could run again → since when, in ms."""
+    waiting_slots = _One("waiting")
+    """Sorted set: each slot for which ticks wait → when to look at it next, in ms."""
+    groups = _One("groups")
+    """Hash: the name of each group → its room, as `wait 5 1000`; an operator may change it."""
+    unread = _One("unread")
+    """Hash: each queue to which ticks go although nobody works at it → since when."""
+    records = _One("records")
+    """Hash: job id → what a run is, as JSON, for the open and the closed."""
+    watching = _One("watching")
+    """String: lasts until it is time to look at open runs again."""
+    searched = _One("searched")
+    """String: lasts until it is time to look for jobs that vanished from their queue."""
+    instances = _One("instances")
+    """Sorted set: the name of each live beat → when its heartbeat lapses, in ms."""
+    announcements = _One("announcements")
+    """Sorted set: the digest of each live registry → when it lapses, in ms."""
+    functions = _One("functions")
+    """Sorted set: the path of each function that an application lets be scheduled → when it last said so, in ms."""
+    repairing = _One("repairing")
+    """String: the lock of the beat that repairs."""
+    repaired = _One("repaired")
+    """String: lasts until it is time to repair again."""
 
     def schedule(self, schedule_id: str) -> str:
         """Hash: the state and the definition of a schedule."""
@@ -106,6 +76,18 @@ class Keys:
     def waiting(self, slot: str) -> str:
         """Sorted set: the ticks that wait for room in a slot, as `id tick by` → when they were due, in ms."""
         return f"{self.prefix}waiting:{slot}"
+
+    def followers(self, schedule_id: str) -> str:
+        """Set: the ids of those that follow a schedule. An index only: their hashes say whom they follow."""
+        return f"{self.prefix}followers:{schedule_id}"
+
+    def slow(self, schedule_id: str) -> str:
+        """Sorted set: the newest slow jobs of a schedule → when each ended, in ms."""
+        return f"{self.prefix}slow:{schedule_id}"
+
+    def shards(self, job: str) -> str:
+        """Hash: what became of each part of a tick that went to all queues, until the last has ended."""
+        return f"{self.prefix}shards:{job}"
 
     def index(self, name: str) -> str:
         """Set: the ids of those that are paused, retired, failing …; `all`: sorted. An index only, as `due` is."""

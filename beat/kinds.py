@@ -14,9 +14,11 @@ from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from beat import clock, durations, options
+from beat import clock, durations, rq_options
 from beat.cron import Cron
 from beat.every import Every
+from beat.follows import Follows
+from beat.requires import Requires
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +29,8 @@ COMMON = (
     "func", "timing", "tz", "start", "end", "serializer", "enabled", "description", "priority", "queue", "job_timeout",
     "result_ttl", "failure_ttl", "ttl", "retry", "at_front", "on_success", "on_failure", "on_stopped",
     "misfire", "misfire_after", "catchup_window", "catchup_limit", "overlap", "max_running", "max_waiting", "max_runs",
-    "exclude", "jitter",
+    "exclude", "jitter", "queues", "route", "group", "slow_queue", "slow_after", "slow_times", "slow_window",
+    "requires",
 )  # fmt: skip
 _MOST = 1024
 _PLAIN = {type(None), str, int, bool}
@@ -80,9 +83,13 @@ def plain(value: Any) -> Any:
         return clock.text(value)
     if isinstance(value, timedelta):
         return durations.short(value)
-    if isinstance(value, options.Retry | options.Callback):
+    if isinstance(value, tuple):
+        return [plain(each) for each in value]
+    if isinstance(value, rq_options.Retry | rq_options.Callback):
         return asdict(value)
-    return value.meaning if isinstance(value, Cron | Every) else value
+    if isinstance(value, Requires):
+        return str(value)
+    return value.meaning if isinstance(value, Cron | Every | Follows) else value
 
 
 def digest(text: str) -> str:

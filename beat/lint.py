@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
 from beat import clock, durations, exclusions, policies
+from beat.cron import Cron
 from beat.cron.fields import DAY, FIVE, HOUR, MINUTE, MONTH, SECOND, SIX
 from beat.errors import BadFunction, BadInstant
 from beat.every import Every
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from datetime import datetime
 
-    from beat.cron import Cron
     from beat.schedule import Schedule
 
 _AHEAD = timedelta(days=400)  # both changes of the clocks of the coming year
@@ -76,13 +76,13 @@ def _renamings(schedules: Iterable[Schedule]) -> Iterator[Finding]:
 def _surprises(schedule: Schedule, now: datetime) -> Iterator[str]:
     for policy in (_late, _stuck, _rested, _scattered):
         yield from policy(schedule, now)
-    if isinstance(schedule.timing, Every):
-        yield from _unanchored(schedule.timing, now)
-        return
-    for rule in (_both_days, _uneven_steps, _too_often, _short_months):
-        yield from rule(schedule.timing)
-    horizon = now + _AHEAD
-    yield from _clock_changes(schedule.timing, max(now, schedule.start or now), min(horizon, schedule.end or horizon))
+    timing, horizon = schedule.timing, now + _AHEAD
+    if isinstance(timing, Every):
+        yield from _unanchored(timing, now)
+    if isinstance(timing, Cron):
+        for rule in (_both_days, _uneven_steps, _too_often, _short_months):
+            yield from rule(timing)
+        yield from _clock_changes(timing, max(now, schedule.start or now), min(horizon, schedule.end or horizon))
 
 
 def _over(schedule: Schedule, now: datetime) -> Iterator[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from beat import kinds
 from beat.errors import BadOption, DeclarationError
-from beat.timing import timing
+from beat.timing import clocked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,8 +36,12 @@ def laid_over(schedule: Schedule, override: str) -> Schedule:
         found = None
     if not isinstance(found, dict) or set(found) - set(NAMES):
         raise BadOption(f"{override!r:.100} is no rule")
+    if schedule.follows is not None:
+        raise BadOption(
+            f"{schedule.id!r} follows {schedule.follows!r} and has no times of its own: change those of that one"
+        )
     tz = str(found.get("tz", schedule.tz))
-    when = timing(
+    when = clocked(
         found.get("cron"),
         every=found.get("every"),
         tz=tz,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast, get_args
 
-from beat import durations, exclusions, options
-from beat.errors import BadOption, DeclarationError
+from beat import checks, durations, exclusions, options
+from beat.errors import BadOption
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-_MS, _DAY, _YEAR = timedelta(milliseconds=1), timedelta(days=1), timedelta(days=366)
+_DAY = timedelta(days=1)
 
 
 def refuse_contradictions(schedule: Any) -> None:
@@ -35,42 +35,23 @@ _TOGETHER: tuple[tuple[str, str, Callable[[Any], bool]], ...] = (
 
 
 def _misfire(value: object) -> options.Misfire:
-    return cast("options.Misfire", options.one_of(value, "misfire", get_args(options.Misfire)))
+    return cast("options.Misfire", checks.one_of(value, "misfire", get_args(options.Misfire)))
 
 
 def _overlap(value: object) -> options.Overlap:
-    return cast("options.Overlap", options.one_of(value, "overlap", get_args(options.Overlap)))
-
-
-def _number(value: object, name: str, most: int = 1_000_000) -> int | None:
-    if value is None or (options.is_number(value, 1) and cast("int", value) <= most):
-        return cast("int | None", value)
-    raise BadOption(f"{name} must be a whole number from 1 to {most:,}, not {value!r:.60}")
-
-
-def _span(value: object, name: str, least: timedelta = _MS, most: timedelta = _YEAR) -> timedelta | None:
-    if value is None:
-        return None
-    try:
-        duration = durations.parse(value, name)
-    except DeclarationError:
-        duration = timedelta(0)
-    if least <= duration <= most and not duration % _MS:
-        return duration
-    allowed = f"{durations.short(least)} to {durations.short(most)}"
-    raise BadOption(f"{name} {value!r:.60} must be a length of time from {allowed}, as in '30s', '15m', '1h30m'")
+    return cast("options.Overlap", checks.one_of(value, "overlap", get_args(options.Overlap)))
 
 
 CHECKS: Mapping[str, Callable[[Any], Any]] = {
     "misfire": lambda s: _misfire(s.misfire),
-    "misfire_after": lambda s: _span(s.misfire_after, "misfire_after"),
-    "catchup_window": lambda s: _span(s.catchup_window, "catchup_window"),
-    "catchup_limit": lambda s: _number(s.catchup_limit, "catchup_limit", 100),
+    "misfire_after": lambda s: checks.span(s.misfire_after, "misfire_after"),
+    "catchup_window": lambda s: checks.span(s.catchup_window, "catchup_window"),
+    "catchup_limit": lambda s: checks.number(s.catchup_limit, "catchup_limit", 100),
     "overlap": lambda s: _overlap(s.overlap),
-    "max_running": lambda s: _number(s.max_running, "max_running", 100),
-    "max_waiting": lambda s: _number(s.max_waiting, "max_waiting", 1000),
-    "max_runs": lambda s: _number(s.max_runs, "max_runs"),
+    "max_running": lambda s: checks.number(s.max_running, "max_running", 100),
+    "max_waiting": lambda s: checks.number(s.max_waiting, "max_waiting", 1000),
+    "max_runs": lambda s: checks.number(s.max_runs, "max_runs"),
     "exclude": lambda s: exclusions.read(s.exclude),
-    "jitter": lambda s: _span(s.jitter, "jitter", most=_DAY),
+    "jitter": lambda s: checks.span(s.jitter, "jitter", most=_DAY),
 }
 """What each option must be."""

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from beat import arguments, clock, kinds, options, policy_options
-from beat.cron import Cron
-from beat.errors import BadArguments, BadInstant, BadOption
+from beat import arguments, checks, clock, kinds, options, place_options, policy_options, rq_options, timing
+from beat.errors import BadInstant, BadOption
 from beat.every import Every
+from beat.follows import Follows
 from beat.functions import path_of
-from beat.zones import zone
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from beat.options import Callback, Misfire, Overlap, Priority, Retry, Serializer
+    from beat.options import Misfire, Overlap, Priority, Route
+    from beat.requires import Requires
+    from beat.rq_options import Callback, Retry, Serializer
     from beat.timing import Timing
 
 _INSTANT = timedelta(microseconds=1)
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -80,6 +79,15 @@ class Schedule:
     max_runs: int | None = None
     exclude: Sequence[str] = ()
     jitter: timedelta | None = None
+    queues: Sequence[str] = ()
+    """Those among which `route` chooses; `queue` is then the first of them."""
+    route: Route | None = None
+    group: str | None = None
+    slow_queue: str | None = None
+    slow_after: timedelta | None = None
+    slow_times: int | None = None
+    slow_window: timedelta | None = None
+    requires: Sequence[Requires] = ()
     renamed_from: str | None = None
     """The id that it had before: its state and its history are taken over."""
     declared: Place | None = None
@@ -94,12 +102,20 @@ class Schedule:
         if self.renamed_from == self.id:
             raise BadOption(f"renamed_from is the id itself, {self.id!r}: name the old one, or leave it out")
         policy_options.refuse_contradictions(self)
+        place_options.refuse_contradictions(self)
+        if self.queues:
+            object.__setattr__(self, "queue", self.queues[0])
+
+    @property
+    def follows(self) -> str | None:
+        """The id of the schedule after whose successes it ticks, if it has no times of its own."""
+        return self.timing.id if isinstance(self.timing, Follows) else None
 
     def after(self, instant: datetime) -> datetime | None:
         """The first tick strictly later than `instant`, or None after `end`."""
         first = instant if self.start is None else max(_utc(instant), _shift(self.start, -_INSTANT))
         tick = self.timing.after(first)
-        return tick if self.end is None or tick <= self.end else None
+        return tick if tick and (self.end is None or tick <= self.end) else None
 
     def before(self, instant: datetime) -> datetime | None:
         """The last tick strictly earlier than `instant`, or None before `start`."""
@@ -184,67 +200,33 @@ def _unwrapped(value: Any) -> Any:
     return dict(value) if type(value) is MappingProxyType else value
 
 
-def _timing(value: object, seed: str) -> Timing:
-    if isinstance(value, Cron | Every):
-        return value.seeded(seed) if isinstance(value, Cron) else value
-    raise BadOption(f"timing must be a Cron or an Every, not {type(value).__name__}: write timing=Cron('0 9 * * *')")
-
-
-def _tz(value: str | None, timing: Timing) -> str:
-    own = timing.tz if isinstance(timing, Cron) else "UTC"
-    name = own if value is None else zone(value).name
-    if isinstance(timing, Cron) and name != own:
-        raise BadOption(f"tz {name!r} is not the expression's own {own!r}: write timing=Cron('…', tz={name!r})")
-    return name
-
-
-def _args(value: object, serializer: str) -> tuple[Any, ...]:
-    if not isinstance(value, list | tuple):
-        raise BadArguments(f"args must be a list, not {type(value).__name__}: write args=[…]")
-    frozen: list[Any] = arguments.freeze(list(value), "args", serializer)
-    return tuple(frozen)
-
-
-def _mapping(value: object, name: str, serializer: str) -> Mapping[str, Any]:
-    if type(value) is dict and not value:
-        return _NOTHING
-    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
-        raise BadArguments(f"{name} must be a dict whose keys are text: write {name}={{'kind': 'daily'}}")
-    return MappingProxyType(arguments.freeze(dict(value), name, serializer))
-
-
-def _meta(value: object, serializer: str) -> Mapping[str, Any]:
-    if isinstance(value, Mapping) and "beat" in value:
-        raise BadOption("meta['beat'] is where beat writes the schedule and the tick of the job: use another key")
-    return _mapping(value, "meta", serializer)
-
-
 _CHECKS: Mapping[str, Callable[[Schedule], Any]] = {  # in this order: what others depend on comes first
     "id": lambda s: options.schedule_id(s.id),
     "func": lambda s: path_of(s.func, "func"),
-    "timing": lambda s: _timing(s.timing, s.id),
-    "tz": lambda s: _tz(s.tz, s.timing),
+    "timing": lambda s: timing.checked(s.timing, s.id),
+    "tz": lambda s: timing.tz_of(s.tz, s.timing),
     "start": lambda s: None if s.start is None else clock.utc(s.start, "start"),
     "end": lambda s: None if s.end is None else clock.utc(s.end, "end"),
-    "serializer": lambda s: options.serializer(s.serializer),
-    "args": lambda s: _args(s.args, s.serializer),
-    "kwargs": lambda s: _mapping(s.kwargs, "kwargs", s.serializer),
-    "meta": lambda s: _meta(s.meta, s.serializer),
-    "enabled": lambda s: options.flag(s.enabled, "enabled"),
+    "serializer": lambda s: rq_options.serializer(s.serializer),
+    "args": lambda s: arguments.positional(s.args, s.serializer),
+    "kwargs": lambda s: arguments.named(s.kwargs, "kwargs", s.serializer),
+    "meta": lambda s: arguments.meta(s.meta, s.serializer),
+    "enabled": lambda s: checks.flag(s.enabled, "enabled"),
     "description": lambda s: options.description(s.description),
     "priority": lambda s: options.priority(s.priority),
     "queue": lambda s: options.queue(s.queue),
-    "job_timeout": lambda s: options.timeout(s.job_timeout, "job_timeout"),
-    "result_ttl": lambda s: options.lifetime(s.result_ttl, "result_ttl"),
-    "failure_ttl": lambda s: options.lifetime(s.failure_ttl, "failure_ttl"),
-    "ttl": lambda s: options.ttl(s.ttl),
-    "retry": lambda s: options.retry(s.retry),
-    "at_front": lambda s: options.flag(s.at_front, "at_front"),
-    "on_success": lambda s: options.callback(s.on_success, "on_success"),
-    "on_failure": lambda s: options.callback(s.on_failure, "on_failure"),
-    "on_stopped": lambda s: options.callback(s.on_stopped, "on_stopped"),
+    "job_timeout": lambda s: rq_options.timeout(s.job_timeout, "job_timeout"),
+    "result_ttl": lambda s: rq_options.lifetime(s.result_ttl, "result_ttl"),
+    "failure_ttl": lambda s: rq_options.lifetime(s.failure_ttl, "failure_ttl"),
+    "ttl": lambda s: rq_options.ttl(s.ttl),
+    "retry": lambda s: rq_options.retry(s.retry),
+    "at_front": lambda s: checks.flag(s.at_front, "at_front"),
+    "on_success": lambda s: rq_options.callback(s.on_success, "on_success"),
+    "on_failure": lambda s: rq_options.callback(s.on_failure, "on_failure"),
+    "on_stopped": lambda s: rq_options.callback(s.on_stopped, "on_stopped"),
     "renamed_from": lambda s: None if s.renamed_from is None else options.schedule_id(s.renamed_from, "renamed_from"),
     **policy_options.CHECKS,
+    **place_options.CHECKS,
 }
 _SOUND = {each.name: each.default for each in fields(Schedule) if each.name in _CHECKS and each.name != "tz"}
 """Defaults that need no check: most values of most schedules are these."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from beat import clock, connection, jobs, scripts
+from beat import clock, connection, names, scripts
 from beat.connection import Call
 from beat.protocol import Claimed, Decided, Looked, Reply, Sight, replies, unless_named
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-FORMAT = 1
-"""The format of the keys: a beat leaves alone what a newer one wrote."""
 _PAGE = 250  # so that no script of a page keeps Redis for 25 ms
 
 _SAME = Reply("SAME")
@@ -41,7 +39,7 @@ class Store:
     def __init__(self, client: Redis, keys: Keys, *, history_limit: int = 1000, events_limit: int = 10_000) -> None:
         self.client = client
         self.keys = keys
-        self._fixed = _fixed(keys) | _RQ | {"history_limit": history_limit, "events_limit": events_limit}
+        self._fixed = names.fixed(keys) | {"history_limit": history_limit, "events_limit": events_limit}
 
     def time(self) -> datetime:
         """The present instant, by Redis' clock."""
@@ -186,49 +184,6 @@ def pages(values: Iterable[T], size: int = _PAGE) -> Iterator[list[T]]:
     rest = iter(values)
     while page := list(itertools.islice(rest, size)):
         yield page
-
-
-def _fixed(keys: Keys) -> dict[str, Value]:
-    """What the headers of the scripts call keys and prefixes that never change."""
-    return {
-        "schedules": keys.schedules,
-        **dict.fromkeys(("due", "due_index"), keys.due),
-        "meta": keys.meta,
-        "events": keys.events,
-        "instances": keys.instances,
-        "announcements": keys.announcements,
-        "open": keys.open,
-        "closed": keys.closed,
-        "records": keys.records,
-        "waiting_slots": keys.waiting_slots,
-        "schedule_prefix": keys.schedule(""),
-        "lock_prefix": keys.lock(""),
-        "template_prefix": keys.template(""),
-        "runs_prefix": keys.runs(""),
-        "running_prefix": keys.running(""),
-        "waiting_prefix": keys.waiting(""),
-        "announced_prefix": keys.announced(""),
-        "functions": keys.functions,
-        "index_prefix": keys.index(""),
-        "app_prefix": keys.app(""),
-        "request_prefix": keys.request(""),
-        "format": FORMAT,
-    }
-
-
-_RQ: dict[str, Value] = {
-    "queues": jobs.QUEUES_KEY,
-    "job_prefix": jobs.job_key(""),
-    "queue_prefix": jobs.queue_key(""),
-    "scheduled_prefix": jobs.registry_key("scheduled", ""),
-    "results_prefix": jobs.RESULTS_PREFIX,
-    "executions_prefix": jobs.EXECUTIONS_PREFIX,
-    "execution_prefix": jobs.EXECUTION_PREFIX,
-    "worker_prefix": jobs.WORKER_PREFIX,
-    "workers_prefix": jobs.workers_key(""),
-    "channel_prefix": jobs.CHANNEL_PREFIX,
-}
-"""What they call the keys of RQ."""
 
 
 def words_of(items: Iterable[Registration]) -> Iterator[list[Value]]:

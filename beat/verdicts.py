@@ -82,10 +82,10 @@ def admitted(
     return item._replace(kind="admit", job=job, last=after), routing.taken(facts, way)
 
 
-def passing(rev: str, schedule: Schedule, tick: str, by: str, keys: Keys, *, after: str, reason: str, why: str) -> Item:
+def passing(rev: str, schedule: Schedule, tick: str, by: str, keys: Keys, *, after: str, reason: str) -> Item:
     """A tick that is in line, and does not become a job."""
     item, _ = admitted(rev, schedule, tick, by, keys, after=after)
-    return item._replace(kind="pass", reason=reason, why=why)
+    return item._replace(kind="pass", reason=reason)
 
 
 def manual(

@@ -38,10 +38,10 @@ hypothesis.settings.load_profile("beat")
 
 PLAIN = {
     "schedules", "due", "meta", "events", "instances", "announcements", "open", "closed", "records", "waiting",
-    "functions",
+    "functions", "groups", "unread",
 }  # fmt: skip
-FAMILIES = {"schedule", "template", "runs", "running", "waiting", "in", "app"}
-LAPSING = {"lock", "instance", "announced", "repairing", "repaired", "watching", "searched", "request"}
+FAMILIES = {"schedule", "template", "runs", "running", "waiting", "followers", "shards", "in", "app"}
+LAPSING = {"lock", "instance", "announced", "repairing", "repaired", "watching", "searched", "request", "slow"}
 
 
 @pytest.fixture

@@ -20,13 +20,14 @@ STOREYS = {
     "leaves": ["_version", "errors", "clock", "durations", "zones", "redis_url", "sources", "settings", "keys"],
     "domain": [
         "cron", "every", "timing", "exclusions", "policy_options", "policies", "functions", "arguments", "options",
+        "checks", "rq_options", "place_options", "follows", "requires", "groups",
         "kinds", "schedule", "declaring", "loader", "registry", "lint", "run", "state", "definitions", "placement",
         "prepare", "event", "guard", "globs", "ledger", "history", "verification", "statistics", "report", "sighting",
         "outcomes", "overrides", "instance",
     ],
     "doors": [
-        "scripts", "connection", "jobs", "server", "protocol", "store", "dialogue", "lock", "runs", "slots", "outbox",
-        "operations", "glance", "staff", "notify", "probe",
+        "scripts", "connection", "jobs", "server", "protocol", "names", "store", "dialogue", "lock", "runs", "slots",
+        "outbox", "operations", "glance", "staff", "inquiry", "notify", "probe",
     ],
     "engine": [
         "timekeeper", "health", "pace", "desk", "book", "verdicts", "holding", "replies", "rehearsal", "ticker", "sync",

@@ -10,7 +10,7 @@ import json
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from beat import options
+from beat import options, rq_options
 from beat.cli.exported import BESIDE
 from beat.cli.output import SCHEMA_VERSION
 from beat.client.adding import Wanted
@@ -91,7 +91,7 @@ def _instant(value: object, name: str) -> datetime:
 
 def _callback(value: Any) -> Any:
     if isinstance(value, dict) and "func" in value:
-        return options.Callback(func=value["func"], timeout=value.get("timeout"))
+        return rq_options.Callback(func=value["func"], timeout=value.get("timeout"))
     return value
 
 

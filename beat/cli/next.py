@@ -12,7 +12,7 @@ from beat import clock, durations, options, sources
 from beat.cli import output
 from beat.cron import Cron
 from beat.errors import BadInstant, BadZone, ConfigError, DeclarationError
-from beat.timing import Timing, timing
+from beat.timing import Clocked, clocked
 from beat.zones import Zone, zone
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _zone(given: str | None, default: str) -> Zone:
         raise ConfigError(f"{sources.find().values['tz'].origin}: {e}") from e
 
 
-def _rule(words: Sequence[str], every: str | None, tz: str, *, seconds: bool, presets: Mapping[str, str]) -> Timing:
+def _rule(words: Sequence[str], every: str | None, tz: str, *, seconds: bool, presets: Mapping[str, str]) -> Clocked:
     if len(words) > 1:
         raise click.UsageError(f"that is {len(words)} words; put the expression in quotes: beat next '0 9 * * *'")
     if bool(words) == (every is not None):
@@ -86,13 +86,13 @@ def _rule(words: Sequence[str], every: str | None, tz: str, *, seconds: bool, pr
     if every is not None and seconds:
         raise click.UsageError("--seconds is for expressions of six fields; --every 10s needs no such word")
     try:
-        return timing(words[0] if words else None, every=every, tz=tz, seconds=seconds, presets=presets)
+        return clocked(words[0] if words else None, every=every, tz=tz, seconds=seconds, presets=presets)
     except DeclarationError as e:  # written for Python: here the options have other names
         e.message = e.message.replace("seconds=True", "--seconds").replace("every=", "--every ")
         raise
 
 
-def _seeded(rule: Timing, name: str | None) -> Timing:
+def _seeded(rule: Clocked, name: str | None) -> Clocked:
     seed = None if name is None else options.schedule_id(name)
     if not isinstance(rule, Cron) or not rule.hashed:
         return rule
@@ -101,7 +101,7 @@ def _seeded(rule: Timing, name: str | None) -> Timing:
     return rule.seeded(seed)
 
 
-def _ticks(rule: Timing, start: datetime) -> Iterator[tuple[datetime, str]]:
+def _ticks(rule: Clocked, start: datetime) -> Iterator[tuple[datetime, str]]:
     """Ticks after `start`, each with what DST did to it."""
     previous = start
     while True:
@@ -120,7 +120,7 @@ def _instant(written: str, where: Zone) -> datetime:
     return clock.utc(value if value.tzinfo else value.replace(tzinfo=where.info), "--from")
 
 
-def _show(rule: Timing, where: Zone, ticks: list[tuple[datetime, str]], now: datetime) -> None:
+def _show(rule: Clocked, where: Zone, ticks: list[tuple[datetime, str]], now: datetime) -> None:
     """Columns that would say nothing are left out."""
     output.say(f"{rule}  (normalised: {rule.normalised})" if isinstance(rule, Cron) else str(rule))
     output.say(rule.describe())
@@ -145,7 +145,7 @@ def _distance(gap: timedelta) -> str:
     return f"{words} ago" if gap < timedelta(0) else f"in {words}"
 
 
-def _document(rule: Timing, where: Zone, ticks: list[tuple[datetime, str]], now: datetime) -> None:
+def _document(rule: Clocked, where: Zone, ticks: list[tuple[datetime, str]], now: datetime) -> None:
     listed: list[dict[str, Any]] = [
         {
             "utc": clock.text(tick),

@@ -14,7 +14,8 @@ from beat.client import beats as living
 from beat.client import standing
 from beat.doctor import survey
 from beat.doctor.facts import Beats, Growth, Kept, Ledger, Queue, Queues, Server, Unseen
-from beat.store import FORMAT, pages
+from beat.names import FORMAT
+from beat.store import pages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -36,6 +36,7 @@ DEAD_FOR = timedelta(seconds=60)
 KNOWN = {
     *("meta", "announcements", "schedules", "events", "due", "open", "closed", "records", "waiting"),
     *("schedule:x", "template:x", "runs:x", "running:x", "waiting:x", "watching", "searched"),
+    *("groups", "unread", "followers:x", "slow:x"),
     *("functions", "app:default", "in:all", "in:finished", "in:failing"),
 }
 

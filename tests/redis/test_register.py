@@ -9,8 +9,8 @@ import pytest
 
 from beat import definitions, jobs
 from beat.every import Every
+from beat.names import FORMAT
 from beat.protocol import Reply
-from beat.store import FORMAT
 from tests.redis.making import (
     REV,
     RULE,

@@ -61,7 +61,8 @@ FILLED_IN = {
     "schedule_prefix", "template_prefix", "lock_prefix", "job_prefix", "announced_prefix", "runs_prefix",
     "results_prefix", "executions_prefix", "execution_prefix", "worker_prefix", "channel_prefix", "queue_prefix",
     "running_prefix", "waiting_prefix", "scheduled_prefix", "index_prefix",
-    "workers_prefix", "app_prefix", "request_prefix", "format", "history_limit", "events_limit", "watched_limit",
+    "workers_prefix", "app_prefix", "request_prefix", "followers_prefix", "slow_prefix", "shards_prefix",
+    "format", "history_limit", "events_limit", "watched_limit",
 }  # fmt: skip
 """What Store knows by itself."""
 LOCKS_OWN = {"token", "ttl"}

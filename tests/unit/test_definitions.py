@@ -11,11 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from beat import definitions
+from beat import definitions, place_options, policy_options
 from beat.cron import Cron
 from beat.errors import DeclarationError
 from beat.every import Every
-from beat.options import Callback, Retry
+from beat.follows import Follows
+from beat.requires import Requires
+from beat.rq_options import Callback, Retry
 from beat.schedule import Place, Schedule
 from tests.unit.declared import Colour, Point
 from tests.unit.refusals import BadRepr
@@ -23,7 +25,8 @@ from tests.unit.refusals import BadRepr
 NINE = datetime(2026, 11, 16, 9, tzinfo=UTC)
 SAME = (
     "id", "func", "tz", "enabled", "description", "priority", "queue", "job_timeout", "result_ttl", "failure_ttl",
-    "ttl", "at_front", "serializer", "start", "end", "timing", "timing_rev",
+    "ttl", "at_front", "serializer", "start", "end", "timing", "timing_rev", "follows",
+    *policy_options.CHECKS, *place_options.CHECKS,
 )  # fmt: skip
 
 
@@ -67,6 +70,10 @@ def returns(made: Schedule) -> Schedule:
         {"retry": Retry(max=3, intervals=(1, 2)), "on_success": Callback(func="app.hooks.done")},
         {"on_failure": Callback(func="app.hooks.failed", timeout=5), "on_stopped": Callback(func="app.hooks.stopped")},
         {"meta": {"owner": "ops"}},
+        {"timing": Follows("extract"), "tz": "Europe/Paris", "overlap": "wait"},
+        {"queues": ["a", "b"], "route": "shortest", "group": "reports"},
+        {"slow_queue": "slow", "slow_after": "300ms", "slow_times": 3, "slow_window": "1h"},
+        {"requires": ["load", Requires("extract", within="1h30m")]},
         {"declared": Place("app/tasks.py", 7, "app.tasks")},
     ],
     ids=str,

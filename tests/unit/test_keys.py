@@ -19,6 +19,8 @@ NAMES = {
     "watching": "beat:watching",
     "searched": "beat:searched",
     "waiting_slots": "beat:waiting",
+    "groups": "beat:groups",
+    "unread": "beat:unread",
     "instances": "beat:instances",
     "announcements": "beat:announcements",
     "functions": "beat:functions",
@@ -29,6 +31,9 @@ NAMES = {
     "runs": "beat:runs:x",
     "running": "beat:running:x",
     "waiting": "beat:waiting:x",
+    "followers": "beat:followers:x",
+    "slow": "beat:slow:x",
+    "shards": "beat:shards:x",
     "index": "beat:in:x",
     "app": "beat:app:x",
     "request": "beat:request:x",
@@ -59,7 +64,7 @@ def test_every_key_begins_with_the_prefix_and_no_two_are_the_same(prefix: str) -
 
 def test_no_schedule_can_take_another_kind_of_keys_name() -> None:
     families = [value.removesuffix("x") for value in named(Keys()).values() if value.endswith(":x")]
-    assert len(families) == 11
+    assert len(families) == 14
     single = [value for name, value in named(Keys()).items() if not value.endswith(":x")]
     assert not [
         (one, other) for one in families for other in [*families, *single] if other != one and other.startswith(one)

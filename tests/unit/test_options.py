@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from rq.serializers import DefaultSerializer, JSONSerializer
 
-from beat import options
+from beat import options, rq_options
 from beat.cron import Cron
 from beat.errors import (
     BadArguments,
@@ -25,7 +25,7 @@ from beat.errors import (
     DeclarationError,
 )
 from beat.every import Every
-from beat.options import Callback, Retry
+from beat.rq_options import Callback, Retry
 from beat.schedule import Schedule
 from tests.unit.declared import Number, Queues, plain
 from tests.unit.refusals import HOSTILE, accepted, refused
@@ -40,7 +40,7 @@ def with_option(name: str, value: object) -> Schedule:
 
 
 def test_every_field_of_a_schedule_can_be_declared() -> None:
-    timing = {"every", "phase", "seconds"}
+    timing = {"every", "follows", "phase", "seconds"}
     assert set(OPTIONS) - {"func", "timing"} == set(options.Options.__annotations__) - timing
 
 
@@ -67,9 +67,14 @@ BAD: list[tuple[str, Any, type[DeclarationError], str]] = [
     ("func", "f", BadFunction, "func 'f' is not a dotted path"),
     ("func", None, BadFunction, "func must be a function or its dotted path"),
     ("func", lambda: None, BadFunction, "it is a lambda"),
-    ("timing", "0 9 * * *", BadOption, "timing must be a Cron or an Every, not str: write timing=Cron('0 9 * * *')"),
-    ("timing", None, BadOption, "timing must be a Cron or an Every, not NoneType"),
-    ("timing", Every, BadOption, "timing must be a Cron or an Every, not type"),
+    (
+        "timing",
+        "0 9 * * *",
+        BadOption,
+        "a Follows, not str: write timing=Cron('0 9 * * *')",
+    ),
+    ("timing", None, BadOption, "timing must be a Cron, an Every or a Follows, not NoneType"),
+    ("timing", Every, BadOption, "timing must be a Cron, an Every or a Follows, not type"),
     ("tz", "", BadZone, "time zone '' is not known"),
     ("tz", "europe/paris", BadZone, "Did you mean 'Europe/Paris'?"),
     ("tz", "../../etc/passwd", BadZone, "is not known"),
@@ -319,7 +324,7 @@ def test_a_value_is_kept_in_its_one_form(name: str, value: Any, kept: object) ->
 
 
 def test_a_number_of_an_enum_becomes_a_plain_number_in_a_retry() -> None:
-    retry = options.retry({"max": Number.THREE, "interval": [Number.THREE]})
+    retry = rq_options.retry({"max": Number.THREE, "interval": [Number.THREE]})
     assert retry is not None
     assert {type(retry.max), *map(type, retry.intervals)} == {int}
 

@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 from beat.cron import Cron
 from beat.errors import BadInstant, BadOption, BadZone
 from beat.every import Every
-from beat.options import Callback, Retry
+from beat.follows import Follows
+from beat.requires import Requires
+from beat.rq_options import Callback, Retry
 from beat.schedule import Place, Schedule
 from tests.unit.declared import Colour, Point
 from tests.unit.refusals import refused
@@ -302,6 +304,20 @@ OTHER: list[dict[str, Any]] = [
     {"max_runs": 5},
     {"exclude": ["2026-12-25"]},
     {"jitter": "5s"},
+    {"timing": Follows("extract")},
+    {"timing": Follows("load")},
+    {"queues": ["a", "b"], "route": "first"},
+    {"queues": ["a", "b"], "route": "last"},
+    {"queues": ["a", "c"], "route": "first"},
+    {"group": "reports"},
+    {"slow_queue": "slow"},
+    {"slow_queue": "slow", "slow_after": "5s"},
+    {"slow_queue": "slow", "slow_times": 5},
+    {"slow_queue": "slow", "slow_window": "5s"},
+    {"requires": "extract"},
+    {"requires": Requires("extract", within="1h")},
+    {"requires": ["extract", "load"]},
+    {"requires": ["load", "extract"]},
 ]
 
 

@@ -1,0 +1,70 @@
+"""What the headers of the scripts call the keys and prefixes that never change, of beat and of RQ."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from beat import jobs
+
+if TYPE_CHECKING:
+    from beat.keys import Keys
+    from beat.scripts import Value
+
+FORMAT = 1
+"""The format of the keys: a beat leaves alone what a newer one wrote."""
+
+
+def fixed(keys: Keys) -> dict[str, Value]:
+    """Each of them by its name."""
+    return {**_single(keys), **_families(keys), "format": FORMAT, **_RQ}
+
+
+def _single(keys: Keys) -> dict[str, Value]:
+    return {
+        "schedules": keys.schedules,
+        **dict.fromkeys(("due", "due_index"), keys.due),
+        "meta": keys.meta,
+        "events": keys.events,
+        "instances": keys.instances,
+        "announcements": keys.announcements,
+        "open": keys.open,
+        "closed": keys.closed,
+        "records": keys.records,
+        "waiting_slots": keys.waiting_slots,
+        "functions": keys.functions,
+        "groups": keys.groups,
+        "unread": keys.unread,
+    }
+
+
+def _families(keys: Keys) -> dict[str, Value]:
+    return {
+        "schedule_prefix": keys.schedule(""),
+        "lock_prefix": keys.lock(""),
+        "template_prefix": keys.template(""),
+        "runs_prefix": keys.runs(""),
+        "running_prefix": keys.running(""),
+        "waiting_prefix": keys.waiting(""),
+        "followers_prefix": keys.followers(""),
+        "slow_prefix": keys.slow(""),
+        "shards_prefix": keys.shards(""),
+        "announced_prefix": keys.announced(""),
+        "index_prefix": keys.index(""),
+        "app_prefix": keys.app(""),
+        "request_prefix": keys.request(""),
+    }
+
+
+_RQ: dict[str, Value] = {
+    "queues": jobs.QUEUES_KEY,
+    "job_prefix": jobs.job_key(""),
+    "queue_prefix": jobs.queue_key(""),
+    "scheduled_prefix": jobs.registry_key("scheduled", ""),
+    "results_prefix": jobs.RESULTS_PREFIX,
+    "executions_prefix": jobs.EXECUTIONS_PREFIX,
+    "execution_prefix": jobs.EXECUTION_PREFIX,
+    "worker_prefix": jobs.WORKER_PREFIX,
+    "workers_prefix": jobs.workers_key(""),
+    "channel_prefix": jobs.CHANNEL_PREFIX,
+}
+"""What they call the keys of RQ."""
