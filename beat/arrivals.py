@@ -1,4 +1,4 @@
-"""What becomes of ticks that wait: who may come in, and who passes by. Pure; `fire` has the last word about the room."""
+"""What becomes of ticks that wait, who may come in and who passes by; `fire` has the last word about the room."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Runs that have ended are closed, ticks that waited take their turn, and a run whose place a newer tick is to have is
 taken out of its queue or stopped in its worker. A tick that follows a success comes in by this door, too. Whoever dies
-meanwhile, the next beat that looks goes on: all that has to be known stands in Redis, and `fire` lets each tick in once.
+meanwhile, the next beat that looks goes on: all that has to be known is in Redis, and `fire` lets each tick in once.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ class Attendant:
                 fields = {"tick": item.tick, "job_id": item.job, "queue": _names(item.queue)}
                 self._emit(Event("admitted", item.id, fields))
             elif reply.code == "SKIPPED":
-                fields = {"tick": item.tick, "count": 1, "reason": reply.words, "next_run": ""}
-                self._emit(Event("skipped", item.id, fields))
+                passed = {"tick": item.tick, "count": 1, "reason": reply.words, "next_run": ""}
+                self._emit(Event("skipped", item.id, passed))
             elif reply.code in {"BADTYPE", "BADSTATE", "BADARG"}:
                 self._once.say(item.id, Event("broken", item.id, {"code": reply.code, "error": reply.words}))
 

@@ -63,7 +63,7 @@ class Holding:
                 held = _held(claim)
                 decided = prepare(page.schedule, tick, now, lateness=lateness, most=self._pace.page_size, **held)
                 known = facts.get(claim.id, NONE)
-                self._chains.append(verdicts.chain(claim, page.rev, page.schedule, decided, self._keys, known))
+                self._chains.append(verdicts.chain(claim, page.rev, page.schedule, decided, self._keys, facts=known))
             except Exception as e:  # noqa: BLE001 (whatever is wrong with one schedule, the others of its page go on)
                 problem = f"definition cannot be followed: {cause(e)}"
                 self._chains.append(verdicts.quarantined(claim.id, page.rev, problem))

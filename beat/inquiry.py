@@ -63,9 +63,7 @@ class Inquiry:
 
 
 def _depends(schedule: Schedule) -> bool:
-    return bool(
-        schedule.requires or schedule.slow_queue or routing.remembers(schedule) or routing.looks_at(schedule)
-    )
+    return bool(schedule.requires or schedule.slow_queue or routing.remembers(schedule) or routing.looks_at(schedule))
 
 
 def _uses(written: Any) -> Uses:

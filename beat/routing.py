@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
@@ -28,6 +27,7 @@ from beat import clock, durations
 from beat.facts import Facts, Staff, Uses
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from datetime import datetime
 
     from beat.schedule import Schedule

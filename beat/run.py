@@ -58,7 +58,7 @@ class Run:
         return None
 
 
-def _others(plain: dict[str, Any]) -> dict[str, Any]:
+def _others(plain: Any) -> dict[str, Any]:
     """What not every run has, as far as it makes sense."""
     shard, shards, after = plain.get("shard"), plain.get("shards"), plain.get("after")
     part = {"shard": shard, "shards": shards} if type(shard) is type(shards) is int else {}

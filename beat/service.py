@@ -26,6 +26,7 @@ from beat.event import Event
 from beat.guard import Guard, Mark
 from beat.health import Health, Patience
 from beat.housekeeper import Housekeeper
+from beat.inquiry import Inquiry
 from beat.keys import Keys
 from beat.observers import Observers
 from beat.pace import Pace
@@ -127,6 +128,7 @@ class Scheduler:
         pace, book = Pace.of(self.settings), Book(store, ((each, each.rev) for each in self._schedules))
         ticker = Ticker(desk, book, pace, token=self.name, emit=emit, health=self._health, only=globs.lua(self._only))
         ticker.timekeeper.guard, ticker.attendant = Guard(self._mark), _attendant(desk, book, self.name, emit)
+        ticker.inquiry = Inquiry(desk)
         keeper = Housekeeper(
             store,
             sync,

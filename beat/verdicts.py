@@ -41,14 +41,14 @@ class Chain(NamedTuple):
 
 
 def chain(
-    claim: Claim, rev: str, schedule: Schedule, verdicts: Sequence[Verdict], keys: Keys, facts: Facts = NONE
+    claim: Claim, rev: str, schedule: Schedule, verdicts: Sequence[Verdict], keys: Keys, *, facts: Facts = NONE
 ) -> Chain:
     """The verdicts on the ticks of a claim, as far as their time decides; the facts say the rest."""
     items: list[Item] = []
     for verdict in verdicts:
         # As Redis has it: it compares text, and somebody may have written the same instant in another way.
         tick = clock.text(verdict.tick) if items else claim.tick
-        item, facts = _item(rev, schedule, verdict, tick, keys, facts)
+        item, facts = _item(rev, schedule, verdict, tick, keys=keys, facts=facts)
         items.append(item)
     if items[0].due > claim.due or claim.mark == MOVED:  # it was placed before its jitter changed, or by an operator
         items[0] = items[0]._replace(due=claim.due)
@@ -77,7 +77,7 @@ def admitted(
     """A tick that has waited takes its turn, if there is room; and the facts for who comes next."""
     fired = Fire(clock.read(tick), None, by)
     way = routing.route(schedule, fired.tick, facts)
-    item = _fire(rev, schedule, fired, tick, keys, way, after=after)
+    item = _fire(rev, schedule, fired, tick, way, keys=keys, after=after)
     job = keys.asked(schedule.id, f"f{kinds.digest(after)}") if after else item.job
     return item._replace(kind="admit", job=job, last=after), routing.taken(facts, way)
 
@@ -105,7 +105,7 @@ def manual(
 ) -> Item:
     """Somebody asks for a run: of no tick, or of one of the past; perhaps in the place of the next one."""
     way = routing.route(schedule, tick or now or clock.EPOCH, facts)
-    fired = _fire(rev, schedule, Fire(tick or clock.EPOCH, None, by), clock.text(tick) if tick else "", keys, way)
+    fired = _fire(rev, schedule, Fire(tick or clock.EPOCH, None, by), clock.text(tick) if tick else "", way, keys=keys)
     next_run, next_due = _following(schedule, prepare.after(schedule, instead_of)) if instead_of else ("", 0)
     return fired._replace(
         kind="manual",
@@ -123,9 +123,7 @@ def manual(
     )
 
 
-def _item(
-    rev: str, schedule: Schedule, verdict: Verdict, tick: str, keys: Keys, facts: Facts
-) -> tuple[Item, Facts]:
+def _item(rev: str, schedule: Schedule, verdict: Verdict, tick: str, *, keys: Keys, facts: Facts) -> tuple[Item, Facts]:
     """The item of a verdict, and the facts for the next one."""
     if isinstance(verdict, Resume):
         return resumed(rev, schedule, verdict, tick), facts
@@ -136,7 +134,7 @@ def _item(
         expects = dependencies.expected(schedule, facts)
         return _skip(rev, schedule, passed, tick)._replace(why=why, expects=expects), facts
     way = routing.route(schedule, verdict.tick, facts)
-    return _fire(rev, schedule, verdict, tick, keys, way), routing.taken(facts, way)
+    return _fire(rev, schedule, verdict, tick, way, keys=keys), routing.taken(facts, way)
 
 
 def _skip(rev: str, schedule: Schedule, verdict: Skip, tick: str) -> Item:
@@ -165,7 +163,7 @@ def resumed(rev: str, schedule: Schedule, verdict: Resume, tick: str) -> Item:
     )
 
 
-def _fire(rev: str, schedule: Schedule, verdict: Fire, tick: str, keys: Keys, way: Way, *, after: str = "") -> Item:
+def _fire(rev: str, schedule: Schedule, verdict: Fire, tick: str, way: Way, *, keys: Keys, after: str = "") -> Item:
     next_run, next_due = _following(schedule, verdict.next)
     return Item(
         "fire",

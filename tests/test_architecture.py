@@ -23,15 +23,15 @@ STOREYS = {
         "checks", "rq_options", "place_options", "follows", "requires", "groups",
         "kinds", "schedule", "declaring", "loader", "registry", "lint", "run", "state", "definitions", "placement",
         "prepare", "event", "guard", "globs", "ledger", "history", "verification", "statistics", "report", "sighting",
-        "outcomes", "overrides", "instance",
+        "outcomes", "overrides", "instance", "facts", "routing", "dependencies",
     ],
     "doors": [
         "scripts", "connection", "jobs", "server", "protocol", "names", "store", "dialogue", "lock", "runs", "slots",
         "outbox", "operations", "glance", "staff", "inquiry", "notify", "probe",
     ],
     "engine": [
-        "timekeeper", "health", "pace", "desk", "book", "verdicts", "holding", "replies", "rehearsal", "ticker", "sync",
-        "watcher", "attendant", "housekeeper", "current",
+        "timekeeper", "health", "pace", "desk", "book", "verdicts", "arrivals", "holding", "replies", "rehearsal",
+        "ticker", "sync", "watcher", "attendant", "housekeeper", "current",
         "registrations", "retirement", "lineage", "vitals", "watchdog",
     ],
     "control": ["client", "events", "planning", "moving", "doctor"],

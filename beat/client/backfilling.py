@@ -10,10 +10,10 @@ from collections import deque
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from beat import clock, kinds, policies, verdicts
+from beat import clock, kinds, policies
 from beat.client.changing import MEANWHILE, definition_of
 from beat.client.eras import begin
-from beat.client.triggering import Triggering, sent
+from beat.client.triggering import Triggering, asked
 from beat.errors import BadInstant, BadOption
 from beat.history import Change, Fired, assemble
 from beat.protocol import Reply
@@ -126,8 +126,9 @@ class Backfilling(Triggering):
         with self._asking():
             for _ in range(_TRIES):
                 found = self.get(schedule_id)
-                named: dict[str, Any] = {"tick": tick, "by": "backfill", "kept_s": KEPT_S, "keys": self._keys}
-                reply = sent(self._store, verdicts.manual(found.rev, definition_of(found), job, **named), self.by)
+                named: dict[str, Any] = {"tick": tick, "by": "backfill", "kept_s": KEPT_S, "operator": self.by}
+                now = self._store.time()
+                reply = asked(self._store, found.rev, definition_of(found), job, now=now, **named)
                 if reply.code not in MEANWHILE:
                     break
             if reply.code != "FULL":

@@ -7,10 +7,12 @@ import secrets
 import time
 from typing import TYPE_CHECKING, Any
 
-from beat import connection, jobs, verdicts
+from beat import clock, connection, jobs, verdicts
 from beat.client.changing import Changing, definition_of
 from beat.errors import BadArguments, NoRedis, Refused
+from beat.facts import NONE
 from beat.history import Fired
+from beat.inquiry import Inquiry
 from beat.protocol import Reply
 from beat.watcher import Watcher
 
@@ -57,7 +59,7 @@ class Triggering(Changing):
             instead_of = found.next_run if skip_next else None
             named: dict[str, Any] = {"data": data, "force": force, "instead_of": instead_of}
             tried.append(now)
-            return sent(self._store, verdicts.manual(found.rev, schedule, job, keys=self._keys, **named), self.by)
+            return asked(self._store, found.rev, schedule, job, now=now, operator=self.by, **named)
 
         try:
             self._settle(schedule_id, None, step)
@@ -103,6 +105,13 @@ class Triggering(Changing):
         with self._asking():
             if not self._archive.beats(self._store.time()):
                 watcher.turn()
+
+
+def asked(store: Store, rev: str, schedule: Schedule, job: str, *, now: datetime, operator: str, **named: Any) -> Reply:
+    """What Redis says to a run that somebody asks for; it goes the way that its ticks would."""
+    facts = Inquiry(store).about([schedule], clock.to_ms(now)).get(schedule.id, NONE)
+    named |= {"keys": store.keys, "now": now, "facts": facts}
+    return sent(store, verdicts.manual(rev, schedule, job, **named), operator)
 
 
 def sent(store: Store, item: Item, by: str) -> Reply:

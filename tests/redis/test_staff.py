@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from rq import Queue
 
-from beat.staff import Staff, staff
+from beat.facts import Staff
+from beat.staff import staff
 from tests.facts import wait_until
 from tests.redis.making import restricted
 from tests.workers import SIMPLE, Steps, Worker
