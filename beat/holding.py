@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from beat import clock, verdicts
@@ -12,11 +11,11 @@ from beat.health import cause
 from beat.prepare import prepare
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
 
     from beat.book import Page
-    from beat.facts import Facts
+    from beat.inquiry import Inquiry
     from beat.keys import Keys
     from beat.pace import Pace
     from beat.protocol import Claim
@@ -28,6 +27,8 @@ class Holding:
 
     def __init__(self, pace: Pace, keys: Keys) -> None:
         self._pace, self._keys = pace, keys
+        self.inquiry: Inquiry | None = None
+        """Whom to ask what ticks depend on besides their time."""
         self._chains: list[Chain] = []
 
     def __len__(self) -> int:
@@ -46,10 +47,10 @@ class Holding:
         """These, and nothing else: all of them are to be released."""
         self._chains = [verdicts.released(each) for each in ids]
 
-    def prepare(
-        self, claims: Iterable[tuple[Claim, Page]], now_ms: float, facts: Mapping[str, Facts] = MappingProxyType({})
-    ) -> None:
+    def prepare(self, claims: Sequence[tuple[Claim, Page]], now_ms: float) -> None:
         """Decides about claims by their definitions and the facts, and holds what was decided."""
+        known = [page.schedule for _, page in claims if page.schedule]
+        facts = self.inquiry.about(known, now_ms) if self.inquiry else {}
         now, lateness = clock.from_ms(int(now_ms)), self._pace.lateness
         for claim, page in claims:
             if page.schedule is None:
@@ -62,8 +63,8 @@ class Holding:
                 tick = clock.read(claim.tick)
                 held = _held(claim)
                 decided = prepare(page.schedule, tick, now, lateness=lateness, most=self._pace.page_size, **held)
-                known = facts.get(claim.id, NONE)
-                self._chains.append(verdicts.chain(claim, page.rev, page.schedule, decided, self._keys, facts=known))
+                mine = facts.get(claim.id, NONE)
+                self._chains.append(verdicts.chain(claim, page.rev, page.schedule, decided, self._keys, facts=mine))
             except Exception as e:  # noqa: BLE001 (whatever is wrong with one schedule, the others of its page go on)
                 problem = f"definition cannot be followed: {cause(e)}"
                 self._chains.append(verdicts.quarantined(claim.id, page.rev, problem))

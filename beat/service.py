@@ -128,7 +128,7 @@ class Scheduler:
         pace, book = Pace.of(self.settings), Book(store, ((each, each.rev) for each in self._schedules))
         ticker = Ticker(desk, book, pace, token=self.name, emit=emit, health=self._health, only=globs.lua(self._only))
         ticker.timekeeper.guard, ticker.attendant = Guard(self._mark), _attendant(desk, book, self.name, emit)
-        ticker.inquiry = Inquiry(desk)
+        ticker.holding.inquiry = Inquiry(desk)
         keeper = Housekeeper(
             store,
             sync,

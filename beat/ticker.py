@@ -64,7 +64,6 @@ if TYPE_CHECKING:
     from beat.event import Emit
     from beat.guard import Mark
     from beat.health import Health
-    from beat.inquiry import Inquiry
     from beat.pace import Pace
     from beat.verdicts import Chain
 
@@ -99,7 +98,6 @@ class Ticker:
         self.timekeeper = Timekeeper(desk, emit)
         self.clock = RedisClock()
         self.attendant: Attendant | None = None
-        self.inquiry: Inquiry | None = None
         self.awake_at = time.monotonic()
         """Since when it is at one step, or until when it sleeps, by the monotonic clock."""
         self.passed_ms = 0.0
@@ -107,7 +105,7 @@ class Ticker:
         self._desk, self._book, self._pace = desk, book, pace
         self._token, self._only, self._emit, self._health = token, only, emit, health
         self._replies = Replies(emit)
-        self._holding = Holding(pace, desk.keys)
+        self.holding = Holding(pace, desk.keys)
         self._asked: deque[Asked] = deque()
         self._wanted = 0
         """How many claims are worth asking for: there may be more to hand out."""
@@ -140,7 +138,7 @@ class Ticker:
         self._freed_at, self._wanted, self._busy, self._in_vain = math.inf, 1, False, 0
         while True:
             over = stopping.is_set() or self._in_vain >= IN_VAIN  # what leads nowhere waits for the next pass
-            left = self._wanted > 0 or self._holding.next_ms <= self.clock.now_ms()
+            left = self._wanted > 0 or self.holding.next_ms <= self.clock.now_ms()
             if left and not over and len(self._asked) < (QUESTIONS if self._busy else 1):
                 self._ask()
             elif self._asked:
@@ -155,8 +153,8 @@ class Ticker:
         with contextlib.suppress(*connection.Errors):  # the locks run out by themselves
             while self._asked:
                 self._hear()
-            self._holding.give_back(self._holding.ids)
-            while chains := self._holding.take(self.clock.now_ms()):
+            self.holding.give_back(self.holding.ids)
+            while chains := self.holding.take(self.clock.now_ms()):
                 self._desk.fire([item for chain in chains for item in chain.items], token=self._token)
 
     def _ask(self) -> None:
@@ -164,10 +162,10 @@ class Ticker:
 
         Else a beat would claim what it has just fired before any other could, and none would share its work.
         """
-        due = self._holding.take(self.clock.now_ms())
+        due = self.holding.take(self.clock.now_ms())
         if alone := not self._asked:
             self.clock.ask()
-        room = MOST_CLAIMS - len(self._holding) - len(due) - sum(len(each.due) + each.claims for each in self._asked)
+        room = MOST_CLAIMS - len(self.holding) - len(due) - sum(len(each.due) + each.claims for each in self._asked)
         asks = self._pace.asks(room) if self._busy or not due else self._pace.asks_nothing()
         self._asked.append(Asked(due, asks["limit"], uptime_ms(), alone))
         self._wanted = max(0, self._wanted - 1) if asks["limit"] else 1
@@ -214,28 +212,26 @@ class Ticker:
         """
         self._freed_at = min(self._freed_at, self._replies.met(claimed))
         if now is None or self.timekeeper.is_ahead(now):
-            self._holding.give_back([*self._holding.ids, *(claim.id for claim in claimed.claims)])
+            self.holding.give_back([*self.holding.ids, *(claim.id for claim in claimed.claims)])
             self._asked = deque(each._replace(void=True) for each in self._asked)
             if now:
                 self.timekeeper.hold(now)
         else:
-            pages, now_ms = self._book.find(claimed.claims), self.clock.now_ms()
-            known = [page.schedule for page in pages if page.schedule]
-            facts = self.inquiry.about(known, now_ms) if self.inquiry else {}
-            self._holding.prepare(zip(claimed.claims, pages, strict=True), now_ms, facts)
+            found = zip(claimed.claims, self._book.find(claimed.claims), strict=True)
+            self.holding.prepare(list(found), self.clock.now_ms())
             self._busy = len(claimed.claims) >= self._pace.page_size
             self._wanted = max(self._wanted, QUESTIONS if self._busy else int(bool(claimed.claims)))
 
     def _settle(self, due: Sequence[Chain], fired: Decided | Exception) -> bool:
         """Takes note of what became of what was due; whether any verdict was given."""
         if isinstance(fired, Exception):
-            self._holding.hold(due)
+            self.holding.hold(due)
             self._replies.refused(((chain.id, chain.func) for chain in due if chain.func), fired)
             return False
         replies, unseen = iter(fired.replies), [reply for reply in fired.replies if reply.code == "ENDED"]
         for chain in due:
             if again := self._replies.settle(chain, [next(replies) for _ in chain.items], fired.now):
-                self._holding.hold([again])
+                self.holding.hold([again])
         if unseen and self.attendant:  # before they are sent again
             self.attendant.clear(sum(int(reply.words) for reply in unseen))
         return any(reply.code in _GIVEN for reply in fired.replies)
@@ -243,4 +239,4 @@ class Ticker:
     def _wakes_at(self) -> float:
         """The next whole interval of Redis' clock, or when the first of what is held is due, or a lock runs out."""
         boundary = (self.clock.now_ms() // self._pace.interval + 1) * self._pace.interval
-        return min(boundary, self._freed_at, self._holding.next_ms)
+        return min(boundary, self._freed_at, self.holding.next_ms)

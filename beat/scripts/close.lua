@@ -50,8 +50,8 @@
 --   BADTYPE  a key is not what it should be
 local open, closed, records, events, waiting_slots = unpack(KEYS)
 local schedule_prefix, runs_prefix, job_prefix, results_prefix, token = unpack(ARGV, 1, 5)
-local history_limit, events_limit, watched_limit, running_prefix, index_prefix, waiting_prefix = unpack(ARGV, 6, 11)
-local followers_prefix, slow_prefix, shards_prefix = unpack(ARGV, 12, 14)
+local history_limit, events_limit, watched_limit, running_prefix, index_prefix = ARGV[6], ARGV[7], ARGV[8], ARGV[9], ARGV[10]
+local waiting_prefix, followers_prefix, slow_prefix, shards_prefix = ARGV[11], ARGV[12], ARGV[13], ARGV[14]
 
 -- include instants
 -- include now

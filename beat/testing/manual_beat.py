@@ -81,7 +81,7 @@ class ManualBeat:
         self._ticker.clock, self._ticker.timekeeper.guard = _ByHand(self.clock), _Trusting()
         watcher = Watcher(self._desk, name=_NAME, emit=self._hear)
         self._attendant = Attendant(self._desk, book, watcher, token=_NAME, emit=self._hear)
-        self._ticker.attendant, self._ticker.inquiry = self._attendant, Inquiry(self._desk)
+        self._ticker.attendant, self._ticker.holding.inquiry = self._attendant, Inquiry(self._desk)
 
     def tick(self) -> list[Fired]:
         """Fires what is due now, as one pass of a beat does: what is too late is skipped, all but the latest."""

@@ -68,7 +68,7 @@ class Place:
         return verdict(self.at, following=1, **given)
 
     def admit(self, at: int, slot: str | None = None, by: str = "scheduler") -> Reply:
-        item = verdict(at, following=None, kind="admit", slot=self.slot if slot is None else slot, by=by)
+        item = verdict(at, following=None, kind="admit", last="", slot=self.slot if slot is None else slot, by=by)
         [reply] = self.store.fire([item], token=OTHER).replies
         return reply
 
@@ -432,7 +432,7 @@ def test_no_more_are_enqueued_than_there_are_to_be_whoever_waits(store: Store) -
         for each in place.running:
             place.end(each)
         place.close()
-        item = verdict(first + n, following=None, kind="admit", slot=place.slot, max_runs=2)
+        item = verdict(first + n, following=None, kind="admit", last="", slot=place.slot, max_runs=2)
         [reply] = store.fire([item], token=OTHER).replies
         assert reply == (OK if n == 1 else Reply("SKIPPED", "finished"))
     assert hash_of(store)["run_count"] == "2"
