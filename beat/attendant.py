@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from beat import policies, verdicts
+from beat import jobs, policies, verdicts
 from beat.event import Event
 from beat.health import Once
 from beat.protocol import Claim
@@ -73,7 +73,8 @@ class Attendant:
         for item, reply in zip(items, replies, strict=True):
             if reply.code == "OK":
                 self._once.forget(item.id)
-                self._emit(Event("admitted", item.id, {"tick": item.tick, "job_id": item.job}))
+                queue = jobs.queue_name(item.queue)
+                self._emit(Event("admitted", item.id, {"tick": item.tick, "job_id": item.job, "queue": queue}))
             elif reply.code == "SKIPPED":
                 fields = {"tick": item.tick, "count": 1, "reason": reply.words, "next_run": ""}
                 self._emit(Event("skipped", item.id, fields))

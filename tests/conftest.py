@@ -38,7 +38,7 @@ hypothesis.settings.load_profile("beat")
 
 PLAIN = {
     "schedules", "due", "meta", "events", "instances", "announcements", "open", "closed", "records", "waiting",
-    "functions",
+    "functions", "unread",
 }  # fmt: skip
 FAMILIES = {"schedule", "template", "runs", "running", "waiting", "in", "app"}
 LAPSING = {"lock", "instance", "announced", "repairing", "repaired", "watching", "searched", "request"}
