@@ -36,6 +36,8 @@ NAMES = {
     "locked": "another beat is at work on a schedule",
     "fenced": "a lock ran out before its tick was decided; somebody else decides",
     "unread": "this beat cannot read a definition that a live beat has: left to it",
+    "no_worker": "a tick went to a queue that no live worker reads",
+    "worker_back": "a worker reads that queue again",
     "gone": "a schedule is no longer there",
     "passed_on": "a tick was decided or changed meanwhile; nothing was done",
     "enqueue_failed": "Redis refused a job; its tick stays due",

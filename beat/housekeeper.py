@@ -1,7 +1,8 @@
 """The housekeeper: what a beat does beside firing, in a thread of its own.
 
-Twice a second it looks what became of runs; every five seconds it shows that the beat is alive and renews what it
-announces; every minute one beat makes whole what is not; what somebody flushed is registered again, loudly.
+Twice a second it looks what became of runs; every five seconds it shows that the beat is alive, renews what it
+announces, and looks who works at the queues; every minute one beat makes whole what is not; what somebody flushed is
+registered again, loudly.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from beat.event import Emit
     from beat.guard import Mark
     from beat.health import Health
+    from beat.lookout import Lookout
     from beat.retirement import Retirement
     from beat.store import Store
     from beat.sync import Sync
@@ -58,8 +60,10 @@ class Housekeeper:
         emit: Emit,
         health: Health,
         retirement: Retirement | None = None,
+        lookout: Lookout | None = None,
     ) -> None:
-        self._store, self._sync, self._name, self._retirement = store, sync, name, retirement
+        self._store, self._sync, self._name = store, sync, name
+        self._retirement, self._lookout = retirement, lookout
         self._watcher, self._attendant = watcher, attendant
         self.awake_at = time.monotonic()
         """Since when it is at one step, by the monotonic clock."""
@@ -104,6 +108,8 @@ class Housekeeper:
         if self._repaired_at is None or time.monotonic() - self._repaired_at >= REPAIR_S:
             self.repair(stopping)
             self._repaired_at = time.monotonic()
+        if self._lookout:
+            self._lookout.turn()
 
     def repair(self, stopping: threading.Event) -> None:
         """Makes everything whole, page by page, if no other beat is at it, or has done it within the minute."""

@@ -28,6 +28,7 @@ from beat.health import Health, Patience
 from beat.housekeeper import Housekeeper
 from beat.inquiry import Inquiry
 from beat.keys import Keys
+from beat.lookout import Lookout
 from beat.observers import Observers
 from beat.pace import Pace
 from beat.retirement import Retirement
@@ -92,6 +93,7 @@ class Scheduler:
         self._watchdog = Watchdog(self._observers.emit, self._health)
         self._about = {**vitals.process(), "app": self.settings.app, "schedules": str(len(self._schedules))}
         self._mark: Mark | None = None
+        self._lookout: Lookout | None = None
         self._greeted = False
 
     def run(self) -> None:
@@ -121,7 +123,7 @@ class Scheduler:
 
     def _perform(self) -> None:
         emit, store, desk = self._observers.emit, self._store(Dialogue), self._store(Dialogue)
-        exposed = self._functions
+        self._lookout, exposed = Lookout(store, name=self.name, emit=emit), self._functions
         sync = Sync(store, self._schedules, beat=self.name, emit=emit, app=self.settings.app, functions=exposed)
         self._until_it_works(lambda: self._greet(store))
         self._until_it_works(lambda: self._register(store, sync))
@@ -140,6 +142,7 @@ class Scheduler:
             emit=emit,
             health=self._health,
             retirement=None if self._only else _retirement(store, self.settings, self.name, emit),
+            lookout=self._lookout,
         )
         ticking = threading.Thread(target=ticker.run, args=(self._stopping,), name="beat-ticker", daemon=True)
         ticking.start()
@@ -204,7 +207,10 @@ class Scheduler:
         self._greeted = True
 
     def _count(self, event: Event) -> None:
-        self._fired += event.name in {"fired", "admitted"}
+        if event.name in {"fired", "admitted"}:
+            self._fired += 1
+            if self._lookout:
+                self._lookout.sent(event.fields["queue"])
 
 
 def _retirement(store: Store, mine: Settings, name: str, emit: Emit) -> Retirement:

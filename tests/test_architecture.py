@@ -31,7 +31,7 @@ STOREYS = {
     ],
     "engine": [
         "timekeeper", "health", "pace", "desk", "book", "verdicts", "arrivals", "holding", "replies", "rehearsal",
-        "ticker", "sync", "watcher", "attendant", "housekeeper", "current",
+        "ticker", "sync", "watcher", "attendant", "lookout", "housekeeper", "current",
         "registrations", "retirement", "lineage", "vitals", "watchdog",
     ],
     "control": ["client", "events", "planning", "moving", "doctor"],

@@ -32,7 +32,7 @@ STARTING = ["CLIENT SETINFO", "PING", "INFO", "TIME", "HMGET"]
 SENT = [
     name
     for name in scripts.names()
-    if name not in {"glance", "may", "staff", "survey", "retire", "take", "withdraw", "pause", "defer", "remove"}
+    if name not in {"glance", "may", "survey", "retire", "take", "withdraw", "pause", "defer", "remove"}
 ]  # by `beat doctor`, `beat list`, readers, a policy, operators
 WORKING = [f"evalsha {name}" for name in SENT]
 UNLOADED = ["eval claim", "eval fire", "eval register"]  # when Redis does not know the scripts, as after a restart
@@ -42,11 +42,12 @@ ENDING = ["MULTI", "DEL", "ZREM", "PEXPIRE", "EXEC"]
 COMMANDS = [*STARTING, *WORKING, *REPAIRING, *SEARCHING, *ENDING]
 OFTEN = """
 from datetime import timedelta
-from beat import watcher
+from beat import housekeeper, watcher
 
 watcher.SEARCH_S, watcher.AGE = 1, timedelta(0)
+housekeeper.HEARTBEAT_S = 1
 """
-"""Jobs that vanished from their queue are looked for at once, not after twenty seconds."""
+"""Jobs that vanished from their queue are looked for at once, not after twenty seconds; who works there, soon."""
 PARKED = "rq:queue:parked"
 SHORT_LOCKS = {"BEAT_LOCK_TTL": "1s", "BEAT_LOOKAHEAD": "500ms", "BEAT_MISFIRE_AFTER": "1m"}
 
@@ -126,7 +127,7 @@ def each_has_its_line(redis: Redis, drain: Drain) -> None:
 def test_every_command_of_a_beat_has_its_four_cases(scene: Scene, redis: Redis) -> None:
     victim = scene.victim()
     wait_until(lambda: len(scene.drain.jobs) >= 2)
-    wait_until(lambda: {"evalsha release", "evalsha close", *SEARCHING} <= scene.proxy.names())
+    wait_until(lambda: {"evalsha release", "evalsha close", "evalsha staff", *SEARCHING} <= scene.proxy.names())
     assert victim.end() == 0
     exactly_once(redis, scene.drain)
     each_has_its_line(redis, scene.drain)

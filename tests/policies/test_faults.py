@@ -38,13 +38,20 @@ class Fault(NamedTuple):
 
 WRITTEN = scripts.script
 FAULTS = [
-    Fault("one run too many", "fire", "if count >= item.room then return stand", "if count > item.room then return stand"),
+    Fault(
+        "one run too many", "fire", "if count >= item.room then return stand", "if count > item.room then return stand"
+    ),
     Fault("ended runs take up room", "fire", "if unseen then return", "if false then return"),
     Fault(
         "no verdict on what was replaced", "fire", "skip_count, kept = skipped(item.id, older,", "local _ = tostring("
     ),
     Fault("more runs than max_runs", "fire", "if finishes(id, key, number_of(total), max_runs) then", "if false then"),
-    Fault("who waits comes twice", "fire", "    leave_line(id, group, member_of(item))\n    local before", "    local before"),
+    Fault(
+        "who waits comes twice",
+        "fire",
+        "    leave_line(id, group, member_of(item))\n    local before",
+        "    local before",
+    ),
     Fault(
         "who waits is forgotten",
         "close",

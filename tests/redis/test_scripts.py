@@ -21,7 +21,7 @@ from beat.outbox import Outbox
 from beat.protocol import Closing, Item, Registration
 from beat.runs import Runs
 from beat.slots import Slots
-from beat.staff import staff
+from beat.staff import Seen, note, staff
 from beat.store import Store
 from tests.redis.making import shows
 
@@ -38,6 +38,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "glance": glance,
     "may": permissions.may,
     "staff": staff,
+    "unread": note,
     "survey": survey.page,
     "register": Store.register,
     "repair": Store.repair,
@@ -56,7 +57,13 @@ METHODS: dict[str, Callable[..., Any]] = {
     "extend": Lock.extend,
     "release": Lock.release,
 }
-ITEMS = {"fire": Item._fields, "register": Registration._fields, "close": Closing._fields, "retire": Stretch._fields}
+ITEMS = {
+    "fire": Item._fields,
+    "register": Registration._fields,
+    "close": Closing._fields,
+    "retire": Stretch._fields,
+    "unread": Seen._fields,
+}
 FILLED_IN = {
     "schedule_prefix", "template_prefix", "lock_prefix", "job_prefix", "announced_prefix", "runs_prefix",
     "results_prefix", "executions_prefix", "execution_prefix", "worker_prefix", "channel_prefix", "queue_prefix",
