@@ -106,7 +106,7 @@ def test_a_group_has_room_for_a_broadcast(queues: list[str], *, fits: bool) -> N
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
     """Writes a module, whose declarations are forgotten after the test."""
     monkeypatch.setattr(registry.default, "_schedules", {})
-    monkeypatch.setattr(registry.default, "_groups", Groups(registry.default._refusals))
+    monkeypatch.setattr(registry.default, "_groups", Groups(registry.default._refusals))  # noqa: SLF001 (the one of the process)
     monkeypatch.syspath_prepend(tmp_path)
 
     def write(text: str) -> str:

@@ -621,7 +621,7 @@ def test_groups_of_the_environment_are_laid_over_those_of_pyproject(place: Place
         (
             "BEAT_GROUPS",
             '{"a": {"max_running": 1, "full": 1}}',
-            "'a': a group has no 'full'. Did you mean 'when_full'?",
+            "a group has no 'full'. Did you mean 'when_full'?",
         ),
         ("BEAT_GROUPS", f"a=redis://:{CANARY}@h/1", "'a': 'redis://:***@h/1' is no group"),
         ("BEAT_PRESETS", "nightly", "write a JSON object, or name=value;name=value"),
