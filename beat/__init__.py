@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from beat.every import Every
     from beat.follows import Follows
     from beat.groups import Group
-    from beat.registry import Registry, periodic, register, schedulable
+    from beat.registry import Registry, group, periodic, register, schedulable
     from beat.report import Report
     from beat.requires import Requires
     from beat.run import Run
@@ -74,6 +74,7 @@ __all__ = [
     "__version__",
     "events",
     "get_current_run",
+    "group",
     "periodic",
     "register",
     "schedulable",
@@ -92,6 +93,7 @@ _HOMES = {  # the others are errors
     "Schedule": "schedule",
     "Scheduler": "service",
     "get_current_run": "current",
+    "group": "registry",
     "periodic": "registry",
     "register": "registry",
     "schedulable": "registry",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Any, cast
 
@@ -10,6 +11,7 @@ from beat.errors import BadOption, DeclarationError, did_you_mean
 
 MOST_SECONDS = 10**9
 """RQ and Redis count in seconds and milliseconds; this is 31 years."""
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,100}", re.ASCII)
 _MS, _YEAR = timedelta(milliseconds=1), timedelta(days=366)
 
 
@@ -29,6 +31,13 @@ def one_of(value: object, name: str, allowed: tuple[Any, ...]) -> Any:
         return text(value)
     written = ", ".join(map(repr, allowed))
     raise BadOption(f"{name} {value!r:.60} must be one of {written}.{did_you_mean(str(value), allowed)}")
+
+
+def identifier(value: object, name: str) -> str:
+    """A name that RQ can carry in a job id and a shell needs not quote."""
+    if isinstance(value, str) and _NAME.fullmatch(value):
+        return text(value)
+    raise BadOption(f"{name} {value!r:.120} must be 1 to 100 of the characters A-Z a-z 0-9 _ -, as in 'daily-report'")
 
 
 def flag(value: object, name: str) -> bool:

@@ -6,11 +6,12 @@ how many may run, how many may wait. An operator changes it there, and it holds 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, Required, TypedDict, cast, get_args
 
-from beat import checks, options
-from beat.errors import BadOption
+from beat import checks
+from beat.errors import BadOption, did_you_mean
 
 WhenFull = Literal["wait", "skip"]
 MOST_RUNNING = 1000
@@ -29,7 +30,7 @@ class Group:
 
     def __post_init__(self) -> None:
         values = {
-            "name": options.schedule_id(self.name, "group"),
+            "name": checks.identifier(self.name, "group"),
             "max_running": _number(self.max_running, "max_running", MOST_RUNNING),
             "when_full": checks.one_of(self.when_full, "when_full", get_args(WhenFull)),
             "max_waiting": _number(self.max_waiting, "max_waiting", MOST_WAITING),
@@ -38,27 +39,50 @@ class Group:
             object.__setattr__(self, name, value)
 
     @classmethod
-    def read(cls, name: str, text: str) -> Group:
+    def read(cls, name: str, line: str) -> Group:
         """From the line that Redis has; refuses what is none."""
-        parts: list[Any] = text.split()
-        if len(parts) not in {_PARTS - 1, _PARTS} or not all(part.isascii() and part.isdigit() for part in parts[1:]):
-            raise BadOption(f"group {name!r:.120} is {text!r:.60} in Redis, and must be like 'wait 5 1000'")
+        parts: list[Any] = line.split()
+        if len(parts) not in {_PARTS - 1, _PARTS} or not all(_is_plain(part) for part in parts[1:]):
+            raise BadOption(f"group {name!r:.120}: {line!r:.60} must be like 'wait 5 1000'")
         return cls(name, int(parts[1]), parts[0], *map(int, parts[2:]))
 
     def __str__(self) -> str:
         return f"{self.when_full} {self.max_running} {self.max_waiting}"
 
 
-def declared(name: str, *, max_running: int, when_full: str = "wait", max_waiting: int | None = None) -> Group:
+class Limits(TypedDict, total=False):
+    """What `beat.group` takes beside the name."""
+
+    max_running: Required[int]
+    when_full: WhenFull
+    max_waiting: int | None
+
+
+def declared(name: str, limits: Limits) -> Group:
     """A group as somebody writes it; refuses a limit that says nothing."""
-    if max_waiting is None:
-        return Group(name, max_running, cast("WhenFull", when_full))
-    if when_full == "skip":
-        raise BadOption(f"max_waiting={max_waiting!r:.60} says nothing here: ticks wait only with when_full='wait'")
-    return Group(name, max_running, cast("WhenFull", when_full), max_waiting)
+    for each in limits:
+        if each not in Limits.__annotations__:
+            raise BadOption(f"a group has no {each!r:.60}.{did_you_mean(str(each), Limits.__annotations__)}")
+    given: dict[str, Any] = {each: value for each, value in limits.items() if value is not None}
+    if given.get("when_full") == "skip" and "max_waiting" in given:
+        raise BadOption(f"max_waiting={given['max_waiting']!r:.60} says nothing here: with when_full='skip' none waits")
+    return Group(name, **{"max_running": None, **given})
+
+
+def configured(name: str, value: object) -> Group:
+    """A group of the settings: a number, `{max_running = 5, when_full = "skip"}`, or the line that Redis has."""
+    if isinstance(value, Mapping):
+        return declared(name, cast("Limits", value))
+    if isinstance(value, str) and not _is_plain(value.strip()):
+        return Group.read(name, value)
+    return Group(name, int(value) if isinstance(value, str) else cast("int", value))
 
 
 def _number(value: object, name: str, most: int) -> int:
     if value is None:
         raise BadOption(f"{name} must be a whole number from 1 to {most:,}, not None")
     return cast("int", checks.number(value, name, most))
+
+
+def _is_plain(word: str) -> bool:
+    return word.isascii() and word.isdigit() and len(word) < len(str(checks.MOST_SECONDS))

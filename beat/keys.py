@@ -57,11 +57,6 @@ class Keys:
     repaired = _One("repaired")
     """String: lasts until it is time to repair again."""
 
-    @property
-    def unread(self) -> str:
-        """Hash: queue → since when ticks go there although no worker reads it."""
-        return f"{self.prefix}unread"
-
     def schedule(self, schedule_id: str) -> str:
         """Hash: the state and the definition of a schedule."""
         return f"{self.prefix}schedule:{schedule_id}"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
     from beat.event import Emit
-    from beat.staff import Staff
+    from beat.facts import Staff
     from beat.store import Store
 
 GRACE_S = 5

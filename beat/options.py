@@ -6,7 +6,6 @@ the one form that a schedule keeps.
 
 from __future__ import annotations
 
-import re
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, cast, get_args
 
@@ -28,7 +27,6 @@ Route = Literal[
 ]  # fmt: skip
 Duration = timedelta | float | str
 
-_ID = re.compile(r"[A-Za-z0-9_-]{1,100}", re.ASCII)
 LONGEST_DESCRIPTION = 500
 
 
@@ -111,9 +109,7 @@ def refuse_unknown(options: Iterable[str]) -> None:
 
 def schedule_id(value: object, name: str = "id") -> str:
     """An id that RQ can carry in a job id and a shell needs not quote."""
-    if isinstance(value, str) and _ID.fullmatch(value):
-        return checks.text(value)
-    raise BadOption(f"{name} {value!r:.120} must be 1 to 100 of the characters A-Z a-z 0-9 _ -, as in 'daily-report'")
+    return checks.identifier(value, name)
 
 
 def queue(value: object, name: str = "queue") -> str:

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import sys
 import threading
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
-from beat import declaring, functions, loader, options, sources
+from beat import declaring, functions, loader, options, place, relations, sources
 from beat.errors import BadFunction, DeclarationError, DuplicateSchedule, LoadError, UnknownSchedule, did_you_mean
 from beat.every import Every
-from beat.loader import places
-from beat.schedule import Place, Schedule
+from beat.grouping import Groups
+from beat.groups import Group
+from beat.refusals import Refusals
+from beat.schedule import Schedule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator
+    from contextlib import AbstractContextManager
     from datetime import datetime
-    from types import FrameType
 
+    from beat.groups import Limits
     from beat.options import Options
+    from beat.place import Place
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
@@ -48,7 +50,8 @@ class Registry:
         self._codes: dict[str, object] = {}
         self._functions: dict[str, None] = {}
         self._lock = threading.Lock()
-        self._problems: list[DeclarationError] | None = None
+        self._refusals = Refusals()
+        self._groups = Groups(self._refusals)
 
     def periodic(self, expression: str | None = None, **given: Unpack[Options]) -> Callable[[F], F]:
         """A decorator that registers a function and returns the very same function."""
@@ -71,24 +74,34 @@ class Registry:
         self, func: Schedule | Callable[..., Any], expression: str | None = None, /, **given: Unpack[Options]
     ) -> Schedule:
         """Adds a schedule for `func` (or a schedule that is ready); refuses a second one of the same id."""
-        place = _caller()
+        here = place.caller(__file__)
         try:
             with options.Reading("the declaration"):
                 if isinstance(func, Schedule):
-                    return self._insert(func if func.declared else replace(func, declared=place))
-                return self._insert(self._declare(func, expression, given, place), func.__code__)
+                    return self._insert(func if func.declared else replace(func, declared=here))
+                return self._insert(self._declare(func, expression, given, here), func.__code__)
         except DeclarationError as e:
-            self._refuse(e, place)
+            self._refusals.refuse(e, here)
             return Schedule(id="refused", func="beat.refused", timing=Every("1d"), enabled=False)
 
     def schedulable(self, func: F) -> F:
         """Decorates a function that has no schedule of its own: `Client.add` may give it any number of them."""
-        place = _caller()
+        here = place.caller(__file__)
         try:
             self._functions[functions.path(func)] = None
         except DeclarationError as e:
-            self._refuse(e, place)
+            self._refusals.refuse(e, here)
         return func
+
+    def group(self, name: str, **limits: Unpack[Limits]) -> Group:
+        """Says how much room the schedules of a group share; the same may be said in several places."""
+        return self._groups.declare(name, limits, place.caller(__file__))
+
+    @property
+    def groups(self) -> dict[str, Group]:
+        """The groups by name: what the settings say of one holds, whatever the code says."""
+        told = self._defaults().groups
+        return {**self._groups.found, **{name: Group.read(name, line) for name, line in told.items()}}
 
     @property
     def functions(self) -> list[str]:
@@ -114,7 +127,7 @@ class Registry:
         """
         loader.prepare(setup)
         loaded = loader.load(*names)
-        if loaded.problems and self._problems is None:
+        if loaded.problems and self._refusals.found is None:
             raise loaded.problems[0]
         silent = []
         for name, modules in loaded.brought.items():
@@ -123,8 +136,12 @@ class Registry:
             self._functions |= dict.fromkeys(exposed)
             for schedule in declared if self is not default else []:
                 self._adopt(schedule)
+            self._groups.adopt(default._groups, modules, {schedule.group for schedule in declared})
             if not (declared or exposed) and not any(_at_home(schedule, modules) for schedule in self):
                 silent.append(name)
+        whole = not (loaded.problems or self._refusals.found)
+        for error in relations.check(self, self.groups, whole=whole):
+            self._refusals.refuse(error)
         return Load(loaded.modules, tuple(silent), loaded.unseen, loaded.problems)
 
     def _adopt(self, schedule: Schedule) -> None:
@@ -132,25 +149,14 @@ class Registry:
             if self._schedules.get(schedule.id) is not schedule:
                 self._insert(schedule)
         except DeclarationError as e:
-            self._refuse(e, schedule.declared)
+            self._refusals.refuse(e, schedule.declared)
 
-    def _refuse(self, error: DeclarationError, place: Place | None) -> None:
-        error.where = str(place) if place else None
-        if self._problems is None:
-            raise error
-        self._problems.append(error)
-
-    @contextlib.contextmanager
-    def collecting(self) -> Iterator[list[DeclarationError]]:
+    def collecting(self) -> AbstractContextManager[list[DeclarationError]]:
         """Within it nothing wrong is raised, so that all is found at once.
 
         Wrong declarations go into the list, failed imports into `Load.problems`.
         """
-        outer, self._problems = self._problems, []
-        try:
-            yield self._problems
-        finally:
-            self._problems = outer
+        return self._refusals.collecting()
 
     def _insert(self, schedule: Schedule, code: object = None) -> Schedule:
         with self._lock:
@@ -168,11 +174,11 @@ class Registry:
                 self._codes[schedule.func] = code
         return schedule
 
-    def _declare(self, func: Callable[..., Any], expression: str | None, given: Options, place: Place) -> Schedule:
+    def _declare(self, func: Callable[..., Any], expression: str | None, given: Options, here: Place) -> Schedule:
         options.refuse_unknown(given)
         own = {"id": func.__name__, "description": functions.summary(func)[: options.LONGEST_DESCRIPTION]}
         path = functions.path(func)
-        schedule = declaring.declare(path, expression, given, self._defaults(), **own, declared=place)
+        schedule = declaring.declare(path, expression, given, self._defaults(), **own, declared=here)
         functions.check_arguments(func, schedule.args, schedule.kwargs)
         return schedule
 
@@ -206,24 +212,14 @@ def _at_home(schedule: Schedule, modules: Container[str]) -> bool:
     return (declared is not None and declared.module in modules) or schedule.func.rpartition(".")[0] in modules
 
 
-def _caller() -> Place:
-    """The first place on the stack that is not in this file."""
-    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 (the way to the caller)
-    while frame is not None and frame.f_code.co_filename == __file__:
-        frame = frame.f_back
-    if frame is None:
-        return Place("<unknown>", 0, "")
-    return _place(places.shown(frame.f_code.co_filename), frame.f_lineno, frame.f_globals.get("__name__", ""))
-
-
-_place = functools.lru_cache(maxsize=1024)(Place)  # a loop declares many at one
-
-
 default = Registry(sources.defaults)
 """The registry behind `beat.periodic` and `beat.register`."""
 
 periodic = default.periodic
 """Decorates a function with a schedule: `@periodic("0 9 * * mon-fri", tz="Europe/Paris")`."""
+
+group = default.group
+"""Says how much room the schedules of a group share: `group("reports", max_running=5)`."""
 
 schedulable = default.schedulable
 """Decorates a function that may be scheduled from data, and has no schedule of its own."""

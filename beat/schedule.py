@@ -18,23 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from beat.options import Misfire, Overlap, Priority, Route
+    from beat.place import Place
     from beat.requires import Requires
     from beat.rq_options import Callback, Retry, Serializer
     from beat.timing import Timing
 
 _INSTANT = timedelta(microseconds=1)
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a schedule was declared."""
-
-    file: str
-    line: int
-    module: str
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -17,7 +17,7 @@ import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from beat import connection, globs, logs, registry, rehearsal, server, settings, vitals
+from beat import connection, globs, logs, registry, rehearsal, relations, server, settings, vitals
 from beat.attendant import Attendant
 from beat.book import Book
 from beat.dialogue import Dialogue
@@ -85,6 +85,7 @@ class Scheduler:
         found = registry.default if schedules is None else schedules
         self._schedules = [each for each in found if only is None or fnmatch.fnmatchcase(each.id, only)]
         self._functions = () if only else found.functions
+        self._groups = relations.agreed(found, self.settings.groups)
         self._fired = 0
         self._wishes: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
         self._stopping = threading.Event()
@@ -123,8 +124,9 @@ class Scheduler:
 
     def _perform(self) -> None:
         emit, store, desk = self._observers.emit, self._store(Dialogue), self._store(Dialogue)
-        self._lookout, exposed = Lookout(store, name=self.name, emit=emit), self._functions
-        sync = Sync(store, self._schedules, beat=self.name, emit=emit, app=self.settings.app, functions=exposed)
+        self._lookout = Lookout(store, name=self.name, emit=emit)
+        told: Any = {"app": self.settings.app, "functions": self._functions, "groups": self._groups}
+        sync = Sync(store, self._schedules, beat=self.name, emit=emit, **told)
         self._until_it_works(lambda: self._greet(store))
         self._until_it_works(lambda: self._register(store, sync))
         pace, book = Pace.of(self.settings), Book(store, ((each, each.rev) for each in self._schedules))

@@ -85,6 +85,7 @@ Setup = Annotated[
 ZoneName = Annotated[str, AfterValidator(_tz), Reads("a time zone", "such as Europe/Paris")]
 Presets = Annotated[Mapping[str, str], Reads("a table", "name = expression")]
 Queues = Annotated[Mapping[str, str], Reads("a table", "high, normal, low = queue")]
+Groups = Annotated[Mapping[str, str], Reads("a table", "name = number, or max_running, when_full, max_waiting")]
 Duration = Annotated[timedelta, BeforeValidator(_duration), Reads("a duration")]
 MaybeDuration = Annotated[timedelta | None, BeforeValidator(_duration), Reads("a duration")]
 Count = Annotated[int, _digits, Reads("a whole number")]
@@ -119,6 +120,7 @@ class Settings(BaseSettings):
     tz: ZoneName = Field(default="UTC", description="The time zone of schedules that name none.")
     presets: Presets = Field(default={}, description="Names for expressions that several schedules share.")
     queues: Queues = Field(default=sources.QUEUES, description="The queue that each priority stands for.")
+    groups: Groups = Field(default={}, description="How many runs each group of schedules may have at once.")
     interval: Duration = Field(default=_S, ge=_S / 10, le=_S * 60, description="How often a beat looks for due ticks.")
     lookahead: Duration = Field(
         default=_S, ge=_S * 0, le=_S * 10, description="How early, before it is due, a tick is claimed."

@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from beat import redis_url
-from beat.errors import ConfigError, did_you_mean
+from beat import groups, redis_url
+from beat.errors import BadOption, ConfigError, did_you_mean
 
 ENV = "BEAT_"
 QUEUES: Mapping[str, str] = {"high": "high", "normal": "default", "low": "low"}
 PRESET = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
 LONGEST_QUEUE = 200
-_TABLES = {"presets": ";", "queues": ","}  # what separates `name=value` pairs in the environment
+_TABLES = {"presets": ";", "queues": ",", "groups": ","}  # what separates `name=value` pairs in the environment
 _SHOWN = 60
 # A Kubernetes Service called `beat` or `beat-web` puts these into every pod of its namespace; nobody meant a setting.
 _KUBERNETES = re.compile(r"\w*(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_\w+)?)", re.ASCII)
@@ -59,6 +59,8 @@ class Defaults:
     tz: str = "UTC"
     presets: Mapping[str, str] = field(default_factory=dict)
     queues: Mapping[str, str] = field(default_factory=lambda: dict(QUEUES))
+    groups: Mapping[str, str] = field(default_factory=dict)
+    """Each as Redis has it: `wait 5 1000`."""
 
 
 def find(
@@ -78,7 +80,7 @@ def find(
 
 
 def defaults(environ: Mapping[str, str] | None = None, cwd: Path | None = None) -> Defaults:
-    """`tz`, `presets` and `queues` alone; the zone and the expressions are checked by those who use them."""
+    """`tz` and the tables alone; the zone and the expressions are checked by those who use them."""
     found = find(environ=environ, cwd=cwd)
     if found.problems:
         raise ConfigError("\n".join(found.problems))
@@ -180,14 +182,29 @@ def _table(raw: Raw) -> dict[str, str]:
         place = f"{raw.origin}: {safe(str(name))!r}"
         if name in table:
             raise ConfigError(f"{place} is given twice")
-        if not isinstance(value, str) or not value.strip() or not value.isprintable():
-            raise ConfigError(f"{place} must be one line of text, and not an empty one")
+        table[name] = _group(place, name, value) if raw.name == "groups" else _line(place, value)
         if raw.name == "presets" and not PRESET.fullmatch(name):
             raise ConfigError(f"{place} cannot name a preset: use a-z, 0-9 and _, a letter first, such as 'nightly'")
         if raw.name == "queues":
-            _check_queue(place, name, value)
-        table[name] = value
+            _check_queue(place, name, table[name])
     return table
+
+
+def _line(place: str, value: object) -> str:
+    if not isinstance(value, str) or not value.strip() or not value.isprintable():
+        raise ConfigError(f"{place} must be one line of text, and not an empty one")
+    return value
+
+
+def _group(place: str, name: str, value: object) -> str:
+    """The group as Redis has it; JSON hands over the pairs of an object."""
+    try:
+        return str(groups.configured(name, dict(value) if isinstance(value, list) else value))
+    except (TypeError, ValueError) as e:
+        told = isinstance(e, BadOption) and "://" not in str(value)  # where somebody pasted a URL, it may have a secret
+        words = str(e) if told else f"{safe(str(value))!r} is no group"
+        example = f"{safe(str(name))} = 5, or {safe(str(name))} = {{max_running = 5, when_full = 'skip'}}"
+        raise ConfigError(f"{place}: {words}: write {example}") from None
 
 
 def _check_queue(place: str, priority: str, queue: str) -> None:

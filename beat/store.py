@@ -131,7 +131,7 @@ class Store:
         mine = self.keys
         wanted = {mine.schedules: "set", mine.due: "zset", mine.meta: "hash", mine.events: "stream"}
         wanted |= {mine.open: "zset", mine.closed: "zset", mine.records: "hash", mine.waiting_slots: "zset"}
-        wanted |= {mine.functions: "zset", mine.unread: "hash"}
+        wanted |= {mine.functions: "zset", mine.groups: "hash", mine.unread: "hash"}
         found = {key: _text(self.client.type(key)) for key in wanted}
         wrong = (key for key, kind in found.items() if kind not in {wanted[key], "none"})
         return [f"{key} is a {found[key]}, not a {wanted[key]}" for key in wrong]

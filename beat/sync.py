@@ -7,7 +7,7 @@ import itertools
 from collections import deque
 from typing import TYPE_CHECKING
 
-from beat import lineage
+from beat import groups_kept, lineage
 from beat.errors import DeclarationError
 from beat.event import Event
 from beat.health import Once
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from beat.event import Emit
+    from beat.groups import Group
     from beat.lineage import Kin
     from beat.placement import Prospect
     from beat.protocol import Looked
@@ -33,6 +34,7 @@ _PAGE = 50  # so small that one fits into the buffer of a socket while Redis wor
 _AHEAD = 4
 """How many pages are on their way at least, while there are so many."""
 _TRIES = 10
+_GROUPS = "@groups"  # no schedule is called so
 
 
 class Sync:
@@ -47,8 +49,10 @@ class Sync:
         emit: Emit,
         app: str = "default",
         functions: Iterable[str] = (),
+        groups: Iterable[Group] = (),
     ) -> None:
         self.schedules = {schedule.id: schedule for schedule in schedules}
+        self.groups = list(groups)
         self.app, self.functions = app, list(functions)
         """Those that may be scheduled from data."""
         revs = [f"{schedule.id} {schedule.rev}" for schedule in self.schedules.values()]
@@ -74,6 +78,8 @@ class Sync:
         """Brings these definitions into Redis, or all; with `reseed`, what is new was lost, and that is said aloud."""
         wanted = [self.schedules[each] for each in (self.schedules if ids is None else ids)]
         new: list[str] = []
+        if ids is None:
+            self._bring_groups(anew=not reseed)
         self._now = self._store.time()
         try:
             _in_turn(self._bring(page, new) for page in pages(wanted, _PAGE))
@@ -83,6 +89,14 @@ class Sync:
             self._emit(Event("reseeded", fields={"count": len(new), "ids": new[:10]}))
         if ids is None and not reseed:
             self._emit(Event("registered", fields={"schedules": len(wanted), "new": len(new)}))
+
+    def _bring_groups(self, *, anew: bool) -> None:
+        """What an operator changed since this beat started is not written over."""
+        reply = groups_kept.keep(self._store, self.groups, anew=anew)
+        if reply.code == "OK":
+            self._once.forget(_GROUPS)
+        else:
+            self._once.say(_GROUPS, misplaced(reply))
 
     def _bring(self, page: Sequence[Schedule], new: list[str]) -> Iterator[None]:
         """Until every one has its answer: what changed while we looked at it is looked at again. Stops at questions."""

@@ -17,17 +17,20 @@ HOUSE = Path(__file__).parent.parent / "beat"
 
 # From the ground up: a room may use the rooms of its own storey and of those below, never those above.
 STOREYS = {
-    "leaves": ["_version", "errors", "clock", "durations", "zones", "redis_url", "sources", "settings", "keys"],
+    "leaves": [
+        "_version", "errors", "clock", "durations", "zones", "redis_url", "checks", "groups", "sources",
+        "settings", "keys",
+    ],
     "domain": [
         "cron", "every", "timing", "exclusions", "policy_options", "policies", "functions", "arguments", "options",
-        "checks", "rq_options", "place_options", "follows", "requires", "groups",
+        "rq_options", "place_options", "follows", "requires", "grouping", "relations", "place", "refusals",
         "kinds", "schedule", "declaring", "loader", "registry", "lint", "run", "state", "definitions", "placement",
         "prepare", "event", "guard", "globs", "ledger", "history", "verification", "statistics", "report", "sighting",
         "outcomes", "overrides", "instance", "facts", "routing", "dependencies",
     ],
     "doors": [
-        "scripts", "connection", "jobs", "server", "protocol", "names", "store", "dialogue", "lock", "runs", "slots",
-        "outbox", "operations", "glance", "staff", "inquiry", "notify", "probe",
+        "scripts", "connection", "jobs", "server", "protocol", "names", "store", "groups_kept", "dialogue", "lock",
+        "runs", "slots", "outbox", "operations", "glance", "staff", "inquiry", "notify", "probe",
     ],
     "engine": [
         "timekeeper", "health", "pace", "desk", "book", "verdicts", "arrivals", "holding", "replies", "rehearsal",

@@ -27,9 +27,9 @@ _SETINFO_SINCE = (7, 2)
 # What is sent from Python, beside the scripts.
 _EVERYWHERE = "exec info multi ping script|exists script|load time"
 _ON_OUR_KEYS = (
-    "del exists get hget hgetall hlen hmget hscan hset lindex llen lrange memory|usage mget pexpire scard smismember "
-    "sscan type xinfo|groups xinfo|stream xlen xread zadd zcard zcount zmscore zrange zrangebylex zrangebyscore zrank "
-    "zrem zscan"
+    "del exists get hget hgetall hlen hmget hscan hset hsetnx lindex llen lrange memory|usage mget pexpire scard "
+    "smismember sscan type xinfo|groups xinfo|stream xlen xread zadd zcard zcount zmscore zrange zrangebylex "
+    "zrangebyscore zrank zrem zscan"
 )
 _NAMES = "scan"  # `beat verify` looks for jobs by their names
 _ACKNOWLEDGING = "xack"

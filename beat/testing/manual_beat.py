@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from beat import clock, durations, jobs, settings
+from beat import clock, durations, jobs, relations, settings
 from beat import registry as registries
 from beat.attendant import Attendant
 from beat.book import Book
@@ -73,6 +73,7 @@ class ManualBeat:
         self._troubles: list[str] = []
         chosen = settings.load(options).settings
         self._desk = _Desk(self.redis, Keys(chosen.prefix), history_limit=chosen.history_limit)
+        self._groups = relations.agreed(self._registry, chosen.groups)
         self._register()
         # Nothing is claimed before it is due: between two calls no schedule is locked, wherever the clock goes.
         pace = replace(Pace.of(chosen), lookahead=0)
@@ -137,7 +138,7 @@ class ManualBeat:
         self._attendant.clear(1)
 
     def _register(self) -> None:
-        sync = Sync(self._desk, self._schedules.values(), beat=_NAME, emit=self._hear)
+        sync = Sync(self._desk, self._schedules.values(), beat=_NAME, emit=self._hear, groups=self._groups)
         sync.announce()
         sync.register()
         self._complain()

@@ -144,7 +144,7 @@ MUTANTS = [
     ),
     Mutant(
         "no room is room enough",
-        (("beat/scripts/fire.lua", "if count >= tonumber(room) then return stand", "if false then return stand"),),
+        (("beat/scripts/fire.lua", "if count >= item.room then return stand", "if false then return stand"),),
         SLOTS,
     ),
     Mutant(
@@ -154,7 +154,7 @@ MUTANTS = [
     ),
     Mutant(
         "a run that has ended keeps its room",
-        (("beat/scripts/close.lua", "    leave_slot(id, job)\n    if ttl", "    if ttl"),),
+        (("beat/scripts/close.lua", "    leave_slots(id, group, job)\n    if ttl", "    if ttl"),),
         SLOTS,
     ),
     Mutant(

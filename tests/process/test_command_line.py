@@ -476,6 +476,38 @@ def test_check_reports_all_that_is_wrong_at_once_with_its_place(write: Write) ->
     assert done.stderr == "1 schedule: 3 problems, 1 warning\n"
 
 
+STRANGERS = """
+    from beat import Requires, periodic
+
+
+    @periodic("0 9 * * *", requires=Requires("load", within="1h"))
+    def extract(): ...
+
+
+    @periodic(follows="extract", group="exports")
+    def load(): ...
+
+
+    @periodic(follows="extrat")
+    def report(): ...
+"""
+
+
+def test_check_tells_what_schedules_say_wrongly_about_each_other(write: Write) -> None:
+    done = beat("check", "tasks.py", cwd=write({"tasks.py": STRANGERS}))
+    assert done.returncode == 1
+    assert done.stdout == (
+        "tasks.py:13: problem: schedule 'report' follows 'extrat', and there is no such schedule. "
+        "Did you mean 'extract'?\n"
+        "tasks.py:5: problem: extract requires load, load follows extract: each waits for the other, and none would "
+        "ever run: leave one of these out\n"
+        "tasks.py:9: problem: schedule 'load' is of the group 'exports', which has no limit: "
+        "write beat.group('exports', max_running=5), or exports = 5 under [tool.beat.groups].\n"
+    )
+    limited = beat("check", "tasks.py", cwd=write({"tasks.py": STRANGERS}), BEAT_GROUPS="exports=5")
+    assert "of the group" not in limited.stdout
+
+
 def test_check_imports_the_functions_of_days_of_rest(write: Write) -> None:
     files = {
         "tasks.py": REST,
@@ -728,7 +760,7 @@ def test_an_interrupt_during_a_slow_import_ends_with_130_and_without_a_traceback
 
 
 def test_a_bug_of_beat_ends_with_70_and_asks_to_be_reported(here: Path) -> None:
-    code = "import beat.cli, beat.cli.next as n\nn.timing = lambda *_, **__: 1 / 0\nbeat.cli.main(['next', '@daily'])"
+    code = "import beat.cli, beat.cli.next as n\nn.clocked = lambda *_, **__: 1 / 0\nbeat.cli.main(['next', '@daily'])"
     done = run([sys.executable, "-c", code], here)
     assert (done.returncode, done.stdout) == (70, "")
     assert "ZeroDivisionError" in done.stderr

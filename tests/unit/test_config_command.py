@@ -92,7 +92,8 @@ def test_verbose_tells_what_each_setting_accepts_and_means() -> None:
 
 
 def test_json_is_one_document(here: Path) -> None:
-    (here / "pyproject.toml").write_text("[tool.beat.presets]\nnightly = '0 3 * * *'\n[tool.beat.nonsense]")
+    tables = ("[tool.beat.presets]\nnightly = '0 3 * * *'", "[tool.beat.groups]\na = 5", "[tool.beat.nonsense]")
+    (here / "pyproject.toml").write_text("\n".join(tables))
     result = run("--json", BEAT_INTERVAL="500ms", BEAT_LOCK_TTL="30s", BEAT_MODULES="a b")
     document = json.loads(result.stdout)
     assert list(document) == ["schema_version", "settings", "warnings"]
@@ -104,6 +105,7 @@ def test_json_is_one_document(here: Path) -> None:
     assert settings["misfire_after"] == {"value": 60, "source": "default", "default": None}
     assert settings["modules"] == {"value": ["a", "b"], "source": "BEAT_MODULES", "default": []}
     assert settings["presets"]["value"] == {"nightly": "0 3 * * *"}
+    assert settings["groups"]["value"] == {"a": "wait 5 1000"}
     assert document["warnings"] == ["pyproject.toml [tool.beat] nonsense is not a setting."]
     assert result.stderr == ""
 

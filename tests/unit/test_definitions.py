@@ -16,9 +16,10 @@ from beat.cron import Cron
 from beat.errors import DeclarationError
 from beat.every import Every
 from beat.follows import Follows
+from beat.place import Place
 from beat.requires import Requires
 from beat.rq_options import Callback, Retry
-from beat.schedule import Place, Schedule
+from beat.schedule import Schedule
 from tests.unit.declared import Colour, Point
 from tests.unit.refusals import BadRepr
 

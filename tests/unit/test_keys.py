@@ -26,7 +26,6 @@ NAMES = {
     "functions": "beat:functions",
     "repairing": "beat:repairing",
     "repaired": "beat:repaired",
-    "unread": "beat:unread",
     "schedule": "beat:schedule:x",
     "template": "beat:template:x",
     "runs": "beat:runs:x",

@@ -11,7 +11,8 @@ import pytest
 from beat.cron import Cron
 from beat.every import Every
 from beat.lint import lint
-from beat.schedule import Place, Schedule
+from beat.place import Place
+from beat.schedule import Schedule
 
 if TYPE_CHECKING:
     from pathlib import Path

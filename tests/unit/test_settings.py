@@ -587,8 +587,43 @@ def test_queues_of_the_environment_are_laid_over_those_of_pyproject(place: Place
 
 
 @pytest.mark.parametrize(
+    "written",
+    [
+        "reports=5, exports=skip 2 1000",
+        '{"reports": 5, "exports": {"max_running": 2, "when_full": "skip"}}',
+        '{"reports": "wait 5 1000", "exports": "skip 2 1000"}',
+    ],
+)
+def test_groups_are_read_from_the_environment(place: Place, written: str) -> None:
+    assert place(BEAT_GROUPS=written).settings.groups == {"reports": "wait 5 1000", "exports": "skip 2 1000"}
+
+
+def test_groups_of_the_environment_are_laid_over_those_of_pyproject(place: Place) -> None:
+    toml = "[tool.beat.groups]\nreports = 5\nexports = {max_running = 2, max_waiting = 7}"
+    loaded = place(toml, {"groups": {"more": 1}}, BEAT_GROUPS="reports=3")
+    assert loaded.settings.groups == {"reports": "wait 3 1000", "exports": "wait 2 7", "more": "wait 1 1000"}
+    assert loaded.origins["groups"] == "--groups over BEAT_GROUPS over pyproject.toml [tool.beat.groups]"
+
+
+@pytest.mark.parametrize(
     ("variable", "value", "said"),
     [
+        ("BEAT_GROUPS", "reports", "or name=value,name=value"),
+        ("BEAT_GROUPS", "reports=0", "'reports': max_running must be a whole number from 1 to 1,000, not 0"),
+        ("BEAT_GROUPS", "reports=many", "'reports': group 'reports': 'many' must be like 'wait 5 1000'"),
+        ("BEAT_GROUPS", "reports=", "'reports': group 'reports': '' must be like 'wait 5 1000'"),
+        ("BEAT_GROUPS", "a b=5", "'a b': group 'a b' must be 1 to 100 of the characters"),
+        ("BEAT_GROUPS", "a=5,a=6", "'a' is given twice"),
+        ("BEAT_GROUPS", '{"a": null}', "'a': max_running must be a whole number from 1 to 1,000, not None"),
+        ("BEAT_GROUPS", '{"a": true}', "'a': max_running must be a whole number"),
+        ("BEAT_GROUPS", '{"a": [1, 2]}', "'a': '[1, 2]' is no group: write a = 5, or a = {max_running = 5"),
+        ("BEAT_GROUPS", '{"a": {"when_full": "skip"}}', "'a': max_running must be a whole number from 1 to 1,000"),
+        (
+            "BEAT_GROUPS",
+            '{"a": {"max_running": 1, "full": 1}}',
+            "a group has no 'full'. Did you mean 'when_full'?",
+        ),
+        ("BEAT_GROUPS", f"a=redis://:{CANARY}@h/1", "'a': 'redis://:***@h/1' is no group"),
         ("BEAT_PRESETS", "nightly", "write a JSON object, or name=value;name=value"),
         ("BEAT_PRESETS", ";", "write a JSON object"),
         ("BEAT_PRESETS", "[1]", "write a JSON object"),
@@ -621,7 +656,7 @@ def test_a_wrong_table_is_one_sentence_that_names_its_source(
     assert "\n" not in message
 
 
-@pytest.mark.parametrize("table", ["presets", "queues"])
+@pytest.mark.parametrize("table", ["presets", "queues", "groups"])
 @pytest.mark.parametrize("value", ["3", "['a=b']", "true"])
 def test_a_table_of_pyproject_must_be_one(place: Place, table: str, value: str) -> None:
     message = refusal(place, f"[tool.beat]\n{table} = {value}")
@@ -633,12 +668,12 @@ def test_a_table_of_pyproject_must_be_one(place: Place, table: str, value: str) 
 
 def test_declarations_see_the_same_as_the_settings(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text(
-        "[tool.beat]\ntz = 'Europe/Paris'\n[tool.beat.presets]\nnightly = '0 3 * * *'"
+        "[tool.beat]\ntz = 'Europe/Paris'\n[tool.beat.presets]\nnightly = '0 3 * * *'\n[tool.beat.groups]\na = 5"
     )
     environ = {"BEAT_QUEUES": "low=slow", "BEAT_INTERVAL": "nonsense"}
     defaults = sources.defaults(environ, tmp_path)
     settings = load(environ={"BEAT_QUEUES": "low=slow"}, cwd=tmp_path).settings
-    assert defaults == sources.Defaults(settings.tz, settings.presets, settings.queues)
+    assert defaults == sources.Defaults(settings.tz, settings.presets, settings.queues, settings.groups)
     assert defaults.queues == {"high": "high", "normal": "default", "low": "slow"}
 
 
@@ -648,7 +683,7 @@ def test_declarations_have_defaults_of_their_own(tmp_path: Path) -> None:
     assert sources.defaults({}, tmp_path) == sources.Defaults() == expected
 
 
-@pytest.mark.parametrize("toml", ["tz = 3", "presets = 3", "queues = {x = 'a'}"])
+@pytest.mark.parametrize("toml", ["tz = 3", "presets = 3", "queues = {x = 'a'}", "groups = {x = 'a'}"])
 def test_declarations_refuse_settings_of_the_wrong_shape(tmp_path: Path, toml: str) -> None:
     (tmp_path / "pyproject.toml").write_text(f"[tool.beat]\n{toml}")
     with pytest.raises(ConfigError, match=r"^pyproject.toml \[tool.beat"):
