@@ -36,7 +36,7 @@ def deploy(store: Store, *schedules: Schedule) -> None:
 
 def add(client: Client, schedule_id: str, /, **given: Any) -> str:
     """What `add` says when it refuses; nothing when it adds."""
-    rule = {} if {"follows", "cron", "every"} & given.keys() else {"every": "1h"}
+    rule: Any = {} if {"follows", "cron", "every"} & given.keys() else {"every": "1h"}
     try:
         client.add(schedule_id, func=FUNC, **rule, **given)
     except Refused as e:
