@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from beat import staff
-from beat.staff import queues_of
+from beat import routing, staff
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -41,7 +40,9 @@ def look(store: Store, names: Iterable[str]) -> tuple[Queue, ...]:
 def of(store: Store, known: Standing) -> tuple[Queue, ...]:
     """Those to which the ticks of a schedule may go."""
     named = known.definition.get("queue")
-    names = queues_of(known.policies) if known.policies else (named,) if isinstance(named, str) and named else ()
+    names = (
+        routing.all_queues(known.policies) if known.policies else (named,) if isinstance(named, str) and named else ()
+    )
     return look(store, names)
 
 
