@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from beat import arrivals, clock, jobs
+from beat import arrivals, clock
 from beat.event import Event
 from beat.health import Once
 from beat.inquiry import Inquiry
 from beat.protocol import Claim
+from beat.replies import placed
 from beat.slots import Slots
 
 if TYPE_CHECKING:
@@ -75,10 +76,11 @@ class Attendant:
         for item, reply in zip(items, replies, strict=True):
             if reply.code == "OK":
                 self._once.forget(item.id)
-                fields = {"tick": item.tick, "job_id": item.job, "queue": _names(item.queue)}
-                self._emit(Event("admitted", item.id, fields))
+                fields = {"tick": item.tick, "job_id": item.job, **placed(item)}
+                came = Event("followed", item.id, {**fields, "after": item.last}) if item.last else None
+                self._emit(came or Event("admitted", item.id, fields))
             elif reply.code == "SKIPPED":
-                passed = {"tick": item.tick, "count": 1, "reason": reply.words, "next_run": ""}
+                passed = {"tick": item.tick, "count": 1, "reason": reply.words, "next_run": "", "why": item.why}
                 self._emit(Event("skipped", item.id, passed))
             elif reply.code in {"BADTYPE", "BADSTATE", "BADARG"}:
                 self._once.say(item.id, Event("broken", item.id, {"code": reply.code, "error": reply.words}))
@@ -91,7 +93,3 @@ def _waiting(slot: Slot) -> Iterator[Claim]:
         return
     for words, rev in zip(slot.waiting, slot.revs, strict=True):
         yield Claim(words.partition(" ")[0], rev, "", 0, "")
-
-
-def _names(queues: str) -> str:
-    return ", ".join(map(jobs.queue_name, queues.split("\n")))

@@ -33,6 +33,12 @@ def misplaced(reply: Reply) -> Event:
     return Event("misplaced", fields={"error": f"{reply.words}: rename it, or delete it"})
 
 
+def placed(item: Item) -> dict[str, Any]:
+    """Where a job went; one that went to several queues with all of them."""
+    queues = jobs.queue_names(item.queue)
+    return {"queue": ", ".join(queues), **({"queues": queues} if len(queues) > 1 else {})}
+
+
 class Replies:
     """Remembers what went wrong with a schedule, so that it is said once, and written as soon as it can be."""
 
@@ -138,7 +144,7 @@ class Replies:
                 "tick": item.tick,
                 "job_id": item.job,
                 "late_ms": now - item.due,
-                "queue": jobs.queue_name(item.queue),
+                **placed(item),
                 "next_run": item.next,
             }
             self._emit(Event("fired", item.id, fields))
@@ -146,7 +152,7 @@ class Replies:
             self._emit(Event("resumed", item.id, {"tick": item.tick, "count": item.number, "next_run": item.next}))
         elif item.kind == "skip":
             fields = {"tick": item.tick, "count": item.number, "reason": item.reason, "next_run": item.next}
-            self._emit(Event("skipped", item.id, fields))
+            self._emit(Event("skipped", item.id, fields | ({"why": item.why} if item.why else {})))
 
 
 def _cleared(room: str) -> str:
