@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from beat import arrivals, clock
+from beat import arrivals, clock, jobs
 from beat.event import Event
 from beat.health import Once
 from beat.inquiry import Inquiry
 from beat.protocol import Claim
-from beat.replies import placed
 from beat.slots import Slots
 
 if TYPE_CHECKING:
@@ -76,9 +75,12 @@ class Attendant:
         for item, reply in zip(items, replies, strict=True):
             if reply.code == "OK":
                 self._once.forget(item.id)
-                fields = {"tick": item.tick, "job_id": item.job, **placed(item)}
-                came = Event("followed", item.id, {**fields, "after": item.last}) if item.last else None
-                self._emit(came or Event("admitted", item.id, fields))
+                queues = jobs.queue_names(item.queue)
+                fields = {"tick": item.tick, "job_id": item.job, "queue": ", ".join(queues), "queues": queues}
+                if item.last:
+                    self._emit(Event("followed", item.id, fields | {"after": item.last}))
+                else:
+                    self._emit(Event("admitted", item.id, fields))
             elif reply.code == "SKIPPED":
                 passed = {"tick": item.tick, "count": 1, "reason": reply.words, "next_run": "", "why": item.why}
                 self._emit(Event("skipped", item.id, passed))

@@ -33,12 +33,6 @@ def misplaced(reply: Reply) -> Event:
     return Event("misplaced", fields={"error": f"{reply.words}: rename it, or delete it"})
 
 
-def placed(item: Item) -> dict[str, Any]:
-    """Where a job went; one that went to several queues with all of them."""
-    queues = jobs.queue_names(item.queue)
-    return {"queue": ", ".join(queues), **({"queues": queues} if len(queues) > 1 else {})}
-
-
 class Replies:
     """Remembers what went wrong with a schedule, so that it is said once, and written as soon as it can be."""
 
@@ -130,7 +124,7 @@ class Replies:
         if reply.code == "WAITS":
             self._emit(Event("waiting", item.id, {"tick": item.tick, "behind": reply.words}))
         else:
-            fields = {"tick": item.tick, "count": 1, "reason": reply.words, "next_run": item.next}
+            fields = {"tick": item.tick, "count": 1, "reason": reply.words, "next_run": item.next, "why": item.why}
             self._emit(Event("skipped", item.id, fields))
 
     def _decided(self, item: Item, now: int) -> None:
@@ -144,15 +138,22 @@ class Replies:
                 "tick": item.tick,
                 "job_id": item.job,
                 "late_ms": now - item.due,
-                **placed(item),
+                "queue": ", ".join(queues := jobs.queue_names(item.queue)),
+                "queues": queues,
                 "next_run": item.next,
             }
             self._emit(Event("fired", item.id, fields))
         elif item.kind == "resume":
             self._emit(Event("resumed", item.id, {"tick": item.tick, "count": item.number, "next_run": item.next}))
         elif item.kind == "skip":
-            fields = {"tick": item.tick, "count": item.number, "reason": item.reason, "next_run": item.next}
-            self._emit(Event("skipped", item.id, fields | ({"why": item.why} if item.why else {})))
+            fields = {
+                "tick": item.tick,
+                "count": item.number,
+                "reason": item.reason,
+                "next_run": item.next,
+                "why": item.why,
+            }
+            self._emit(Event("skipped", item.id, fields))
 
 
 def _cleared(room: str) -> str:

@@ -211,7 +211,7 @@ class Scheduler:
         if event.name in {"fired", "admitted", "followed"}:
             self._fired += 1
             if self._lookout:
-                self._lookout.sent(*event.fields.get("queues", [event.fields["queue"]]))
+                self._lookout.sent(*event.fields["queues"])
 
 
 def _thread(work: Callable[..., None], *given: object, name: str) -> threading.Thread:
