@@ -309,8 +309,8 @@ def test_the_index_is_judged(found: Index, expected: Expected) -> None:
         (Queue("mail", 3, NOW, None, None), note("workers", "mail", "--acl")),
         (Queue("mail", 3, NOW, None, 1, "q"), problem("types", "q is no queue", "RENAME q q.old")),
     ],
-    ids=["served", "jobs wait", "jobs of nobody wait", "jobs wait since", "alone since", "to come", "to come, when", "due",
-         "no tick", "hidden", "no queue"],
+    ids=["served", "jobs wait", "jobs of nobody wait", "jobs wait since", "alone since", "to come", "to come, when",
+         "due", "no tick", "hidden", "no queue"],
 )  # fmt: skip
 def test_a_queue_is_judged(queue: Queue, expected: Expected) -> None:
     says(queues.judge(Queues((queue,), suspended=False, now=NOW)), expected)
