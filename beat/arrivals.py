@@ -54,7 +54,7 @@ def decided(slot: Slot, pages: Mapping[str, Page], facts: Mapping[str, Facts], k
             found = verdicts.admitted(page.rev, page.schedule, *arrival[1:3], keys, after=arrival.after, facts=mine)
             item, known[arrival.id] = found
             needs = item.queue.count("\n") + 1 if slot.is_group else 1
-            # Whoever comes behind a tick that has to wait for more room would take it away from that one, again and again.
+            # Who comes behind a tick that waits for more room would take it away from that one, again and again.
             free = free and max(0, free - needs)
             yield item
         else:

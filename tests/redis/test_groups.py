@@ -10,7 +10,7 @@ from beat import Client
 from beat.errors import Refused
 from beat.operations import Operations
 from beat.protocol import Reply
-from tests.redis.making import changed, claim, everything, shows
+from tests.redis.making import OTHER, TOKEN, changed, claim, everything, shows
 from tests.redis.town import SLOTS, Town, periodic
 
 if TYPE_CHECKING:
@@ -126,9 +126,9 @@ def test_who_waits_is_let_in_once_whoever_asks(store: Store) -> None:
     [item] = place.chain("b")
     place.fire("b")
     admit = item._replace(kind="admit", last="", next="", next_due=0)
-    assert place.store.fire([admit], token="any").replies == (Reply("FULL", place.job("a")),)
+    assert place.store.fire([admit], token=OTHER).replies == (Reply("FULL", place.job("a")),)
     place.succeed(place.job("a"))
-    said = place.store.fire([admit, admit], token="any").replies
+    said = place.store.fire([admit, admit], token=OTHER).replies
     assert [reply.code for reply in said] == ["OK", "STALE"]
     assert place.queued() == [place.job("b")]
     assert place.running("@g") == [place.job("b")]
@@ -334,7 +334,7 @@ def test_a_run_that_goes_on_again_has_its_room_again(store: Store) -> None:
     place.close()
     assert place.running("@g") == []
     place.client.hset(f"rq:job:{place.job('a')}", "status", "queued")
-    place.watcher.turn()
+    place.look_again()
     assert place.running("@g") == [place.job("a")]
     assert place.fire("b").code == "SKIPPED"
 
@@ -377,7 +377,7 @@ def test_a_key_that_is_something_else_is_named_and_nothing_is_written(store: Sto
     [item] = place.chain("a")
     claim(store)
     before = everything(store)
-    [reply] = store.fire([item], token="ours").replies
+    [reply] = store.fire([item], token=TOKEN).replies
     assert reply == Reply("BADTYPE", f"{key} is a string, not a {'hash' if key == 'beat:groups' else 'zset'}")
     assert changed(before, store) == {"beat:schedule:a", "beat:due", "beat:lock:a"}
     assert place.state("a")["next_run"] == item.tick

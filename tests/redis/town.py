@@ -128,6 +128,11 @@ class Town:
             self.client.zadd("beat:open", {job: 0}, xx=True)
         self.watcher.look(self.client.zcard("beat:open"))
 
+    def look_again(self) -> None:
+        """The watcher looks at runs that were closed: RQ may have started one again."""
+        self.client.delete(self.store.keys.watching)
+        self.watcher.turn()
+
     # --- workers ---
 
     def end(self, *jobs: str, status: str = "finished", seconds: float = 0) -> None:
