@@ -75,7 +75,7 @@ class Attendant:
         for item, reply in zip(items, replies, strict=True):
             if reply.code == "OK":
                 self._once.forget(item.id)
-                fields = {"tick": item.tick, "job_id": item.job, "queue": _names(item.queue)}
+                fields = {"tick": item.tick, "job_id": item.job, "queue": jobs.queue_names(item.queue)}
                 self._emit(Event("admitted", item.id, fields))
             elif reply.code == "SKIPPED":
                 passed = {"tick": item.tick, "count": 1, "reason": reply.words, "next_run": ""}
@@ -91,7 +91,3 @@ def _waiting(slot: Slot) -> Iterator[Claim]:
         return
     for words, rev in zip(slot.waiting, slot.revs, strict=True):
         yield Claim(words.partition(" ")[0], rev, "", 0, "")
-
-
-def _names(queues: str) -> str:
-    return ", ".join(map(jobs.queue_name, queues.split("\n")))

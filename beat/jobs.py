@@ -142,6 +142,11 @@ def queue_name(key: str) -> str:
     return key.removeprefix(queue_key(""))
 
 
+def queue_names(keys: str) -> str:
+    """The names of several, each key on its own line, as a person writes them."""
+    return ", ".join(map(queue_name, keys.split("\n")))
+
+
 def workers_key(queue: str) -> str:
     """The set of the keys of the workers that listen to a queue; a worker that died stays in it for a while."""
     return WORKERS_BY_QUEUE_KEY % queue

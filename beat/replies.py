@@ -110,7 +110,7 @@ class Replies:
             elif (
                 reply.code == "BADTYPE"
                 and item.kind == "fire"
-                and any(key in reply.words for key in (item.queue, item.job, jobs.QUEUES_KEY))
+                and any(key in reply.words for key in (*item.queue.split("\n"), item.job, jobs.QUEUES_KEY))
             ):
                 fields = {"func": chain.func, "error": reply.words}
                 self._troubles.say(chain.id, Event("enqueue_failed", chain.id, fields))
@@ -138,7 +138,7 @@ class Replies:
                 "tick": item.tick,
                 "job_id": item.job,
                 "late_ms": now - item.due,
-                "queue": jobs.queue_name(item.queue),
+                "queue": jobs.queue_names(item.queue),
                 "next_run": item.next,
             }
             self._emit(Event("fired", item.id, fields))

@@ -211,7 +211,8 @@ class Scheduler:
         if event.name in {"fired", "admitted"}:
             self._fired += 1
             if self._lookout:
-                self._lookout.sent(event.fields["queue"])
+                for each in event.fields["queue"].split(", "):  # a broadcast goes to several
+                    self._lookout.sent(each)
 
 
 def _thread(work: Callable[..., None], *given: object, name: str) -> threading.Thread:

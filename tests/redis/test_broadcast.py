@@ -1,4 +1,4 @@
-"""A tick that is broadcast: a job in each of its queues or in none; one verdict, and one outcome when all have ended."""
+"""A tick that is broadcast: a job in each of its queues or in none, one verdict, one outcome when all have ended."""
 
 from __future__ import annotations
 
