@@ -70,7 +70,7 @@ def _uses(written: Any) -> Uses:
     """Anything may stand there, since anybody can write to Redis."""
     try:
         return tuple((str(queue), int(count)) for queue, count in json.loads(written or b"[]"))
-    except (ValueError, TypeError, RecursionError):
+    except (ValueError, TypeError, OverflowError, RecursionError):
         return ()
 
 

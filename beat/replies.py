@@ -110,7 +110,7 @@ class Replies:
             elif (
                 reply.code == "BADTYPE"
                 and item.kind == "fire"
-                and any(key in reply.words for key in (item.queue, item.job, jobs.QUEUES_KEY))
+                and any(key in reply.words for key in (*item.queue.split("\n"), item.job, jobs.QUEUES_KEY))
             ):
                 fields = {"func": chain.func, "error": reply.words}
                 self._troubles.say(chain.id, Event("enqueue_failed", chain.id, fields))

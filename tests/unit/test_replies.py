@@ -224,3 +224,19 @@ def test_the_stamp_goes_with_the_fire_that_was_done_and_the_next_refusal_is_told
     assert heard.replies.stamped(fire()).error == ""
     heard.replies.refused(REPORT, LOST)
     assert heard.names() == ["enqueue_failed", "fired", "enqueue_failed"]
+
+
+BROADCAST = fire()._replace(queue="rq:queue:x\nrq:queue:y")
+
+
+def test_the_queues_of_a_broadcast_are_told_by_name() -> None:
+    heard = Heard()
+    heard.settle([BROADCAST], Reply("OK"))
+    [event] = heard.events
+    assert (event.name, event.fields["queue"]) == ("fired", "x, y")
+
+
+def test_a_queue_of_a_broadcast_that_is_none_keeps_it_from_being_enqueued() -> None:
+    heard = Heard()
+    heard.settle([BROADCAST], Reply("BADTYPE", "rq:queue:y is a string, not a queue"))
+    assert heard.names() == ["enqueue_failed"]
