@@ -86,8 +86,10 @@ def place(
 def _place(schedule: Schedule, seen: State | None, now: datetime, rev: str) -> Placement:
     if seen is None:
         return _from(schedule, _after(schedule, now))
+    if schedule.follows is not None:
+        return _following(schedule, seen)
     base = now if seen.last is None else max(now, seen.last)
-    if schedule.enabled and schedule.max_runs and seen.ticked >= schedule.max_runs and seen.state != "paused":
+    if _has_run_enough(schedule, seen):
         return Placement("finished", "")
     if seen.state == "paused":
         placed = _rest(schedule, seen, base) or Placement("paused", KEEP)
@@ -97,6 +99,18 @@ def _place(schedule: Schedule, seen: State | None, now: datetime, rev: str) -> P
     if seen.state in {"disabled", "retired"} or (seen.state == "finished" and seen.rev != rev):
         return _from(schedule, _after(schedule, base))
     return _rest(schedule, seen, base) or Placement(_state(seen), KEEP)
+
+
+def _following(schedule: Schedule, seen: State) -> Placement:
+    """It has no next tick, wherever it comes from: another's success brings one."""
+    if _has_run_enough(schedule, seen):
+        return Placement("finished", "")
+    return Placement("paused", "") if seen.state == "paused" else _from(schedule, None)
+
+
+def _has_run_enough(schedule: Schedule, seen: State) -> bool:
+    most = schedule.max_runs
+    return schedule.enabled and bool(most) and seen.ticked >= (most or 0) and seen.state != "paused"
 
 
 def standing(schedule: Schedule, now: datetime) -> str:
@@ -125,7 +139,8 @@ def _rest(schedule: Schedule, seen: State, base: datetime) -> Placement | None:
 
 def _from(schedule: Schedule, tick: datetime | None) -> Placement:
     if tick is None:
-        return Placement("finished" if schedule.enabled else "disabled", "")
+        over = "finished" if schedule.follows is None else "active"
+        return Placement(over if schedule.enabled else "disabled", "")
     due = clock.to_ms(policies.due(schedule, tick))
     return Placement("active" if schedule.enabled else "disabled", clock.text(tick), due)
 

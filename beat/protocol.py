@@ -101,6 +101,7 @@ class Registration(NamedTuple):
     old: str
     func: str
     version: str
+    follows: str
     fields: Mapping[str, str]
     template: Mapping[str, bytes]
 

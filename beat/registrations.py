@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from beat import definitions, durations, jobs, overrides
+from beat import definitions, durations, jobs, overrides, place_options
 from beat.protocol import Registration
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class _Written(NamedTuple):
 def _rule(schedule: Schedule) -> dict[str, str]:
     """What decides the ticks, for who looks with redis-cli."""
     rule = definitions.rule(schedule)
-    named = {name: str(value) for name, value in rule.items() if name in {"cron", "every"}}
+    named = {name: str(value) for name, value in rule.items() if name in {"cron", "every", "follows"}}
     return {**named, "tz": str(schedule.tz), "timing_rev": schedule.timing_rev}
 
 
@@ -87,6 +87,7 @@ def _registration(
         old=origin.old,
         func=ruling.func,
         version=origin.version,
+        follows=ruling.follows or "",
         fields=written.fields,
         template=written.template,
     )
@@ -100,5 +101,9 @@ def _policies(schedule: Schedule) -> dict[str, str]:
         "max_runs": str(schedule.max_runs or ""),
         "exclude": ", ".join(schedule.exclude),
         "jitter": durations.short(schedule.jitter) if schedule.jitter else "",
+        "group": schedule.group or "",
+        "route": f"{schedule.route}: {', '.join(schedule.queues)}" if schedule.route else "",
+        "slow": " ".join(map(str, lane[1:])) if (lane := place_options.slow_lane(schedule)) else "",
+        "requires": ", ".join(map(str, schedule.requires)),
     }
     return {name: value for name, value in shown.items() if value}

@@ -47,8 +47,8 @@ def check(schedules: Iterable[Schedule], groups: Mapping[str, Group], *, whole: 
     bound = {each: own for each, schedule in known.items() if (own := bonds(schedule))}
     if whole:
         found += [_at(known[each], words) for each, own in bound.items() for words in _strangers(each, own, known)]
-    found += [_at(known[circle[0][0]], _words(circle)) for circle in _circles(bound)]
-    found += [_at(one, words) for one in known.values() if one.group for words in _room(one, groups)]
+    found += [_at(known[circle[0][0]], words(circle)) for circle in circles(bound)]
+    found += [_at(one, words) for one in known.values() if one.group for words in room(one, groups)]
     return found
 
 
@@ -76,7 +76,7 @@ def _strangers(schedule_id: str, own: Iterable[Bond], known: Mapping[str, Schedu
             yield f"schedule {schedule_id!r} {word} {to!r}, and there is no such schedule.{hint}"
 
 
-def _room(schedule: Schedule, groups: Mapping[str, Group]) -> Iterator[str]:
+def room(schedule: Schedule, groups: Mapping[str, Group]) -> Iterator[str]:
     """What speaks against a group."""
     name = str(schedule.group)
     group = groups.get(name)
@@ -91,12 +91,13 @@ def _room(schedule: Schedule, groups: Mapping[str, Group]) -> Iterator[str]:
         )
 
 
-def _words(circle: Iterable[tuple[str, Bond]]) -> str:
+def words(circle: Iterable[tuple[str, Bond]]) -> str:
+    """What is wrong with a circle."""
     steps = ", ".join(f"{each} {word} {to}" for each, (word, to) in circle)
     return f"{steps}: each waits for the other, and none would ever run: leave one of these out"
 
 
-def _circles(bound: Mapping[str, list[Bond]]) -> Iterator[list[tuple[str, Bond]]]:
+def circles(bound: Mapping[str, list[Bond]]) -> Iterator[list[tuple[str, Bond]]]:
     """Each way round that comes back to where it began; no schedule is gone through twice."""
     done: set[str] = set()
     for start in bound:

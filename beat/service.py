@@ -85,7 +85,8 @@ class Scheduler:
         found = registry.default if schedules is None else schedules
         self._schedules = [each for each in found if only is None or fnmatch.fnmatchcase(each.id, only)]
         self._functions = () if only else found.functions
-        self._groups = relations.agreed(found, self.settings.groups)
+        groups = relations.agreed(found, self.settings.groups)
+        self._told: Any = {"app": self.settings.app, "functions": self._functions, "groups": groups}
         self._fired = 0
         self._wishes: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
         self._stopping = threading.Event()
@@ -100,7 +101,7 @@ class Scheduler:
     def run(self) -> None:
         """Runs until `stop()`, SIGTERM or SIGINT; refuses a Redis that cannot work. Raises Stuck if a thread hangs."""
         self._observers.start()
-        work = threading.Thread(target=self._work, name="beat-housekeeper", daemon=True)
+        work = _thread(self._work, name="beat-housekeeper")
         with _signals(self.stop):
             work.start()
             problem = self._watchdog.wait(self._wishes)
@@ -125,14 +126,13 @@ class Scheduler:
     def _perform(self) -> None:
         emit, store, desk = self._observers.emit, self._store(Dialogue), self._store(Dialogue)
         self._lookout = Lookout(store, name=self.name, emit=emit)
-        told: Any = {"app": self.settings.app, "functions": self._functions, "groups": self._groups}
-        sync = Sync(store, self._schedules, beat=self.name, emit=emit, **told)
+        sync = Sync(store, self._schedules, beat=self.name, emit=emit, **self._told)
         self._until_it_works(lambda: self._greet(store))
         self._until_it_works(lambda: self._register(store, sync))
         pace, book = Pace.of(self.settings), Book(store, ((each, each.rev) for each in self._schedules))
         ticker = Ticker(desk, book, pace, token=self.name, emit=emit, health=self._health, only=globs.lua(self._only))
-        ticker.timekeeper.guard, ticker.attendant = Guard(self._mark), _attendant(desk, book, self.name, emit)
-        ticker.holding.inquiry = Inquiry(desk)
+        ticker.timekeeper.guard, ticker.holding.inquiry = Guard(self._mark), Inquiry(desk)
+        ticker.attendant = _attendant(desk, book, self.name, emit)
         keeper = Housekeeper(
             store,
             sync,
@@ -146,8 +146,7 @@ class Scheduler:
             retirement=None if self._only else _retirement(store, self.settings, self.name, emit),
             lookout=self._lookout,
         )
-        ticking = threading.Thread(target=ticker.run, args=(self._stopping,), name="beat-ticker", daemon=True)
-        ticking.start()
+        (ticking := _thread(ticker.run, self._stopping, name="beat-ticker")).start()
         self._watchdog.watch("ticker", lambda: ticker.awake_at, desk.client)
         self._watchdog.watch("housekeeper", lambda: max(keeper.awake_at, store.answered_at), store.client, patient=True)
         self._watchdog.ready(len(self._schedules))
@@ -213,6 +212,10 @@ class Scheduler:
             self._fired += 1
             if self._lookout:
                 self._lookout.sent(event.fields["queue"])
+
+
+def _thread(work: Callable[..., None], *given: object, name: str) -> threading.Thread:
+    return threading.Thread(target=work, args=given, name=name, daemon=True)
 
 
 def _retirement(store: Store, mine: Settings, name: str, emit: Emit) -> Retirement:

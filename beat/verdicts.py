@@ -99,27 +99,21 @@ def manual(
     data: bytes = b"",
     force: bool = False,
     instead_of: datetime | None = None,
+    way: Way | None = None,
     keys: Keys,
-    facts: Facts = NONE,
-    now: datetime | None = None,
 ) -> Item:
     """Somebody asks for a run: of no tick, or of one of the past; perhaps in the place of the next one."""
-    way = routing.route(schedule, tick or now or clock.EPOCH, facts)
-    fired = _fire(rev, schedule, Fire(tick or clock.EPOCH, None, by), clock.text(tick) if tick else "", way, keys=keys)
+    at, way = tick or clock.EPOCH, way or routing.route(schedule, tick or clock.EPOCH, NONE)
+    fired = _fire(rev, schedule, Fire(at, None, by), clock.text(tick) if tick else "", way, keys=keys)
     next_run, next_due = _following(schedule, prepare.after(schedule, instead_of)) if instead_of else ("", 0)
-    return fired._replace(
-        kind="manual",
-        due=0,
+    asked = fired._replace(kind="manual", due=0, job=job, number=kept_s, max_runs="", data=data)
+    return asked._replace(
         next=next_run,
         next_due=next_due,
-        job=job,
         run=_told(Run(schedule.id, tick, by), schedule, way),
-        number=kept_s,
         last=clock.text(instead_of) if instead_of else "",
         slot=f"{fired.slot} cleared" if fired.slot and not force else "",
         group=f"{fired.group} {'forced' if force else 'cleared'}" if fired.group else "",
-        max_runs="",
-        data=data,
     )
 
 

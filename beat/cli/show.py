@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from beat import clock
-from beat.cli import asking, changes, exported, instants, output, policies, telling
+from beat.cli import asking, changes, exported, instants, output, policies, staffing, telling
 from beat.client import ahead
 from beat.client.standing import ticking
 from beat.policies import slot
@@ -47,7 +47,7 @@ def command(*, schedule_id: str, url: str | None, as_json: bool) -> None:
         runs = [telling.plain(run) for run in found.open_runs]
         waiting = [clock.text(tick) for tick in found.waiting]
         told = {"schedule": _plain(found.standing), "statistics": _measured(found.statistics)}
-        output.document(**told, open_runs=runs, waiting=waiting)
+        output.document(**told, open_runs=runs, waiting=waiting, queues=staffing.plain(found.queues))
         return
     where = zone(found.standing.tz)
     output.table(["schedule", schedule_id], [[name, value] for name, value in _state(found, where).items() if value])
@@ -69,6 +69,7 @@ def _state(found: Overview, where: Zone) -> dict[str, str]:
         "last": _when(known.last_run, where, now),
         "function": str(known.definition.get("func", "")),
         "queue": str(known.definition.get("queue", "")),
+        "workers": staffing.workers(found.queues, where),
         "description": str(known.definition.get("description", "")),
         "declared": str(known.definition.get("declared", "")),
         "source": _SOURCES.get(known.source, known.source).format(app=known.app),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from beat.cli import asking, changes, exported, instants, output, policies, telling
+from beat.cli import asking, changes, exported, instants, output, policies, staffing, telling
 from beat.zones import zone
 
 if TYPE_CHECKING:
@@ -68,7 +68,8 @@ def _enqueued(told: Explanation, where: Zone, now: datetime) -> str:
     became = "; and again ".join(telling.story(run, where, now) for run in told.runs)
     moved = f"; {_moved(told.deferred, where)}" if told.deferred and not told.passed else ""
     more = "".join(f"; and once more: {telling.story(run, where, now)}" for run in told.backfills)
-    return f"{before}{became}{moved}{more}"
+    alone = "".join(f"; {staffing.nobody(each, where)}" for each in told.unread)
+    return f"{before}{became}{moved}{more}{alone}"
 
 
 def _moved(line: Action, where: Zone) -> str:
@@ -176,6 +177,7 @@ def _plain(told: Explanation) -> dict[str, Any]:
         "behind": told.behind and telling.plain(told.behind),
         "instead": told.instead,
         "pause": exported.pause(told.pause),
+        "unread": staffing.plain(told.unread),
         "backfills": [telling.plain(run) for run in told.backfills],
         "deferred": told.deferred and telling.plain(told.deferred),
         "unannounced_at": told.unannounced_at,

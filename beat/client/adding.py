@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack
 
 from beat import declaring, overrides
+from beat.client import related
 from beat.client.changing import Changing
 from beat.errors import BeatError, DuplicateSchedule, Refused, did_you_mean
 from beat.placement import place
@@ -13,7 +14,7 @@ from beat.registrations import Origin, registration
 from beat.store import pages
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from beat.client.standing import Standing
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from beat.store import Store
 
 _TRIES = 10
+_FROM_DATA = "api"
 _MOST_NAMES = 10_000  # among which one that was meant is looked for
 
 
@@ -78,8 +80,9 @@ class Adding(Changing):
         expected_version: int | None = None,
     ) -> Iterator[Added]:
         """Adds many, a page at a time, and says of each what became of it; with `dry_run`, what would."""
-        origin = Origin("api", version="" if expected_version is None else str(expected_version))
+        origin = Origin(_FROM_DATA, version="" if expected_version is None else str(expected_version))
         known: set[str] = set()
+        added: set[str] = set()
         for page in pages(wanted):
             schedules: dict[int, Schedule] = {}
             answers: dict[int, Added] = {}
@@ -89,11 +92,12 @@ class Adding(Changing):
                 except BeatError as e:
                     answers[n] = Added(each.id, "refused", e)
             with self._asking():
-                for _ in range(_TRIES):
-                    left = {n: schedule for n, schedule in schedules.items() if n not in answers}
-                    if not left:
-                        break
-                    answers |= self._bring(left, origin, replace=replace, dry_run=dry_run)
+                tries = _TRIES
+                while tries and (left := {n: each for n, each in schedules.items() if n not in answers}):
+                    done = self._bring(left, origin, added, replace=replace, dry_run=dry_run)
+                    added |= {answer.id for answer in done.values() if answer.result != "refused"}
+                    tries -= not done  # those that others wait for come first, so that some rounds are needed anyway
+                    answers |= done
             yield from (answers.get(n) or Added(each.id, "refused", _busy()) for n, each in enumerate(page))
 
     def remove(self, schedule_id: str, *, expected_version: int | None = None) -> None:
@@ -135,22 +139,21 @@ class Adding(Changing):
         return schedule
 
     def _bring(
-        self, schedules: Mapping[int, Schedule], origin: Origin, *, replace: bool, dry_run: bool
+        self, schedules: Mapping[int, Schedule], origin: Origin, added: Container[str], *, replace: bool, dry_run: bool
     ) -> dict[int, Added]:
-        """What became of those that nobody else was at meanwhile."""
+        """What became of those that nobody else was at meanwhile, and that wait for no other."""
+        others = related.look(self._store, schedules.values(), added)
+        schedules = {n: schedule for n, schedule in schedules.items() if schedule.id not in others.later}
         ids = [schedule.id for schedule in schedules.values()]
-        found, sources, now = self._store.look(ids), self._sources(ids), self._store.time()
+        found, sources, now = self._store.look(ids), _sources(self._store, ids), self._store.time()
         hidden = _hidden(self._store, (path for schedule in schedules.values() for path in _callbacks(schedule)))
         answers: dict[int, Added] = {}
         items: dict[int, Registration] = {}
         for (n, schedule), seen, source in zip(schedules.items(), found, sources, strict=True):
             try:
-                if seen is not None and not seen.renamed_to and source != origin.name:
-                    self._refuse(schedule.id, Reply("TAKEN", source or "elsewhere"))
-                for path in hidden.intersection(
-                    _callbacks(schedule)
-                ):  # a worker would call it, as it does the function
-                    self._refuse(schedule.id, Reply("HIDDEN", path))
+                if error := others.refused.get(schedule.id):
+                    raise error
+                self._refuse_strangers(schedule, seen, source, hidden)
                 item = _added(schedule, seen, now, replace=replace, origin=origin)
             except BeatError as e:
                 answers[n] = Added(schedule.id, "refused", e)
@@ -162,6 +165,13 @@ class Adding(Changing):
         replies = self._rehearsed(items.values()) if dry_run else self._register(items.values())
         told = zip(items.items(), replies, strict=True)
         return answers | {n: self._answer(item.id, reply) for (n, item), reply in told if reply.code != "RETRY"}
+
+    def _refuse_strangers(self, schedule: Schedule, seen: State | None, source: str, hidden: set[str]) -> None:
+        """What is somebody else's, and what a worker would call though nobody exposes it."""
+        if seen is not None and not seen.renamed_to and source != _FROM_DATA:
+            self._refuse(schedule.id, Reply("TAKEN", source or "elsewhere"))
+        for path in hidden.intersection(_callbacks(schedule)):
+            self._refuse(schedule.id, Reply("HIDDEN", path))
 
     def _register(self, items: Collection[Registration]) -> list[Reply]:
         return self._store.register(items, beat=self.by) if items else []
@@ -186,13 +196,14 @@ class Adding(Changing):
         told = zip(items, exposed, codes, strict=True)
         return [code if there is not None else Reply("HIDDEN", item.func) for item, there, code in told]
 
-    def _sources(self, ids: Sequence[str]) -> list[str]:
-        """Where each comes from; nothing for what is not there."""
-        with self._store.client.pipeline(transaction=False) as pipe:
-            for each in ids:
-                pipe.hget(self._keys.schedule(each), "source")
-            found: list[Any] = pipe.execute(raise_on_error=False)
-        return [value.decode(errors="replace") if isinstance(value, bytes) else "" for value in found]
+
+def _sources(store: Store, ids: Sequence[str]) -> list[str]:
+    """Where each comes from; nothing for what is not there."""
+    with store.client.pipeline(transaction=False) as pipe:
+        for each in ids:
+            pipe.hget(store.keys.schedule(each), "source")
+        found: list[Any] = pipe.execute(raise_on_error=False)
+    return [value.decode(errors="replace") if isinstance(value, bytes) else "" for value in found]
 
 
 def _added(

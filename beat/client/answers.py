@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from beat.client.staffing import Queue
     from beat.client.standing import Bound, Pause
     from beat.history import Action, Change, Fired, Passed, Waits
     from beat.schedule import Schedule
@@ -45,6 +46,8 @@ class Explanation:
     """One, unless something went wrong; where it was made up for, as often as it was."""
     backfills: tuple[Fired, ...] = ()
     """Those that made up for it once more."""
+    unread: tuple[Queue, ...] = ()
+    """The queues in which one of them waits, and that no live worker reads."""
     passed: Passed | None = None
     waits: Waits | None = None
     """None where that line was trimmed."""

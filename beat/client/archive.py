@@ -57,6 +57,7 @@ class Progress(NamedTuple):
     status: str
     started_at: str
     worker: str
+    queue: str
 
 
 class Archive:
@@ -184,9 +185,9 @@ class Archive:
         """How far each of these jobs is, by RQ."""
         with self._client.pipeline(transaction=False) as pipe:
             for each in job_ids:
-                pipe.hmget(jobs.job_key(each), "status", "started_at", "worker_name")
+                pipe.hmget(jobs.job_key(each), "status", "started_at", "worker_name", "origin")
             found = pipe.execute(raise_on_error=False)
-        return [Progress(*map(_text, values)) if isinstance(values, list) else Progress("", "", "") for values in found]
+        return [Progress(*map(_text, values if isinstance(values, list) else [""] * 4)) for values in found]
 
     def jobs(self, start: str) -> Iterator[tuple[str, bytes]]:
         """The ids that begin so, and the meta, of every job that RQ has; some may come twice."""

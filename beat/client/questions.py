@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from beat import clock, durations
-from beat.client import beats, explanation, load, reading, standing
+from beat.client import beats, explanation, load, reading, staffing, standing
 from beat.client.auditing import Audit, jobs_begin
 from beat.client.connected import Connected
 from beat.client.reading import Wanted
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from beat.client.beats import Instance
     from beat.client.explanation import Explanation
     from beat.client.load import Timeline
+    from beat.client.staffing import Queue
     from beat.client.standing import Standing
     from beat.history import Line
     from beat.keys import Keys
@@ -52,6 +53,8 @@ class Overview(NamedTuple):
     waiting: tuple[datetime, ...]
     """The ticks that wait for an earlier run to end, oldest first."""
     now: datetime
+    queues: tuple[Queue, ...] = ()
+    """Those to which its ticks may go, and who works at them."""
 
 
 class Questions(Connected):
@@ -117,7 +120,8 @@ class Questions(Connected):
             ).answer()
             behind = next(iter(self._up_to_date([told.behind] if told.behind else [])), None)
             runs, backfills = (tuple(self._up_to_date(each)) for each in (told.runs, told.backfills))
-            return replace(told, runs=runs, backfills=backfills, behind=behind)
+            unread = staffing.unread(self._store, self._archive, (*runs, *backfills))
+            return replace(told, runs=runs, backfills=backfills, behind=behind, unread=unread)
 
     def verify(self, schedule_id: str | None = None, *, since: When | None = None) -> list[Verification]:
         """Every tick that was to come, of one schedule or of all, against ledger, counters and jobs."""
@@ -136,7 +140,13 @@ class Questions(Connected):
             found = self._read(snapshot, schedule_id)
             lines = assemble(schedule_id, snapshot.entries)
             going = self._up_to_date(line for line in lines if isinstance(line, Fired) and line.state == OPEN)
-            return Overview(found, summarise(lines), tuple(going), snapshot.waiting, snapshot.now)
+            queues = staffing.of(self._store, found)
+            return Overview(found, summarise(lines), tuple(going), snapshot.waiting, snapshot.now, queues)
+
+    def staff(self, queues: Iterable[str]) -> list[Queue]:
+        """Who works at these queues, and how many jobs wait there."""
+        with self._asking():
+            return list(staffing.look(self._store, queues))
 
     def beats(self) -> list[Instance]:
         """The beats that are alive, by name."""

@@ -7,7 +7,7 @@ import secrets
 import time
 from typing import TYPE_CHECKING, Any
 
-from beat import clock, connection, jobs, verdicts
+from beat import clock, connection, jobs, routing, verdicts
 from beat.client.changing import Changing, definition_of
 from beat.errors import BadArguments, NoRedis, Refused
 from beat.facts import NONE
@@ -110,8 +110,8 @@ class Triggering(Changing):
 def asked(store: Store, rev: str, schedule: Schedule, job: str, *, now: datetime, operator: str, **named: Any) -> Reply:
     """What Redis says to a run that somebody asks for; it goes the way that its ticks would."""
     facts = Inquiry(store).about([schedule], clock.to_ms(now)).get(schedule.id, NONE)
-    named |= {"keys": store.keys, "now": now, "facts": facts}
-    return sent(store, verdicts.manual(rev, schedule, job, **named), operator)
+    way = routing.route(schedule, named.get("tick") or now, facts)
+    return sent(store, verdicts.manual(rev, schedule, job, way=way, keys=store.keys, **named), operator)
 
 
 def sent(store: Store, item: Item, by: str) -> Reply:

@@ -128,6 +128,8 @@ class Queue(NamedTuple):
     """How many live workers listen to it; None if nobody let us look."""
     strange: str = ""
     """The key that should be the queue and is of another type."""
+    unread_since: datetime | None = None
+    """Since when a beat knows that no worker listens, although ticks go there."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import time
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from beat import clock, connection, jobs, scripts
+from beat import clock, connection, jobs, scripts, staff
 from beat._version import __version__
 from beat.client import beats as living
 from beat.client import standing
@@ -106,30 +106,16 @@ def queues(store: Store, places: Mapping[str, Places], now: datetime) -> Queues:
         with store.client.pipeline(transaction=False) as pipe:
             for name in page:
                 pipe.llen(jobs.queue_key(name))
-                pipe.smembers(jobs.workers_key(name))
-            replies = pipe.execute(raise_on_error=False)
-        lengths, listening = replies[::2], replies[1::2]
-        living_ones = _living(store, {key for keys in listening if isinstance(keys, set) for key in keys})
-        for name, length, keys in zip(page, lengths, listening, strict=True):
-            workers = len(keys & living_ones) if isinstance(keys, set) and living_ones is not None else None
+            lengths = pipe.execute(raise_on_error=False)
+        working, since = staff.staff(store, page), staff.unread(store, page)
+        for name, length in zip(page, lengths, strict=True):
             due = standing.instant(places[name].due_at)
             queued = length if isinstance(length, int) else None
             strange = "" if queued is not None or is_refused(length) else jobs.queue_key(name)
-            found.append(Queue(name, places[name].active, due, queued, workers, strange))
+            workers = working[name].workers
+            found.append(Queue(name, places[name].active, due, queued, workers, strange, since.get(name)))
     suspended = tried(lambda: store.client.exists(jobs.SUSPENDED_KEY))
     return Queues(tuple(found), suspended == 1, now)
-
-
-def _living(store: Store, keys: set[bytes]) -> set[bytes] | None:
-    """The workers that show life: the hash of one that died lapses; None if nobody lets us look."""
-    ordered = sorted(keys)
-    with store.client.pipeline(transaction=False) as pipe:
-        for key in ordered:
-            pipe.exists(key)
-        replies = pipe.execute(raise_on_error=False)
-    if any(is_refused(reply) for reply in replies):
-        return None
-    return {key for key, there in zip(ordered, replies, strict=True) if there == 1}
 
 
 def kept(store: Store, from_data: Sequence[Case], now: datetime) -> Kept:

@@ -103,7 +103,7 @@ def _theirs(keys: Keys, *, replaces: bool) -> Iterator[Grant]:
         *(f"{family}*" for family in (jobs.WORKER_PREFIX, jobs.workers_key(""), jobs.registry_key("scheduled", ""))),
         jobs.SUSPENDED_KEY,
     )
-    reading = ("exists", "hget", "hmget", "smembers", "srandmember", "type", "zrange", "zscore")
+    reading = ("exists", "hget", "hmget", "srandmember", "type", "zrange", "zscore")
     yield Grant(tuple(f"%R~{each}" for each in looked_at), reading)
     registries = ("failed", "finished", *(["scheduled"] if replaces else []))
     yield Grant(tuple(f"%W~{jobs.registry_key(each, '*')}" for each in registries), ("type", "zadd", "zrem"))

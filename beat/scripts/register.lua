@@ -22,7 +22,8 @@
 -- ARGV[10] app_prefix      text    followed by an application: the ids that its code has declared
 -- ARGV[11] running_prefix  text    followed by a slot: the jobs that take up its room
 -- ARGV[12] waiting_prefix  text    followed by a slot: the ticks that wait for room
--- ARGV[13…] items, each of
+-- ARGV[13] followers_prefix text  followed by an id: the ids of those that follow it
+-- ARGV[14…] items, each of
 -- ITEM[1]  id          text   the schedule
 -- ITEM[2]  rev         text   the digest of its definition
 -- ITEM[3]  seen_rev    text   the rev that the beat saw, or nothing
@@ -39,8 +40,9 @@
 --                             another schedule was, which has gone to another id; or nothing
 -- ITEM[14] func        text   for api: the function, which must be one of those that were announced
 -- ITEM[15] version     count  the version that it must have; nothing for any
--- ITEM[16] fields      count  how many of the values that follow are names and values of the hash
--- ITEM[17] template    count  how many after those are names and values of the job; 0 when it is that of the item before
+-- ITEM[16] follows     text   the schedule after whose successes it ticks, or nothing
+-- ITEM[17] fields      count  how many of the values that come then are names and values of the hash
+-- ITEM[18] template    count  how many after those are names and values of the job; 0 when it is that of the item before
 --
 -- Replies {now in ms, {code, words}, …}, one for each item
 --   NEW       it was not there
@@ -59,7 +61,7 @@
 local schedules, due, meta, events, announcements, functions, waiting_slots = unpack(KEYS)
 local schedule_prefix, template_prefix, announced_prefix, runs_prefix = unpack(ARGV, 1, 4)
 local format, beat, history_limit, events_limit, index_prefix, app_prefix = ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9], ARGV[10]
-local running_prefix, waiting_prefix = ARGV[11], ARGV[12]
+local running_prefix, waiting_prefix, followers_prefix = ARGV[11], ARGV[12], ARGV[13]
 
 -- include instants
 -- include now
@@ -72,7 +74,7 @@ local running_prefix, waiting_prefix = ARGV[11], ARGV[12]
 -- include acted
 -- include allowed
 
-local first, width = 13, 17
+local first, width = 14, 18
 local lasting = 30 * 86400  -- seconds for which an old id says where its schedule went
 local added, placings, removed = {}, {}, {}
 
@@ -131,16 +133,34 @@ local function misplaced(id, old)
   end
 end
 
+local function take_line(old, id)  -- the ticks that wait, be it for the room of a group
+  local group = redis.call('HGET', schedule_prefix .. id, 'group')
+  local shared = group and kind_of(waiting_prefix .. '@' .. group) == 'zset' and waiting_prefix .. '@' .. group
+  for _, member in ipairs(kind_of(waiting_prefix .. old) == 'zset' and redis.call('ZRANGE', waiting_prefix .. old, 0, -1) or {}) do
+    local rest = string.match(member, '^%S+ (%S+ %S+.*)$')
+    local tick = rest and to_ms(string.match(rest, '^%S+'))
+    if tick then redis.call('ZADD', waiting_prefix .. id, tick, id .. ' ' .. rest) end
+    if shared and redis.call('ZREM', shared, member) == 1 and tick then redis.call('ZADD', shared, tick, id .. ' ' .. rest) end
+  end
+end
+
+local function take_followers(old, id)
+  for _, each in ipairs(redis.pcall('SMEMBERS', followers_prefix .. old)) do  -- an index: what is no set has none
+    local key = schedule_prefix .. each
+    redis.pcall('SADD', followers_prefix .. id, each)
+    if kind_of(key) == 'hash' and redis.call('HGET', key, 'follows') == old then redis.call('HSET', key, 'follows', id) end
+  end
+  redis.call('DEL', followers_prefix .. old)
+end
+
 local function take_over(old, id)  -- all that is known of the old id is the new one's; the old one says where it went
   redis.call('DEL', schedule_prefix .. id)
   redis.call('RENAME', schedule_prefix .. old, schedule_prefix .. id)
   for _, prefix in ipairs({runs_prefix, running_prefix}) do
     if redis.call('EXISTS', prefix .. old) == 1 then redis.call('RENAME', prefix .. old, prefix .. id) end
   end
-  for _, member in ipairs(kind_of(waiting_prefix .. old) == 'zset' and redis.call('ZRANGE', waiting_prefix .. old, 0, -1) or {}) do
-    local tick, by = string.match(member, '^%S+ (%S+) (%S+)$')
-    if to_ms(tick) then redis.call('ZADD', waiting_prefix .. id, to_ms(tick), id .. ' ' .. tick .. ' ' .. by) end
-  end
+  take_line(old, id)
+  take_followers(old, id)
   if redis.call('ZREM', waiting_slots, old) == 1 then redis.call('ZADD', waiting_slots, now, id) end
   redis.call('DEL', waiting_prefix .. old, template_prefix .. old)
   enlist(old, '')
@@ -176,14 +196,14 @@ local function refused(origin, func, source)  -- why somebody may not write here
 end
 
 local function upsert(at)
-  local id, rev, seen_rev, seen_next, seen_state, state, next, next_due, rule, origin, declared, app, old, func, version, fields, template = unpack(ARGV, at, at + width - 1)
+  local id, rev, seen_rev, seen_next, seen_state, state, next, next_due, rule, origin, declared, app, old, func, version, follows, fields, template = unpack(ARGV, at, at + width - 1)
   local key, from = schedule_prefix .. id, schedule_prefix .. (old ~= '' and old or id)
   local wrong = misplaced(id, old ~= '') or old ~= '' and misplaced(old)
   if wrong then return 'BADTYPE', wrong end
   local is_there = redis.call('EXISTS', from) == 1
   local h = redis.call('HMGET', from, 'rev', 'next_run', 'state', 'due_at', 'revs', 'run_count', 'skip_count', 'version', 'rule', 'source',
-    'app', 'pause_until', 'unannounced_at', 'paused_at')
-  local now_rev, next_run, now_state, due_at, revs, run_count, skip_count, now_version, was, source, was_app, pause_until, held, paused_at = unpack(h, 1, 14)
+    'app', 'pause_until', 'unannounced_at', 'paused_at', 'follows')
+  local now_rev, next_run, now_state, due_at, revs, run_count, skip_count, now_version, was, source, was_app, pause_until, held, paused_at, followed = unpack(h, 1, 15)
   local names = now_rev and old == '' and {} or renamed(id)
   if is_elsewhere(id, old, app, names) then return 'RETRY', '' end
   local code, words = refused(origin, func, source)
@@ -212,11 +232,11 @@ local function upsert(at)
   local back = held and now_rev == rev and now_state == state and not moves and old == '' and was_app == app
   code = not now_rev and 'NEW' or moves and 'MOVED' or back and 'BACK' or 'UPDATED'
   if is_there then
-    redis.call('HDEL', key, 'cron', 'every', 'declared', 'declared_rev')
+    redis.call('HDEL', key, 'cron', 'every', 'follows', 'declared', 'declared_rev')
     if origin == 'operator' then
       redis.call('HDEL', key, 'override', 'overridden_by', 'overridden_at')
     else
-      redis.call('HDEL', key, 'unannounced_at', 'result_ttl', 'failure_ttl', 'overlap', 'jitter', 'max_runs', 'misfire', 'exclude')
+      redis.call('HDEL', key, 'unannounced_at', 'result_ttl', 'failure_ttl', 'overlap', 'jitter', 'max_runs', 'misfire', 'exclude', 'group', 'route', 'slow', 'requires')
     end
   end
   local written = {'rev', rev, 'rule', rule, 'state', state, 'updated_at', now_text, 'version', (tonumber(now_version or '') or 0) + (back and 0 or 1),
@@ -238,6 +258,8 @@ local function upsert(at)
   end
   redis.call('HSET', key, unpack(written))
   if origin ~= 'operator' then write_job(template_prefix .. id) end
+  if followed and (followed ~= follows or old ~= '') then redis.pcall('SREM', followers_prefix .. followed, old ~= '' and old or id) end
+  if follows ~= '' then redis.pcall('SADD', followers_prefix .. follows, id) end  -- an index, as the others
   local awake = state == 'paused' and to_ms(pause_until)
   if state == 'active' and placed then add(placings, placed, id) elseif awake then add(placings, awake, id) else add(removed, id) end
   add(added, id)
@@ -261,11 +283,12 @@ local function refusal()
 end
 
 local a_key, a_job, a_ledger, an_index = schedule_prefix .. 'x', template_prefix .. 'x', runs_prefix .. 'x', index_prefix .. 'x'
-local a_line, an_app = waiting_prefix .. 'x', app_prefix .. 'x'
+local a_line, an_app, a_set = waiting_prefix .. 'x', app_prefix .. 'x', followers_prefix .. 'x'
 local barred_here = forbidden({{'hmget', a_key, 'x'}, {'hget', a_key, 'x'}, {'hset', a_key, 'x', ''}, {'hdel', a_key, 'x'}, {'hexists', a_key, 'x'},
   {'exists', a_key}, {'del', a_key}, {'rename', a_key, a_key}, {'expire', a_key, 1}, {'hsetnx', meta, 'x', ''}, {'del', a_job}, {'hset', a_job, 'x', ''},
   {'copy', a_job, a_job, 'REPLACE'}, {'exists', a_ledger}, {'rename', a_ledger, a_ledger}, {'exists', running_prefix .. 'x'},
-  {'rename', running_prefix .. 'x', running_prefix .. 'x'}, {'zrange', a_line, 0, -1}, {'zadd', a_line, 0, 'x'}, {'del', a_line},
+  {'rename', running_prefix .. 'x', running_prefix .. 'x'}, {'zrange', a_line, 0, -1}, {'zadd', a_line, 0, 'x'}, {'zrem', a_line, 'x'}, {'del', a_line},
+  {'sadd', a_set, 'x'}, {'srem', a_set, 'x'}, {'smembers', a_set}, {'del', a_set},
   {'zrem', waiting_slots, 'x'}, {'zadd', waiting_slots, 0, 'x'}, {'sadd', schedules, 'x'}, {'srem', schedules, 'x'}, {'zadd', due, 0, 'x'},
   {'zrem', due, 'x'}, {'sadd', an_index, 'x'}, {'srem', an_index, 'x'}, {'zadd', an_index, 0, 'x'}, {'zrem', an_index, 'x'}, {'del', an_index},
   {'sadd', an_app, 'x'}, {'srem', an_app, 'x'}, {'lpush', a_ledger, ''}, {'rpop', a_ledger}, {'ltrim', a_ledger, 0, 1}, {'xadd', events, '*', 'x', ''}})
@@ -274,8 +297,8 @@ local barred = refusal()
 if not barred then redis.call('HSETNX', meta, 'format', format) end
 local replies, at = {now}, first
 while at <= #ARGV do
-  local job_at = at + width + ARGV[at + 15]
-  local next_at = job_at + ARGV[at + 16]
+  local job_at = at + width + ARGV[at + 16]
+  local next_at = job_at + ARGV[at + 17]
   if next_at > job_at then job = {first = job_at, last = next_at - 1} end
   replies[#replies + 1] = barred or {upsert(at)}
   at = next_at

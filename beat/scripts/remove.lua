@@ -15,11 +15,13 @@
 -- ARGV[6] waiting_prefix   text    followed by a slot: the ticks that wait for room
 -- ARGV[7] index_prefix     text    followed by a state: the ids of all that are in it
 -- ARGV[8] app_prefix       text    followed by an application: the ids that its code has declared
--- ARGV[9] events_limit     count   about how many events are kept
--- ARGV[10] history_limit   count   how many verdicts a ledger keeps
--- ARGV[11] by              text    the operator
--- ARGV[12] state           word    the state that it must be in; nothing for any
--- ARGV[13…] items, each of
+-- ARGV[9] followers_prefix text    followed by an id: the ids of those that follow it
+-- ARGV[10] slow_prefix     text    followed by an id: its newest slow jobs
+-- ARGV[11] events_limit    count   about how many events are kept
+-- ARGV[12] history_limit   count   how many verdicts a ledger keeps
+-- ARGV[13] by              text    the operator
+-- ARGV[14] state           word    the state that it must be in; nothing for any
+-- ARGV[15…] items, each of
 -- ITEM[1] id       text   the schedule
 -- ITEM[2] version  count  the version that it must have; nothing for any
 --
@@ -31,7 +33,8 @@
 --   CONFLICT  it has another version; words: which
 local schedules, due, events, announcements, waiting_slots = unpack(KEYS)
 local schedule_prefix, template_prefix, announced_prefix, runs_prefix, running_prefix, waiting_prefix = unpack(ARGV, 1, 6)
-local index_prefix, app_prefix, events_limit, history_limit, by, state = ARGV[7], ARGV[8], ARGV[9], ARGV[10], ARGV[11], ARGV[12]
+local index_prefix, app_prefix, followers_prefix, slow_prefix = ARGV[7], ARGV[8], ARGV[9], ARGV[10]
+local events_limit, history_limit, by, state = ARGV[11], ARGV[12], ARGV[13], ARGV[14]
 
 -- include instants
 -- include now
@@ -42,19 +45,26 @@ local index_prefix, app_prefix, events_limit, history_limit, by, state = ARGV[7]
 -- include announced
 -- include allowed
 
-local first, width = 13, 2
+local first, width = 15, 2
+
+local function leave_line(id, group)  -- what waits for the room of a group stands in its line, too
+  local own, shared = waiting_prefix .. id, waiting_prefix .. '@' .. group
+  for _, member in ipairs(kind_of(own) == 'zset' and redis.call('ZRANGE', own, 0, -1) or {}) do redis.pcall('ZREM', shared, member) end
+end
 
 local function remove(id, version)
   local key = schedule_prefix .. id
   local kind = kind_of(key)
   if kind == 'none' then return 'GONE', '' end
-  local found = kind == 'hash' and redis.call('HMGET', key, 'state', 'version', 'app', 'definition', 'renamed_to') or {}
-  local now_state, now_version, app, definition, to = unpack(found, 1, 5)
+  local found = kind == 'hash' and redis.call('HMGET', key, 'state', 'version', 'app', 'definition', 'renamed_to', 'follows', 'group') or {}
+  local now_state, now_version, app, definition, to, follows, group = unpack(found, 1, 7)
   if to then return 'GONE', to end
   if version ~= '' and version ~= (now_version or '') then return 'CONFLICT', now_version or '' end
   if state ~= '' and state ~= now_state then return 'INACTIVE', now_state or '' end
   if is_announced(id) then return 'DECLARED', '' end
-  redis.call('DEL', key, template_prefix .. id, runs_prefix .. id, running_prefix .. id, waiting_prefix .. id)
+  if group then leave_line(id, group) end
+  if follows then redis.pcall('SREM', followers_prefix .. follows, id) end
+  redis.call('DEL', key, template_prefix .. id, runs_prefix .. id, running_prefix .. id, waiting_prefix .. id, slow_prefix .. id)
   redis.pcall('SREM', schedules, id)
   redis.pcall('ZREM', due, id)
   redis.pcall('ZREM', waiting_slots, id)
@@ -67,8 +77,9 @@ local function remove(id, version)
   return 'OK', ''
 end
 
-local an_index = index_prefix .. 'x'
-local barred_here = forbidden({{'del', schedule_prefix .. 'x', template_prefix .. 'x', runs_prefix .. 'x', running_prefix .. 'x', waiting_prefix .. 'x'},
+local an_index, a_line = index_prefix .. 'x', waiting_prefix .. 'x'
+local barred_here = forbidden({{'del', schedule_prefix .. 'x', template_prefix .. 'x', runs_prefix .. 'x', running_prefix .. 'x', a_line, slow_prefix .. 'x'},
+  {'zrange', a_line, 0, -1}, {'zrem', a_line, 'x'}, {'srem', followers_prefix .. 'x', 'x'},
   {'srem', schedules, 'x'}, {'zrem', due, 'x'}, {'zrem', waiting_slots, 'x'}, {'zrem', an_index, 'x'}, {'srem', an_index, 'x'},
   {'srem', app_prefix .. 'x', 'x'}, {'xadd', events, '*', 'x', ''}})
 if barred_here then return redis.error_reply('NOPERM ' .. barred_here) end

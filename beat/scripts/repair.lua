@@ -8,7 +8,8 @@
 -- ARGV[2] lock_prefix      text  followed by an id: its lock
 -- ARGV[3] index_prefix     text  followed by a state: the ids of all that are in it
 -- ARGV[4] app_prefix       text  followed by an application: the ids that its code has declared
--- ARGV[5…] items, each of
+-- ARGV[5] followers_prefix text  followed by an id: the ids of those that follow it
+-- ARGV[6…] items, each of
 -- ITEM[1] id  text  the schedule
 --
 -- Replies {SAME, {which, code, words}, …}: every item is SAME but those that are named, counted from 1; 0 names them all
@@ -20,7 +21,7 @@
 --   MENDED   it was broken, and can be used again
 --   BADTYPE  a key is not what it should be
 local schedules, due = KEYS[1], KEYS[2]
-local schedule_prefix, lock_prefix, index_prefix, app_prefix = unpack(ARGV, 1, 4)
+local schedule_prefix, lock_prefix, index_prefix, app_prefix, followers_prefix = unpack(ARGV, 1, 5)
 
 -- include instants
 -- include now
@@ -37,12 +38,29 @@ local function index(id, score, found)
   return 'INDEXED', ''
 end
 
+local function follow(id, parent)  -- whether it was not among those that follow it
+  local key = followers_prefix .. parent
+  local added = redis.pcall('SADD', key, id)
+  if type(added) == 'number' then return added == 1 end
+  redis.call('DEL', key)  -- an index only
+  return redis.call('SADD', key, id) == 1
+end
+
+local function leave(id)  -- whether some were among its followers that are none: a hundred are looked at each time
+  local left = false
+  for _, each in ipairs(redis.pcall('SRANDMEMBER', followers_prefix .. id, 100)) do
+    local parent, state = unpack(redis.pcall('HMGET', schedule_prefix .. each, 'follows', 'state'))
+    if parent ~= id or state == 'retired' then left = redis.call('SREM', followers_prefix .. id, each) == 1 or left end
+  end
+  return left
+end
+
 local function repair(id, lock, score)
   local key = schedule_prefix .. id
   local h = redis.pcall('HMGET', key, 'state', 'rev', 'next_run', 'due_at', 'run_count', 'skip_count', 'last_error', 'pause_until',
-    'consecutive_failures', 'override', 'renamed_to', 'paused_at', 'source', 'app')
+    'consecutive_failures', 'override', 'renamed_to', 'paused_at', 'source', 'app', 'follows')
   if h['err'] then return 'BADTYPE', key .. ' is a ' .. kind_of(key) end
-  local state, rev, next_run, due_at, run_count, skip_count, last_error, pause_until, streak, override, renamed_to, paused_at, source, app = unpack(h, 1, 14)
+  local state, rev, next_run, due_at, run_count, skip_count, last_error, pause_until, streak, override, renamed_to, paused_at, source, app, follows = unpack(h, 1, 15)
   if not rev and (renamed_to or kind_of(key) == 'none') then
     redis.call('SREM', schedules, id)
     redis.call('ZREM', due, id)
@@ -56,9 +74,11 @@ local function repair(id, lock, score)
   if lock then return 'LOCKED', '' end
   listed[#listed + 1] = id
   if source == 'code' and app and state ~= 'retired' then redis.pcall('SADD', app_prefix .. app, id) end
+  local is_new = follows and state ~= 'retired' and follow(id, follows)
+  local indexed = leave(id) or is_new
   states[id], failing[id], overridden[id] = state, streak and streak ~= '0', override
   local wrong = problem(rev, next_run, due_at, run_count, skip_count, key)
-  if not wrong and state == 'active' and not next_run then wrong = 'next_run is missing' end
+  if not wrong and state == 'active' and not (next_run or follows) then wrong = 'next_run is missing' end
   if wrong then
     redis.call('ZREM', due, id)
     if state == 'broken' and last_error == wrong then return 'SAME', '' end
@@ -66,14 +86,15 @@ local function repair(id, lock, score)
     states[id] = 'broken'
     return 'BROKEN', wrong
   end
-  if state == 'broken' and next_run and not string.find(last_error or '', '^definition ') then  -- which is not for here
+  if state == 'broken' and (next_run or follows) and not string.find(last_error or '', '^definition ') then  -- which is not for here
     states[id] = paused_at and 'paused' or 'active'  -- as it was before
     redis.call('HSET', key, 'state', states[id], 'updated_at', now_text)
     local awake = paused_at and to_ms(pause_until) or not paused_at and to_ms(due_at)
     if awake then redis.call('ZADD', due, awake, id) end
     return 'MENDED', ''
   end
-  return index(id, state == 'active' and to_ms(due_at) or state == 'paused' and to_ms(pause_until) or nil, score)
+  local code, words = index(id, state == 'active' and to_ms(due_at) or state == 'paused' and to_ms(pause_until) or nil, score)
+  return indexed and 'INDEXED' or code, words
 end
 
 local function enlist_all()  -- of a page most are active, and stand in none of the sets
@@ -94,16 +115,16 @@ local function enlist_all()  -- of a page most are active, and stand in none of 
   end
 end
 
-if #ARGV < 5 then return {'SAME'} end
+if #ARGV < 6 then return {'SAME'} end
 for key, wanted in pairs({[schedules] = 'set', [due] = 'zset'}) do
   local kind = kind_of(key)
   if kind ~= 'none' and kind ~= wanted then return {'SAME', {0, 'BADTYPE', key .. ' is a ' .. kind .. ', not a ' .. wanted}} end
 end
 local locks = {}
-for i = 5, #ARGV do locks[#locks + 1] = lock_prefix .. ARGV[i] end
-local held, scores, replies = redis.call('MGET', unpack(locks)), redis.call('ZMSCORE', due, unpack(ARGV, 5)), {'SAME'}
+for i = 6, #ARGV do locks[#locks + 1] = lock_prefix .. ARGV[i] end
+local held, scores, replies = redis.call('MGET', unpack(locks)), redis.call('ZMSCORE', due, unpack(ARGV, 6)), {'SAME'}
 for n = 1, #locks do
-  local code, words = repair(ARGV[n + 4], held[n], scores[n])
+  local code, words = repair(ARGV[n + 5], held[n], scores[n])
   if code ~= 'SAME' then replies[#replies + 1] = {n, code, words} end
 end
 if #known > 0 then

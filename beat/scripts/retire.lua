@@ -11,12 +11,13 @@
 -- ARGV[3] runs_prefix      text    followed by an id: its ledger
 -- ARGV[4] index_prefix     text    followed by a state: the ids of all that are in it
 -- ARGV[5] app_prefix       text    followed by an application: the ids that its code has declared
--- ARGV[6] history_limit    count   how many verdicts a ledger keeps
--- ARGV[7] events_limit     count   about how many events are kept
--- ARGV[8] beat             text    who says so
--- ARGV[9] app              text    the application whose beat that is; nothing where the Redis is one's own
--- ARGV[10] retire_after    ms      how long they are held
--- ARGV[11…] items, each of
+-- ARGV[6] followers_prefix text    followed by an id: the ids of those that follow it
+-- ARGV[7] history_limit    count   how many verdicts a ledger keeps
+-- ARGV[8] events_limit     count   about how many events are kept
+-- ARGV[9] beat             text    who says so
+-- ARGV[10] app             text    the application whose beat that is; nothing where the Redis is one's own
+-- ARGV[11] retire_after    ms      how long they are held
+-- ARGV[12…] items, each of
 -- ITEM[1] id      text   the schedule
 -- ITEM[2] tick    time   the tick that was seen as next; nothing when nothing was prepared
 -- ITEM[3] last    time   the last of the ticks that pass when it is retired
@@ -32,7 +33,8 @@
 --   GONE      there is no such schedule
 --   BADTYPE   a key is not what it should be
 local due, events, announcements = unpack(KEYS)
-local schedule_prefix, announced_prefix, runs_prefix, index_prefix, app_prefix, history_limit, events_limit, beat, app, retire_after = unpack(ARGV, 1, 10)
+local schedule_prefix, announced_prefix, runs_prefix, index_prefix, app_prefix, followers_prefix = unpack(ARGV, 1, 6)
+local history_limit, events_limit, beat, app, retire_after = ARGV[7], ARGV[8], ARGV[9], ARGV[10], ARGV[11]
 
 -- include instants
 -- include now
@@ -44,7 +46,7 @@ local schedule_prefix, announced_prefix, runs_prefix, index_prefix, app_prefix, 
 -- include acted
 -- include allowed
 
-local first, width = 11, 5
+local first, width = 12, 5
 
 local function misplaced(id)
   for key, type in pairs({[schedule_prefix .. id] = 'hash', [runs_prefix .. id] = 'list', [due] = 'zset', [events] = 'stream'}) do
@@ -56,8 +58,8 @@ end
 local function retire(id, tick, last, number, next)
   local key, wrong = schedule_prefix .. id, misplaced(id)
   if wrong then return 'BADTYPE', wrong end
-  local state, source, own, since, next_run, skip_count, kept, pause_until, version = unpack(redis.call('HMGET', key, 'state', 'source', 'app',
-    'unannounced_at', 'next_run', 'skip_count', 'kept', 'pause_until', 'version'))
+  local state, source, own, since, next_run, skip_count, kept, pause_until, version, follows = unpack(redis.call('HMGET', key, 'state', 'source', 'app',
+    'unannounced_at', 'next_run', 'skip_count', 'kept', 'pause_until', 'version', 'follows'))
   if not state then
     redis.pcall('SREM', app_prefix .. app, id)
     return 'GONE', ''
@@ -86,6 +88,7 @@ local function retire(id, tick, last, number, next)
   redis.call('HDEL', key, 'unannounced_at', 'pause_until', 'pause_reason', 'paused_by', 'paused_at', 'pause_scope')
   redis.call('ZREM', due, id)
   enlist(id, 'retired')
+  if follows then redis.pcall('SREM', followers_prefix .. follows, id) end
   redis.pcall('SREM', app_prefix .. (own or app), id)
   acted(id, key, 'retired', next_run or '', '', '', beat)
   return 'OK', ''
@@ -93,7 +96,8 @@ end
 
 local a_key, a_ledger, an_index = schedule_prefix .. 'x', runs_prefix .. 'x', index_prefix .. 'x'
 local barred_here = forbidden({{'hget', a_key, 'x'}, {'hset', a_key, 'x', ''}, {'hdel', a_key, 'x'}, {'zrem', due, 'x'}, {'sadd', an_index, 'x'},
-  {'srem', an_index, 'x'}, {'srem', app_prefix .. 'x', 'x'}, {'lrange', a_ledger, 0, -1}, {'lpush', a_ledger, ''}, {'rpop', a_ledger}, {'ltrim', a_ledger, 0, 1}, {'xadd', events, '*', 'x', ''}})
+  {'srem', an_index, 'x'}, {'srem', app_prefix .. 'x', 'x'}, {'srem', followers_prefix .. 'x', 'x'},
+  {'lrange', a_ledger, 0, -1}, {'lpush', a_ledger, ''}, {'rpop', a_ledger}, {'ltrim', a_ledger, 0, 1}, {'xadd', events, '*', 'x', ''}})
 if barred_here then return redis.error_reply('NOPERM ' .. barred_here) end
 local replies = {}
 for i = first, #ARGV, width do replies[#replies + 1] = {retire(unpack(ARGV, i, i + width - 1))} end

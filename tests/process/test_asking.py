@@ -465,6 +465,26 @@ def test_an_unknown_schedule_is_not_found(here: Path, command: str) -> None:
 # With a real beat and a real worker
 
 
+def test_that_nobody_works_at_a_queue_is_told(home: Path) -> None:
+    lay_out(home, {"pyproject.toml": "", "tasks.py": TASKS})
+    with (
+        embedded.start(home / embedded.DIRECTORY) as private,
+        Redis.from_url(private.url, decode_responses=True) as redis,
+    ):
+        with Beat(home, private.url) as running:
+            wait_until(lambda: redis.hget("beat:schedule:well", "last_run"), what=lambda: running.log)
+        alone = "no live worker reads default"
+        assert alone in beat("show", "well", cwd=home).stdout
+        (queue,) = document("show", "well", cwd=home)["queues"]
+        assert (queue["name"], queue["workers"], queue["queued"] > 0) == ("default", 0, True)
+        tick = str(redis.hget("beat:schedule:well", "last_run"))
+        assert f", and waits in its queue; {alone}" in beat("why", "well", tick, cwd=home).stdout
+        assert [each["name"] for each in document("why", "well", tick, cwd=home)["unread"]] == ["default"]
+        with Worker(private.url, Steps(home / "steps.log"), "default", "other") as worker:
+            wait_until(lambda: document("show", "well", cwd=home)["queues"][0]["workers"], what=lambda: worker.log)
+            assert alone not in beat("show", "well", cwd=home).stdout
+
+
 def test_what_a_beat_and_a_worker_did_is_told(home: Path) -> None:
     lay_out(home, {"pyproject.toml": "", "tasks.py": TASKS})
     with (

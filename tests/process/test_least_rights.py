@@ -31,8 +31,9 @@ TASKS = """
     import time
     from datetime import timedelta
 
-    from beat import outcomes, periodic, watcher
+    from beat import housekeeper, lookout, outcomes, periodic, watcher
 
+    housekeeper.HEARTBEAT_S, lookout.GRACE_S = 1, 0
     # Jobs that vanished are looked for at once, and are lost soon.
     watcher.SEARCH_S, watcher.AGE, outcomes.MISSING_MS = 1, timedelta(0), 1000
 
@@ -136,6 +137,8 @@ def _everything_happens(stage: Stage, beat: Beat, workers: str) -> None:
         )
 
     beat.says("put right")
+    beat.says("no live worker reads it: rq worker nobody")
+    assert stage.admin.hexists("beat:unread", "nobody")
     happened("tick", "success_count")
     happened("leaves_nothing", "success_count")
     happened("fails", "failure_count")

@@ -73,6 +73,7 @@ def registration(schedule_id: str = "report", at: int | None = None, **changes: 
         old="",
         func="tests.redis.job_functions.anything",
         version="",
+        follows="",
         fields={"func": "tests.redis.job_functions.anything", "queue": "default", "priority": "normal"},
         template=TEMPLATE,
     )

@@ -322,6 +322,8 @@ def test_a_queue_without_a_worker_is_found(doctor: Doctor, redis: Redis, store: 
     redis.rpush("rq:queue:mail", "a", "b")
     assert ill(doctor)["workers"].what == "mail: 2 jobs wait, and no worker listens"
     assert ill(doctor)["workers"].remedy == "rq worker mail"
+    redis.hset("beat:unread", "mail", "2026-11-16T08:00:00.123Z 2026-11-16T09:00:00Z")
+    assert ill(doctor)["workers"].what == "mail: 2 jobs wait, and no worker listens since 2026-11-16T08:00:00Z"
     a_worker(redis, "mail", name="w2")
     assert ill(doctor) == {}
 

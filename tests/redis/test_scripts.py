@@ -256,11 +256,11 @@ DEFECTS: list[tuple[str, str, str, str]] = [
     ("items_are_the_header", "fire", "local kind, id, rev, tick, due,", "local kind, id, tick, rev, due,"),
     ("items_are_the_header", "fire", "local first, width = 15, 23", "local first, width = 15, 22"),
     ("items_are_the_header", "fire", "local first, width = 15, 23", "local first, width = 14, 23"),
-    ("items_are_the_header", "register", "local first, width = 13, 17", "local first, width = 13, 16"),
-    ("items_are_the_header", "register", "local first, width = 13,", "local first, width = 12,"),
+    ("items_are_the_header", "register", "local first, width = 14, 18", "local first, width = 14, 17"),
+    ("items_are_the_header", "register", "local first, width = 14,", "local first, width = 13,"),
     ("items_are_the_header", "close", "local kind, job, seen, record,", "local kind, seen, job, record,"),
     ("items_are_the_header", "observe", "local job, queue, scheduled,", "local queue, job, scheduled,"),
-    ("items_are_the_header", "repair", "for i = 5, #ARGV", "for i = 4, #ARGV"),
+    ("items_are_the_header", "repair", "for i = 6, #ARGV", "for i = 5, #ARGV"),
     ("items_are_the_header", "announce", "for i = 5, #ARGV", "for i = 4, #ARGV"),
     ("items_are_the_header", "heartbeat", "-- ARGV[7…] items, each of\n", ""),
     ("the_python_is_the_header", "claim", "-- ARGV[7] only ", "-- ARGV[7] pattern "),
@@ -372,7 +372,7 @@ def test_a_lock_sends_its_key_token_and_time() -> None:
 
 def test_a_registration_counts_its_fields() -> None:
     client: Any = Recorder([0, [b"NEW", b""]])
-    item = Registration("a", "r2", "r1", "n", "s", "active", "keep", 7, "{}", "code", "r2", "app", "", "f", "",
+    item = Registration("a", "r2", "r1", "n", "s", "active", "keep", 7, "{}", "code", "r2", "app", "", "f", "", "p",
                         {"x": "1", "y": "2"}, {"data": b"d"})  # fmt: skip
     Store(client, Keys()).register([item], beat="me")
     ((_, numkeys, values),) = client.sent
@@ -380,8 +380,8 @@ def test_a_registration_counts_its_fields() -> None:
     assert values[:numkeys] == tuple(f"beat:{key}" for key in keys)
     assert values[numkeys:] == (
         "beat:schedule:", "beat:template:", "beat:announced:", "beat:runs:", 1, "me", 1000, 10_000,
-        "beat:in:", "beat:app:", "beat:running:", "beat:waiting:",
-        "a", "r2", "r1", "n", "s", "active", "keep", 7, "{}", "code", "r2", "app", "", "f", "", 4, 2,
+        "beat:in:", "beat:app:", "beat:running:", "beat:waiting:", "beat:followers:",
+        "a", "r2", "r1", "n", "s", "active", "keep", 7, "{}", "code", "r2", "app", "", "f", "", "p", 4, 2,
         "x", "1", "y", "2", "data", b"d",
     )  # fmt: skip
 

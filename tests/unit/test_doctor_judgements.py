@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
+from beat import clock
 from beat.client.beats import Instance
 from beat.doctor.facts import (
     Beats,
@@ -299,6 +300,8 @@ def test_the_index_is_judged(found: Index, expected: Expected) -> None:
         (Queue("mail", 3, NOW, 0, 2), ok("workers", "mail (2 workers, 0 queued)")),
         (Queue("mail", 3, NOW, 12, 0), problem("workers", "mail: 12 jobs wait, and no worker", "rq worker mail")),
         (Queue("mail", 0, None, 1, 0), problem("workers", "1 job waits, and")),
+        (Queue("mail", 0, None, 1, 0, "", NOW), problem("workers", f"no worker listens since {clock.text(NOW)}")),
+        (Queue("mail", 3, NOW, 0, 0, "", NOW), warning("workers", f"listens since {clock.text(NOW)}, and 3 schedules")),
         (Queue("mail", 3, NOW + 90 * SECOND, 0, 0), warning("workers", "3 schedules will put", "rq worker mail")),
         (Queue("mail", 3, NOW + 90 * SECOND, 0, 0), warning("workers", "jobs there, the next due in 2m")),
         (Queue("mail", 1, NOW - SECOND, 0, 0), warning("workers", "the next due now")),
@@ -306,8 +309,8 @@ def test_the_index_is_judged(found: Index, expected: Expected) -> None:
         (Queue("mail", 3, NOW, None, None), note("workers", "mail", "--acl")),
         (Queue("mail", 3, NOW, None, 1, "q"), problem("types", "q is no queue", "RENAME q q.old")),
     ],
-    ids=["served", "jobs wait", "jobs of nobody wait", "to come", "to come, when", "due", "no tick", "hidden",
-         "no queue"],
+    ids=["served", "jobs wait", "jobs of nobody wait", "jobs wait since", "alone since", "to come", "to come, when",
+         "due", "no tick", "hidden", "no queue"],
 )  # fmt: skip
 def test_a_queue_is_judged(queue: Queue, expected: Expected) -> None:
     says(queues.judge(Queues((queue,), suspended=False, now=NOW)), expected)

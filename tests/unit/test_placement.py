@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from beat import clock
 from beat.cron import Cron
 from beat.every import Every
+from beat.follows import Follows
 from beat.placement import KEEP, Placement, place
 from beat.schedule import Schedule
 from beat.state import State
@@ -243,3 +244,49 @@ def test_what_was_placed_is_placed_for_good(made: Schedule, found: State, now: d
     due_at = found.due_at if placed.next == KEEP else placed.next
     written = State(made.rev, made.timing_rev, placed.state, next_run, due_at, found.last_run)
     assert place(made, written, now) is None
+
+
+# --- what follows another --------------------------------------------------------------------------------------------
+
+FOLLOWER = schedule(timing=Follows("extract"))
+
+
+@pytest.mark.parametrize(("enabled", "state"), [(True, "active"), (False, "disabled")])
+def test_a_new_follower_has_no_next_tick(*, enabled: bool, state: str) -> None:
+    assert place(replace(FOLLOWER, enabled=enabled), None, NOW) == Placement(state, "")
+
+
+@pytest.mark.parametrize("state", ["active", "paused"])
+def test_a_follower_that_has_not_changed_is_not_written(state: str) -> None:
+    assert place(FOLLOWER, seen(FOLLOWER, state, next_run=None), NOW) is None
+
+
+@pytest.mark.parametrize("state", ["retired", "disabled", "finished", "broken"])
+def test_a_follower_comes_back_as_active(state: str) -> None:
+    assert place(FOLLOWER, seen(FOLLOWER, state, next_run=None), NOW) == Placement("active", "")
+
+
+@pytest.mark.parametrize(("state", "then"), [("active", "active"), ("paused", "paused"), ("finished", "active")])
+def test_an_expression_that_becomes_follows_loses_its_tick(state: str, then: str) -> None:
+    assert place(FOLLOWER, seen(HOURLY, state), NOW) == Placement(then, "")
+
+
+def test_an_expression_that_becomes_follows_and_is_disabled() -> None:
+    off = replace(FOLLOWER, enabled=False)
+    assert place(off, seen(HOURLY), NOW) == Placement("disabled", "")
+    assert place(off, seen(off, "disabled", next_run=None), NOW) is None
+
+
+@pytest.mark.parametrize(("state", "then"), [("active", "active"), ("paused", "paused"), ("disabled", "active")])
+def test_follows_that_becomes_an_expression_goes_on_from_now(state: str, then: str) -> None:
+    last = NINE + timedelta(minutes=7, milliseconds=250)
+    assert place(HOURLY, seen(FOLLOWER, state, next_run=None, last_run=last), NOW) == at(NINE + HOUR, then)
+
+
+def test_a_follower_that_has_run_often_enough_is_finished() -> None:
+    twice = replace(FOLLOWER, max_runs=2)
+    assert place(twice, seen(twice, next_run=None, run_count="2"), NOW) == Placement("finished", "")
+    assert place(twice, seen(twice, "finished", next_run=None, run_count="2"), NOW) is None
+    assert place(twice, seen(twice, "paused", next_run=None, run_count="2"), NOW) is None
+    more = replace(FOLLOWER, max_runs=3)
+    assert place(more, seen(twice, "finished", next_run=None, run_count="2"), NOW) == Placement("active", "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from beat import clock
 from beat.doctor.findings import OK, PROBLEM, WARNING, Finding, counted, some, span, unseen
 
 if TYPE_CHECKING:
@@ -19,9 +20,8 @@ def judge(found: Queues) -> Iterator[Finding]:
     hidden = [each.name for each in found.queues if each.workers is None or (each.queued is None and not each.strange)]
     if hidden:
         what = f"queues and their workers: {some(hidden)}"
-        yield unseen(
-            "queues", "workers", "(%R~rq:queue:* %R~rq:worker:* %R~rq:workers:* +exists +llen +smembers)", what
-        )
+        rights = "(%R~rq:queue:* %R~rq:worker:* %R~rq:workers:* +hmget +llen +srandmember)"
+        yield unseen("queues", "workers", rights, what)
     for each in found.queues:
         if each.strange:
             what = f"{each.strange} is no queue: no job can be put there"
@@ -36,13 +36,18 @@ def judge(found: Queues) -> Iterator[Finding]:
 
 def _alone(queue: Queue, found: Queues) -> Iterator[Finding]:
     remedy = f"rq worker {queue.name}"
+    at = queue.unread_since
+    alone = f" since {clock.text(at.replace(microsecond=0))}" if at else ""
     if queue.queued:
-        what = f"{queue.name}: {counted(queue.queued, 'job')} wait{'s' * (queue.queued == 1)}, and no worker listens"
+        waiting = f"{counted(queue.queued, 'job')} wait{'s' * (queue.queued == 1)}"
+        what = f"{queue.name}: {waiting}, and no worker listens{alone}"
         yield Finding("queues", "workers", PROBLEM, what, remedy)
     elif queue.active:
         left = (queue.due_at - found.now).total_seconds() if queue.due_at else None
         due = "" if left is None else f", the next due in {span(left)}" if left > 0 else ", the next due now"
-        what = f"{queue.name}: no worker listens, and {counted(queue.active, 'schedule')} will put jobs there{due}"
+        what = (
+            f"{queue.name}: no worker listens{alone}, and {counted(queue.active, 'schedule')} will put jobs there{due}"
+        )
         yield Finding("queues", "workers", WARNING, what, remedy)
 
 

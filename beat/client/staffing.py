@@ -1,0 +1,53 @@
+"""Who works at the queues of a schedule, and where a run waits that nobody takes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from beat import routing, staff
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
+
+    from beat.client.archive import Archive
+    from beat.client.standing import Standing
+    from beat.history import Fired
+    from beat.store import Store
+
+
+class Queue(NamedTuple):
+    """A queue, and who is there to take its jobs."""
+
+    name: str
+    queued: int
+    """How many jobs wait in it."""
+    workers: int | None
+    """How many live workers read it; None if nobody lets us look."""
+    idle: int | None
+    """How many of those do nothing."""
+    unread_since: datetime | None
+    """Since when a beat knows that no worker reads it, although ticks go there."""
+
+
+def look(store: Store, names: Iterable[str]) -> tuple[Queue, ...]:
+    """These queues, in this order."""
+    wanted = list(dict.fromkeys(names))
+    since = staff.unread(store, wanted)
+    return tuple(Queue(name, *found, since.get(name)) for name, found in staff.staff(store, wanted).items())
+
+
+def of(store: Store, known: Standing) -> tuple[Queue, ...]:
+    """Those to which the ticks of a schedule may go."""
+    named = known.definition.get("queue")
+    names = (
+        routing.all_queues(known.policies) if known.policies else (named,) if isinstance(named, str) and named else ()
+    )
+    return look(store, names)
+
+
+def unread(store: Store, archive: Archive, runs: Sequence[Fired]) -> tuple[Queue, ...]:
+    """Those in which one of these runs waits, and that no live worker reads."""
+    waiting = [run.job_id for run in runs if run.state == "queued"]
+    found = look(store, (each.queue for each in archive.progress(waiting) if each.queue))
+    return tuple(each for each in found if each.workers == 0)
