@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from beat import clock, kinds, policies, shards
-from beat.client.changing import MEANWHILE, definition_of
+from beat.client.changing import MEANWHILE, definition_of, timed
 from beat.client.eras import begin
 from beat.client.triggering import Triggering, asked
 from beat.errors import BadInstant, BadOption
@@ -165,7 +165,7 @@ class Backfilling(Triggering):
 
 def _ticks(found: Standing, start: datetime, end: datetime) -> tuple[list[datetime], int]:
     """The ticks from `start` to `end` by the rule in force, but for those to be decided; how many these are."""
-    schedule, undecided = definition_of(found), 0
+    schedule, undecided = timed(found), 0
     if found.state in _DECIDING and found.next_run and found.next_run <= end:
         undecided = schedule.count(max(start, found.next_run), end + _INSTANT)
         end = found.next_run - _INSTANT
