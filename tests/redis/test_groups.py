@@ -132,6 +132,7 @@ def test_who_waits_is_let_in_once_whoever_asks(store: Store) -> None:
     assert [reply.code for reply in said] == ["OK", "STALE"]
     assert place.queued() == [place.job("b")]
     assert place.running("@g") == [place.job("b")]
+    assert not place.client.exists("beat:waiting:@g", "beat:waiting:b", SLOTS)
     place.one_verdict_each("a", "b")
 
 
