@@ -410,6 +410,15 @@ def test_a_success_that_waits_is_followed_though_somebody_deletes_the_index(stor
     assert afters(place) == [first, second]
 
 
+def test_a_success_that_waits_is_found_by_repair_though_no_other_comes(store: Store) -> None:
+    place = town(store)
+    parent = succeeds(place)
+    place.client.delete(SLOTS)
+    assert store.repair(["load"]) == [Reply("INDEXED")]
+    place.turn()
+    assert afters(place) == [parent]
+
+
 @shows("close", "BADTYPE")
 @pytest.mark.parametrize("key", ["beat:waiting:load", SLOTS])
 def test_a_success_that_cannot_be_handed_on_is_written_when_it_can(store: Store, key: str) -> None:
