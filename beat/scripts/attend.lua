@@ -42,6 +42,7 @@ local function own(slot, rev, state, group)  -- a schedule's: those who wait for
   for n, tick in ipairs(ticks) do
     if scores[n] then hall = hall + 1 else waits[#waits + 1] = tick end
   end
+  if hall > 0 then redis.call('ZADD', waiting_slots, 'NX', now, '@' .. group) end  -- somebody may have deleted it
   local jobs, ended = in_slot(running_prefix .. slot)
   return {slot, rev or '', state or '', ended, jobs, waits, hall}
 end

@@ -4,12 +4,14 @@
 --
 -- KEYS[1] schedules        set   every id
 -- KEYS[2] due              zset  id → due_at in ms
+-- KEYS[3] waiting_slots    zset  slot → when to look next, in ms: those for which ticks wait
 -- ARGV[1] schedule_prefix  text  followed by an id: the hash of that schedule
 -- ARGV[2] lock_prefix      text  followed by an id: its lock
 -- ARGV[3] index_prefix     text  followed by a state: the ids of all that are in it
 -- ARGV[4] app_prefix       text  followed by an application: the ids that its code has declared
 -- ARGV[5] followers_prefix text  followed by an id: the ids of those that follow it
--- ARGV[6…] items, each of
+-- ARGV[6] waiting_prefix   text  followed by a slot: the ticks that wait for room
+-- ARGV[7…] items, each of
 -- ITEM[1] id  text  the schedule
 --
 -- Replies {SAME, {which, code, words}, …}: every item is SAME but those that are named, counted from 1; 0 names them all
@@ -20,8 +22,8 @@
 --   BROKEN   its hash cannot be used; words: why
 --   MENDED   it was broken, and can be used again
 --   BADTYPE  a key is not what it should be
-local schedules, due = KEYS[1], KEYS[2]
-local schedule_prefix, lock_prefix, index_prefix, app_prefix, followers_prefix = unpack(ARGV, 1, 5)
+local schedules, due, waiting_slots = unpack(KEYS)
+local schedule_prefix, lock_prefix, index_prefix, app_prefix, followers_prefix, waiting_prefix = unpack(ARGV, 1, 6)
 
 -- include instants
 -- include now
@@ -55,6 +57,10 @@ local function leave(id)  -- whether some were among its followers that are none
   return left
 end
 
+local function is_forgotten(id)  -- whether ticks of it wait, and nobody would have looked at them
+  return redis.call('EXISTS', waiting_prefix .. id) == 1 and redis.pcall('ZADD', waiting_slots, 'NX', now, id) == 1
+end
+
 local function repair(id, lock, score)
   local key = schedule_prefix .. id
   local h = redis.pcall('HMGET', key, 'state', 'rev', 'next_run', 'due_at', 'run_count', 'skip_count', 'last_error', 'pause_until',
@@ -75,7 +81,8 @@ local function repair(id, lock, score)
   listed[#listed + 1] = id
   if source == 'code' and app and state ~= 'retired' then redis.pcall('SADD', app_prefix .. app, id) end
   local is_new = follows and state ~= 'retired' and follow(id, follows)
-  local indexed = leave(id) or is_new
+  local waits = is_forgotten(id)
+  local indexed = leave(id) or is_new or waits
   states[id], failing[id], overridden[id] = state, streak and streak ~= '0', override
   local wrong = problem(rev, next_run, due_at, run_count, skip_count, key)
   if not wrong and state == 'active' and not (next_run or follows) then wrong = 'next_run is missing' end
@@ -115,16 +122,16 @@ local function enlist_all()  -- of a page most are active, and stand in none of 
   end
 end
 
-if #ARGV < 6 then return {'SAME'} end
+if #ARGV < 7 then return {'SAME'} end
 for key, wanted in pairs({[schedules] = 'set', [due] = 'zset'}) do
   local kind = kind_of(key)
   if kind ~= 'none' and kind ~= wanted then return {'SAME', {0, 'BADTYPE', key .. ' is a ' .. kind .. ', not a ' .. wanted}} end
 end
 local locks = {}
-for i = 6, #ARGV do locks[#locks + 1] = lock_prefix .. ARGV[i] end
-local held, scores, replies = redis.call('MGET', unpack(locks)), redis.call('ZMSCORE', due, unpack(ARGV, 6)), {'SAME'}
+for i = 7, #ARGV do locks[#locks + 1] = lock_prefix .. ARGV[i] end
+local held, scores, replies = redis.call('MGET', unpack(locks)), redis.call('ZMSCORE', due, unpack(ARGV, 7)), {'SAME'}
 for n = 1, #locks do
-  local code, words = repair(ARGV[n + 5], held[n], scores[n])
+  local code, words = repair(ARGV[n + 6], held[n], scores[n])
   if code ~= 'SAME' then replies[#replies + 1] = {n, code, words} end
 end
 if #known > 0 then

@@ -47,6 +47,11 @@ SLOTS = ("tests/redis/test_slots.py",)
 ASKED = ("tests/redis/test_operations.py",)
 RENAMED = ("tests/redis/test_renaming.py",)
 RETIRED = ("tests/redis/test_retirement.py",)
+GROUPED = ("tests/redis/test_groups.py",)
+BROADCAST = ("tests/redis/test_broadcast.py",)
+FOLLOWED = ("tests/redis/test_following.py",)
+REQUIRED = ("tests/redis/test_requires.py",)
+ROUTED = ("tests/redis/test_routing.py",)
 STRUCK = ("tests/faults/test_commands.py", "-k", "fire or claim")
 
 MUTANTS = [
@@ -56,7 +61,9 @@ MUTANTS = [
         FIRE,
     ),
     Mutant("no rev check", (("beat/scripts/fire.lua", "if now_rev ~= rev then return 'CHANGED', '' end", ""),), FIRE),
-    Mutant("no TYPE guard", (("beat/scripts/fire.lua", "wrong = queue_problem(id, job, queue)", ""),), FIRE),
+    Mutant(
+        "no TYPE guard", (("beat/scripts/fire.lua", "wrong = not places and queue_problem(id, job, queue)", ""),), FIRE
+    ),
     Mutant(
         "no counter guard",
         (("beat/scripts/parts/sane.lua", "  return counts[value]\n", "  return true\n"),),
@@ -149,7 +156,13 @@ MUTANTS = [
     ),
     Mutant(
         "who waits is let in twice",
-        (("beat/scripts/fire.lua", "item.id, member) then return 'STALE' end", "item.id, 'x') then end"),),
+        (
+            (
+                "beat/scripts/parts/room.lua",
+                "if not redis.call('ZSCORE', waiting_prefix .. item.id, member_of(item)) then return 'STALE'",
+                "if false then return 'STALE'",
+            ),
+        ),
         SLOTS,
     ),
     Mutant(
@@ -159,12 +172,18 @@ MUTANTS = [
     ),
     Mutant(
         "ended runs are not closed first",
-        (("beat/scripts/fire.lua", "if cleared == '' and (ended > 0", "if cleared == '' and (false"),),
+        (("beat/scripts/parts/room.lua", "if cleared == '' and (ended > 0", "if cleared == '' and (false"),),
         SLOTS,
     ),
     Mutant(
         "who waits is overtaken",
-        (("beat/scripts/fire.lua", "if count < room and waits == 0 then return 0", "if count < room then return 0"),),
+        (
+            (
+                "beat/scripts/parts/room.lua",
+                "if count < room and waits == 0 then return 0",
+                "if count < room then return 0",
+            ),
+        ),
         SLOTS,
     ),
     Mutant(
@@ -246,6 +265,149 @@ MUTANTS = [
         "counters that forget what was replaced",
         (("beat/scripts/close.lua", "  if counters[was] then\n", "  if false then\n"),),
         ("tests/redis/test_close.py",),
+    ),
+    Mutant(
+        "a full group has room",
+        (("beat/scripts/fire.lua", "if full then return stand_in_line", "if false then return stand_in_line"),),
+        GROUPED,
+    ),
+    Mutant(
+        "a full group lets in who waits",
+        (
+            (
+                "beat/scripts/parts/room.lua",
+                "if others == 0 and (count == 0 or count + item.jobs <= most.most) then return end",
+                "if true then return end",
+            ),
+        ),
+        GROUPED,
+    ),
+    Mutant(
+        "who waits for the group is overtaken",
+        (
+            (
+                "beat/scripts/parts/room.lua",
+                "if waits == 0 and count + item.jobs <= most then return false end",
+                "if count + item.jobs <= most then return false end",
+            ),
+        ),
+        GROUPED,
+    ),
+    Mutant(
+        "a broadcast counts as one in its group",
+        (("beat/scripts/fire.lua", "jobs = places and #places or 1}", "jobs = 1}"),),
+        BROADCAST,
+    ),
+    Mutant(
+        "a run that has ended keeps the room of its group",
+        (("beat/scripts/close.lua", "ipairs(group ~= '' and {id, '@' .. group} or {id})", "ipairs({id})"),),
+        GROUPED,
+    ),
+    Mutant(
+        "a run has no room in its group",
+        (
+            (
+                "beat/scripts/fire.lua",
+                "if group ~= '' then redis.call('ZADD', running_prefix .. '@' .. group",
+                "if false then redis.call('ZADD', running_prefix .. '@' .. group",
+            ),
+        ),
+        GROUPED,
+    ),
+    Mutant(
+        "who waits for the group has no room of its own",
+        (("beat/scripts/parts/room.lua", "    number = number + (score and 1 or 0)\n", ""),),
+        GROUPED,
+    ),
+    Mutant(
+        "who is let in stays in the line of the group",
+        (
+            (
+                "beat/scripts/parts/room.lua",
+                "ipairs(group ~= '' and {id, '@' .. group} or {id}) do\n    redis.call('ZREM'",
+                "ipairs({id}) do\n    redis.call('ZREM'",
+            ),
+        ),
+        GROUPED,
+    ),
+    Mutant(
+        "who has left a group stands in its line",
+        (("beat/scripts/attend.lua", "if rev and '@' .. (group or '') == slot then", "if rev then"),),
+        GROUPED,
+    ),
+    Mutant(
+        "what was expected need not be so",
+        (("beat/scripts/fire.lua", "if expects ~= '' and not holds(expects) then return 'CHANGED', '' end", ""),),
+        REQUIRED,
+    ),
+    Mutant(
+        "a success is followed again",
+        (
+            (
+                "beat/scripts/close.lua",
+                "if counted == 'succeeded' and before ~= 'succeeded' then",
+                "if counted == 'succeeded' then",
+            ),
+        ),
+        FOLLOWED,
+    ),
+    Mutant(
+        "whatever ends is followed",
+        (
+            (
+                "beat/scripts/close.lua",
+                "if counted == 'succeeded' and before ~= 'succeeded' then",
+                "if counters[counted] then",
+            ),
+        ),
+        FOLLOWED,
+    ),
+    Mutant(
+        "who does not follow any more does",
+        (("beat/scripts/close.lua", "and redis.call('HGET', schedule_prefix .. each, 'follows') == id then", "then"),),
+        FOLLOWED,
+    ),
+    Mutant(
+        "a success is written though it cannot be handed on",
+        (("beat/scripts/close.lua", "do wanted[waiting_prefix .. each] = 'zset' end", "do end"),),
+        FOLLOWED,
+    ),
+    Mutant(
+        "a broadcast goes where it can",
+        (
+            (
+                "beat/scripts/fire.lua",
+                "wrong = wrong or queue_problem(id, job .. '_s' .. n - 1, place, true)",
+                "local _ = n",
+            ),
+        ),
+        BROADCAST,
+    ),
+    Mutant(
+        "a broadcast has ended with its first part",
+        (("beat/scripts/close.lua", "if ended - (was ~= '' and 1 or 0) < tonumber(all) then", "if false then"),),
+        BROADCAST,
+    ),
+    Mutant(
+        "what a broadcast was counted as is one of its parts",
+        (
+            (
+                "beat/scripts/close.lua",
+                "if ended - (was ~= '' and 1 or 0) < tonumber(all) then",
+                "if ended < tonumber(all) then",
+            ),
+        ),
+        BROADCAST,
+    ),
+    Mutant(
+        "the best of its parts is that of a broadcast",
+        (("beat/scripts/close.lua", "severity[how] > severity[worst]", "severity[how] < severity[worst]"),),
+        BROADCAST,
+    ),
+    Mutant(
+        "a turn that nobody remembers",
+        (("beat/scripts/fire.lua", "if uses ~= '' then redis.call('HSET', key, 'uses', uses) end", ""),),
+        ROUTED,
     ),
 ]
 

@@ -6,6 +6,7 @@ import json
 import re
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import pytest
 from rq.job import Job
@@ -15,7 +16,7 @@ from beat.operations import Operations
 from beat.protocol import Closing, Reply
 from beat.requires import Requires
 from beat.runs import Runs
-from tests.redis.making import TOKEN, changed, everything, shows
+from tests.redis.making import OTHER, TOKEN, changed, everything, shows
 from tests.redis.town import SLOTS, Town, following, periodic
 
 if TYPE_CHECKING:
@@ -81,20 +82,12 @@ def test_a_success_that_is_told_twice_is_followed_once(store: Store) -> None:
     place = town(store)
     place.fire("extract")
     place.end(place.job("extract"))
-    sent: list[Any] = []
-    run = place.store.run
-    place.store.run = lambda name, *items, **named: (
-        (  # type: ignore[method-assign]
-            sent.append((name, items, named)) if name == "close" else None
-        )
-        or run(name, *items, **named)
-    )
-    place.close()
-    [(name, items, named)] = sent
-    place.store.run(name, *items, **named)
-    place.turn()
-    place.store.run(name, *items, **named)
-    place.turn()
+    with mock.patch.object(store, "run", wraps=store.run) as run:
+        place.close()
+    [sent] = [call for call in run.call_args_list if call.args[0] == "close"]
+    for _ in range(2):
+        assert store.run(*sent.args, **sent.kwargs) == [[b"STALE", b""]]
+        place.turn()
     assert afters(place) == [place.job("extract")]
     assert len(place.queued()) == 1
 
@@ -115,12 +108,11 @@ def test_a_success_that_was_one_already_is_followed_no_more(store: Store) -> Non
 def test_a_tick_that_is_let_in_twice_becomes_one_job(store: Store) -> None:
     place = town(store)
     succeeds(place)
-    sent: list[Any] = []
-    fire = place.store.fire
-    place.store.fire = lambda items, *, token: sent.append(items) or fire(items, token=token)  # type: ignore[method-assign, func-returns-value]
-    place.turn()
+    with mock.patch.object(store, "fire", wraps=store.fire) as fire:
+        place.turn()
     before = everything(store)
-    assert [reply.code for reply in fire(sent[0], token="another").replies] == ["STALE"]  # noqa: S106 (no password)
+    [reply] = store.fire(fire.call_args_list[0].args[0], token=OTHER).replies
+    assert reply.code == "STALE"
     assert changed(before, store) == set()
 
 
@@ -416,6 +408,15 @@ def test_a_success_that_waits_is_followed_though_somebody_deletes_the_index(stor
     second = succeeds(place)
     place.turn()
     assert afters(place) == [first, second]
+
+
+def test_a_success_that_waits_is_found_by_repair_though_no_other_comes(store: Store) -> None:
+    place = town(store)
+    parent = succeeds(place)
+    place.client.delete(SLOTS)
+    assert store.repair(["load"]) == [Reply("INDEXED")]
+    place.turn()
+    assert afters(place) == [parent]
 
 
 @shows("close", "BADTYPE")

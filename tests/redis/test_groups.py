@@ -132,6 +132,7 @@ def test_who_waits_is_let_in_once_whoever_asks(store: Store) -> None:
     assert [reply.code for reply in said] == ["OK", "STALE"]
     assert place.queued() == [place.job("b")]
     assert place.running("@g") == [place.job("b")]
+    assert not place.client.exists("beat:waiting:@g", "beat:waiting:b", SLOTS)
     place.one_verdict_each("a", "b")
 
 
@@ -202,6 +203,17 @@ def test_who_waits_for_its_own_room_goes_on_to_the_hall(store: Store) -> None:
         place.turn()
     assert ran == [place.job("b"), place.job("a"), place.job("b", 1), place.job("b", 2)]
     place.one_verdict_each("a", "b")
+
+
+def test_who_has_waited_for_its_own_room_may_find_the_group_full_and_pass(store: Store) -> None:
+    place = town(store, "skip 2", "a", "b", "c", overlap="wait")
+    assert place.codes("a", "b", "b") == ["OK", "OK", "WAITS"]
+    place.succeed(place.job("b"))
+    assert place.fire("c") == OK
+    place.turn()
+    assert (place.reasons("b"), place.waiting("b")) == (["group"], [])
+    assert place.running("@g") == [place.job("a"), place.job("c")]
+    place.one_verdict_each("a", "b", "c")
 
 
 def test_in_the_hall_max_waiting_is_the_groups(store: Store) -> None:
@@ -353,6 +365,17 @@ def test_a_line_or_index_that_somebody_deleted_is_made_again(store: Store, lost:
         place.turn()
     assert not place.client.exists(SLOTS, "beat:waiting:a", "beat:waiting:b", "beat:waiting:c")
     place.one_verdict_each("a", "b", "c")
+
+
+def test_who_waits_is_found_again_by_repair_though_no_tick_comes(store: Store) -> None:
+    place = town(store)
+    place.codes("a", "b")
+    place.client.delete(SLOTS)
+    place.succeed(place.job("a"))
+    assert store.repair(["a", "b"])[1] == Reply("INDEXED")
+    place.turn()
+    assert place.running("@g") == [place.job("b")]
+    assert not place.client.exists(SLOTS)
 
 
 def test_who_stands_in_the_groups_line_alone_keeps_nobody_waiting(store: Store) -> None:

@@ -260,7 +260,7 @@ DEFECTS: list[tuple[str, str, str, str]] = [
     ("items_are_the_header", "register", "local first, width = 14,", "local first, width = 13,"),
     ("items_are_the_header", "close", "local kind, job, seen, record,", "local kind, seen, job, record,"),
     ("items_are_the_header", "observe", "local job, queue, scheduled,", "local queue, job, scheduled,"),
-    ("items_are_the_header", "repair", "for i = 6, #ARGV", "for i = 5, #ARGV"),
+    ("items_are_the_header", "repair", "for i = 7, #ARGV", "for i = 6, #ARGV"),
     ("items_are_the_header", "announce", "for i = 5, #ARGV", "for i = 4, #ARGV"),
     ("items_are_the_header", "heartbeat", "-- ARGV[7…] items, each of\n", ""),
     ("the_python_is_the_header", "claim", "-- ARGV[7] only ", "-- ARGV[7] pattern "),

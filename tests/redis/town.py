@@ -49,12 +49,14 @@ class Town:
     """Schedules, their groups, a beat that does what it is told, and the events that it tells."""
 
     def __init__(self, store: Store, *schedules: Schedule, **groups: str) -> None:
-        self.store, self.client, self.events = store, store.client, list[Any]()
+        self.store, self.events = store, list[Any]()
+        self.client: Any = store.client
         self.schedules: dict[str, Schedule] = {}
         self.next: dict[str, int] = {}
         self.start = second(store) - 50
         if groups:
-            self.client.hset("beat:groups", mapping=groups)
+            told: Any = groups
+            self.client.hset("beat:groups", mapping=told)
         self.declare(*schedules)
         emit = self.events.append
         self.watcher = Watcher(store, name=TOKEN, emit=emit)

@@ -41,7 +41,7 @@ def made(route: Any, queues: Any = QUEUES, schedule_id: str = "report", **option
 
 def go(route: Any, facts: Facts | None = None, number: int = 1, queues: Any = QUEUES) -> list[str]:
     """Where so many ticks go, one after the other."""
-    found, facts = [], facts or Facts()
+    found, facts = list[str](), facts or Facts()
     for n in range(number):
         way = routing.route(made(route, queues), clock.at(1_794_819_600 + n), facts)
         facts = routing.taken(facts, way)
@@ -133,7 +133,7 @@ def test_round_robin_strictly_alternates_whatever_was(queues: list[str], uses: A
 @given(queues=NAMES, cut=st.integers(1, 19))
 def test_round_robin_goes_on_in_another_beat(queues: list[str], cut: int) -> None:
     """What one has written, the other reads."""
-    alone, facts, found = go("round_robin", number=20, queues=queues), Facts(), []
+    alone, facts, found = go("round_robin", number=20, queues=queues), Facts(), list[str]()
     for n in range(20):
         if n == cut:
             facts = Facts(uses=_uses(json.dumps(facts.uses)))
