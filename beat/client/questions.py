@@ -16,7 +16,7 @@ from beat.client.auditing import Audit, jobs_begin
 from beat.client.connected import Connected
 from beat.client.reading import Wanted
 from beat.errors import BadInstant, BadOption, BeatError, UnknownSchedule, did_you_mean
-from beat.history import OPEN, Fired, assemble
+from beat.history import OPEN, Fired, assemble, parts, together
 from beat.statistics import summarise
 from beat.zones import zone
 
@@ -93,14 +93,14 @@ class Questions(Connected):
             return self._up_to_date(itertools.islice(filter(wanted.takes, found), limit))
 
     def get_run(self, job_id: str) -> Fired | None:
-        """The run that is this RQ job; None when no ledger and no record tells of it."""
+        """The run that is this RQ job, or of which it is a part; None when no ledger and no record tells of it."""
         with self._asking():
             record = _noted(job_id, self._archive.record(job_id))
             candidates = [record.schedule_id] if record else self._archive.known(_could_be_of(job_id, self._keys))
             went = self._archive.renamed(candidates)
             candidates = [went.get(each, each) for each in candidates]
             lines = (line for each in candidates for line in reading.lines(self._archive, each))
-            run = next((line for line in lines if isinstance(line, Fired) and line.job_id == job_id), record)
+            run = next((line for line in lines if isinstance(line, Fired) and _is(line, job_id)), record)
             return next(iter(self._up_to_date([run] if run else [])), None)
 
     def why(self, schedule_id: str, instant: datetime) -> Explanation:
@@ -191,10 +191,14 @@ class Questions(Connected):
     def _up_to_date(self, lines: Iterable[L]) -> list[L]:
         """The same, where what is on its way says how far it is."""
         found = list(lines)
-        waiting = [line.job_id for line in found if isinstance(line, Fired) and line.state == OPEN]
+        waiting = [job for line in found if isinstance(line, Fired) and line.state == OPEN for job in line.job_ids]
         progress = dict(zip(waiting, self._archive.progress(waiting), strict=True))
         moved: list[Any] = [reading.moved_on(line, progress) for line in found]
         return moved
+
+
+def _is(run: Fired, job_id: str) -> bool:
+    return job_id in (run.job_id, *run.job_ids)
 
 
 def _could_be_of(job_id: str, keys: Keys) -> list[str]:
@@ -209,13 +213,15 @@ def _noted(job_id: str, record: Record | None) -> Fired | None:
     enqueued = reading.time(record.enqueued) if record else None
     if record is None or enqueued is None:
         return None
-    return Fired(
+    made = Fired(
         schedule_id=record.schedule,
         tick=reading.time(record.tick),
-        job_id=job_id,
+        job_id=record.of or job_id,
         at=enqueued,
         triggered_by=record.by,
         enqueued_at=enqueued,
         number=record.n,
+        shards=record.shards if record.of else 0,
         beat="",
     )
+    return together(made, parts(made.job_id, made.shards, ())) if record.of else made
