@@ -53,7 +53,9 @@ def decided(slot: Slot, pages: Mapping[str, Page], facts: Mapping[str, Facts], k
         elif has_room:
             found = verdicts.admitted(page.rev, page.schedule, *arrival[1:3], keys, after=arrival.after, facts=mine)
             item, known[arrival.id] = found
-            free = free and free - 1
+            needs = item.queue.count("\n") + 1 if slot.is_group else 1
+            # Who comes behind a tick that waits for more room would take it away from that one, again and again.
+            free = free and max(0, free - needs)
             yield item
         else:
             stand += 1

@@ -31,7 +31,8 @@ def unmet(schedule: Schedule, tick: datetime, facts: Facts) -> str:
 def expected(schedule: Schedule, facts: Facts) -> str:
     """What must still be so when the tick is skipped for it, as `fire` reads it."""
     found = ((each.id, facts.parents.get(each.id, _NOWHERE).last_success) for each in schedule.requires)
-    return "".join(f"{parent} last_success {succeeded}\n" for parent, succeeded in found)
+    plain = ((parent, succeeded) for parent, succeeded in found if not succeeded or _is_plain(succeeded))
+    return "".join(f"{parent} last_success {succeeded}\n" for parent, succeeded in plain)
 
 
 def _since(schedule: Schedule, tick: datetime, required: Requires) -> datetime | None:
@@ -52,3 +53,8 @@ def _instant(text: str) -> datetime | None:
         return clock.read(text) if text else None
     except BadInstant:
         return None
+
+
+def _is_plain(text: str) -> bool:
+    """Whether it can be expected: a word that was not changed when it was read. Anybody can write anything there."""
+    return text.isascii() and text.isprintable() and " " not in text

@@ -69,9 +69,10 @@ def _depends(schedule: Schedule) -> bool:
 def _uses(written: Any) -> Uses:
     """Anything may stand there, since anybody can write to Redis."""
     try:
-        return tuple((str(queue), int(count)) for queue, count in json.loads(written or b"[]"))
-    except (ValueError, TypeError, RecursionError):
+        found = [(str(queue), int(count)) for queue, count in json.loads(written or b"[]")]
+    except (ValueError, TypeError, OverflowError, RecursionError):
         return ()
+    return tuple(each for n, each in enumerate(found) if each[0] not in {queue for queue, _ in found[n + 1 :]})
 
 
 def _text(value: Any) -> str:

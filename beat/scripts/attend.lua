@@ -51,11 +51,12 @@ local function shared(slot)  -- a group's: who waits for it waits in the line of
   for _, member in ipairs(in_line(key)) do
     local id = string.match(member, '^%S+')
     local waits = kind_of(waiting_prefix .. id) == 'zset' and redis.call('ZSCORE', waiting_prefix .. id, member)
-    local rev = waits and kind_of(schedule_prefix .. id) == 'hash' and redis.call('HGET', schedule_prefix .. id, 'rev')
-    if rev then
+    local rev, group = unpack(waits and kind_of(schedule_prefix .. id) == 'hash' and redis.call('HMGET', schedule_prefix .. id, 'rev', 'group') or {})
+    if rev and '@' .. (group or '') == slot then
       ticks[#ticks + 1], revs[#revs + 1] = member, rev
-    else
+    else  -- it is gone, or its schedule has left the group: its own line knows where it is to go
       redis.call('ZREM', key, member)
+      if rev then redis.call('ZADD', waiting_slots, 'NX', now, id) end
     end
   end
   local jobs, ended = in_slot(running_prefix .. slot)

@@ -119,22 +119,23 @@ local function leave_slots(id, group, job)
   end
 end
 
-local function gather(part, outcome)  -- of a tick that was broadcast: its outcome, nothing while parts go on; and as what it was counted
+local function gather(part, outcome, error)  -- of a tick that was broadcast: its outcome, nothing while parts go on; as what it was counted; why
   local job, number, all = string.match(part, '^(%S+) (%d+) (%d+)$')
-  local key, worst = shards_prefix .. job, 'succeeded'
-  if outcome == 'reopened' then redis.call('HDEL', key, number) else redis.call('HSET', key, number, outcome) end
+  local key, worst, why = shards_prefix .. job, 'succeeded', ''
+  if outcome == 'reopened' then redis.call('HDEL', key, number) else redis.call('HSET', key, number, outcome .. ' ' .. error) end
   redis.call('PEXPIRE', key, remembered)
   local was, ended = redis.call('HGET', key, 'counted') or '', redis.call('HLEN', key)
   for _, each in ipairs(redis.call('HVALS', key)) do
-    if severity[each] and severity[each] > severity[worst] then worst = each end
+    local how, words = string.match(each, '^(%a+) (.*)$')
+    if severity[how] and severity[how] > severity[worst] then worst, why = how, words end
   end
   if ended - (was ~= '' and 1 or 0) < tonumber(all) then
     redis.call('HDEL', key, 'counted')
-    return 'reopened', was
+    return 'reopened', was, ''
   end
   redis.call('HSET', key, 'counted', worst)
   if worst == 'succeeded' then redis.call('DEL', key) end  -- RQ starts none of them again
-  return worst, was
+  return worst, was, why
 end
 
 local function followers_of(id)  -- those that are there, and say so themselves
@@ -158,7 +159,8 @@ end
 
 local function remember_slow(id, key, job, duration)  -- the newest so many, for so long
   local after, times, window = string.match(redis.call('HGET', key, 'slow') or '', '^(%d+) (%d+) (%d+)$')
-  if not after or duration == '' or tonumber(duration) * 1000 < tonumber(after) then return end
+  if not after or not (is_count(after) and is_count(times) and is_count(window)) then return end  -- anybody can write there
+  if duration == '' or tonumber(duration) * 1000 < tonumber(after) then return end
   local slow = slow_prefix .. id
   redis.call('ZADD', slow, now, job)
   redis.call('ZREMRANGEBYRANK', slow, 0, -times - 1)
@@ -235,7 +237,7 @@ local function settle(i)
   if kind_of(schedule_prefix .. id) == 'hash' then
     local key, of = schedule_prefix .. id, string.match(part, '^%S+') or job
     local counted, before = outcome, was
-    if part ~= '' then counted, before = gather(part, outcome) end
+    if part ~= '' then counted, before, error = gather(part, outcome, error) end
     if life == '' or life == redis.call('HGET', key, 'created_at') then
       if part == '' or counted ~= before and (counters[counted] or counters[before]) then
         redis.call('HSET', key, unpack(state_of(id, key, counted, before, was_ended, ended, duration, error)))

@@ -145,7 +145,7 @@ class ManualBeat:
 
     def _hear(self, event: Event) -> None:
         about = event.fields
-        if event.name in {"fired", "admitted"}:
+        if event.name in {"fired", "admitted", "followed"}:
             schedule = self._schedules[event.schedule_id]
             self.fired.append(
                 Fired(

@@ -48,7 +48,14 @@ def chain(*items: Item) -> Chain:
 def test_a_fire_that_was_done_is_told_with_how_late_it_was() -> None:
     heard = Heard()
     assert heard.settle([fire()], Reply("OK")) is None
-    fields = {"tick": "tick-0", "job_id": "job-0", "queue": "default", "late_ms": 500, "next_run": "next"}
+    fields = {
+        "tick": "tick-0",
+        "job_id": "job-0",
+        "queue": "default",
+        "queues": ["default"],
+        "late_ms": 500,
+        "next_run": "next",
+    }
     assert heard.events == [Event("fired", "report", fields)]
 
 
@@ -56,7 +63,7 @@ def test_a_skip_is_told_with_its_count_and_reason() -> None:
     heard = Heard()
     heard.settle([SKIP], Reply("OK"))
     assert heard.events == [
-        Event("skipped", "report", {"tick": "tick", "count": 7, "reason": "overlap", "next_run": "next"})
+        Event("skipped", "report", {"tick": "tick", "count": 7, "reason": "overlap", "next_run": "next", "why": ""})
     ]
 
 
@@ -217,3 +224,19 @@ def test_the_stamp_goes_with_the_fire_that_was_done_and_the_next_refusal_is_told
     assert heard.replies.stamped(fire()).error == ""
     heard.replies.refused(REPORT, LOST)
     assert heard.names() == ["enqueue_failed", "fired", "enqueue_failed"]
+
+
+BROADCAST = fire()._replace(queue="rq:queue:x\nrq:queue:y")
+
+
+def test_the_queues_of_a_broadcast_are_told_by_name() -> None:
+    heard = Heard()
+    heard.settle([BROADCAST], Reply("OK"))
+    [event] = heard.events
+    assert (event.name, event.fields["queue"]) == ("fired", "x, y")
+
+
+def test_a_queue_of_a_broadcast_that_is_none_keeps_it_from_being_enqueued() -> None:
+    heard = Heard()
+    heard.settle([BROADCAST], Reply("BADTYPE", "rq:queue:y is a string, not a queue"))
+    assert heard.names() == ["enqueue_failed"]

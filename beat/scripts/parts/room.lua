@@ -3,7 +3,8 @@ local limits, looked = {}, {}
 local function limits_of(group)  -- what becomes of a tick when the group is full, how many may run and wait; nothing where nobody says so
   if limits[group] == nil then
     local full, most, waits = string.match(redis.call('HGET', groups, group) or '', '^(%a+) (%d+) ?(%d*)$')
-    limits[group] = full and {full = full, most = tonumber(most), waits = tonumber(waits) or 1000} or false
+    local is_limit = (full == 'wait' or full == 'skip') and tonumber(most) > 0
+    limits[group] = is_limit and {full = full, most = tonumber(most), waits = tonumber(waits) or 1000} or false
   end
   return limits[group]
 end
