@@ -11,9 +11,10 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from beat import clock, durations
-from beat.client import beats, explanation, load, reading, staffing, standing
+from beat.client import beats, explanation, load, placing, reading, staffing, standing
 from beat.client.auditing import Audit, jobs_begin
 from beat.client.connected import Connected
+from beat.client.placing import Places
 from beat.client.reading import Wanted
 from beat.errors import BadInstant, BadOption, BeatError, UnknownSchedule, did_you_mean
 from beat.history import OPEN, Fired, assemble, parts, together
@@ -55,6 +56,8 @@ class Overview(NamedTuple):
     now: datetime
     queues: tuple[Queue, ...] = ()
     """Those to which its ticks may go, and who works at them."""
+    places: Places = Places()
+    """How it stands with others."""
 
 
 class Questions(Connected):
@@ -109,14 +112,17 @@ class Questions(Connected):
         zone("UTC").at(clock.floor(at))  # refuses what lies before all ticks or after them
         with self._asking():
             snapshot = self._snapshot(schedule_id)
+            found = self._read(snapshot, schedule_id)
+            follows = found.policies and found.policies.follows
             told = explanation.Question(
-                self._read(snapshot, schedule_id),
+                found,
                 assemble(schedule_id, snapshot.entries),
                 at,
                 snapshot.now,
                 snapshot.holder,
                 self._archive.beats(snapshot.now),
                 snapshot.waiting,
+                placing.parents(self._store, [follows])[0] if follows else None,
             ).answer()
             behind = next(iter(self._up_to_date([told.behind] if told.behind else [])), None)
             runs, backfills = (tuple(self._up_to_date(each)) for each in (told.runs, told.backfills))
@@ -141,7 +147,8 @@ class Questions(Connected):
             lines = assemble(schedule_id, snapshot.entries)
             going = self._up_to_date(line for line in lines if isinstance(line, Fired) and line.state == OPEN)
             queues = staffing.of(self._store, found)
-            return Overview(found, summarise(lines), tuple(going), snapshot.waiting, snapshot.now, queues)
+            places = placing.look(self._store, found, snapshot.now)
+            return Overview(found, summarise(lines), tuple(going), snapshot.waiting, snapshot.now, queues, places)
 
     def staff(self, queues: Iterable[str]) -> list[Queue]:
         """Who works at these queues, and how many jobs wait there."""

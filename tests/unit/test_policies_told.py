@@ -302,7 +302,7 @@ def test_programs_are_told_who_was_in_the_way() -> None:
     waiting = policed.document("why", "09:02")
     assert waiting["waiting"] == {
         "type": "waiting", "schedule": "report", "tick": "2026-11-16T09:02:00Z", "job": job(2), "state": "waiting",
-        "behind": job(1), "at": "2026-11-16T09:02:00Z", "beat": "manual-beat",
+        "behind": job(1), "group": None, "at": "2026-11-16T09:02:00Z", "beat": "manual-beat",
     }  # fmt: skip
     assert (waiting["behind"]["job"], waiting["behind"]["state"]) == (job(1), "started")
     skipped = policed.document("why", "09:03")
