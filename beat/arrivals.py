@@ -49,7 +49,8 @@ def decided(slot: Slot, pages: Mapping[str, Page], facts: Mapping[str, Facts], k
             reason = reason or _outdone(page.schedule, stand, is_newest=is_newest)
         if reason:
             passed = verdicts.passing(page.rev, page.schedule, *arrival[1:3], keys, after=arrival.after, reason=reason)
-            yield passed._replace(why=why)
+            expects = dependencies.expected(page.schedule, clock.read(arrival.tick), mine) if why else ""
+            yield passed._replace(why=why, expects=expects)
         elif has_room:
             found = verdicts.admitted(page.rev, page.schedule, *arrival[1:3], keys, after=arrival.after, facts=mine)
             item, known[arrival.id] = found
@@ -70,7 +71,9 @@ def _room(slot: Slot, pages: Mapping[str, Page]) -> int | None:
             return 1
     schedule = pages[slot.id].schedule
     room = policies.slot(schedule) if schedule and slot.state in {"active", "finished"} else None
-    return max(0, room.running - len(slot.running) - slot.hall + slot.ended) if room else None
+    if not schedule or not room:
+        return None
+    return max(0, room.running - len(slot.running) - slot.hall * policies.jobs(schedule) + slot.ended)
 
 
 def _unwanted(schedule: Schedule, arrival: Arrival, facts: Facts) -> tuple[str, str]:

@@ -46,9 +46,11 @@ class Attendant:
     def turn(self, most: int = 10) -> None:
         """Sees to the slots that are due to be looked at, so many pages of them: the others wait for the next turn."""
         for _ in range(most):
-            slots = self._slots.attend(limit=_PAGE, interval=INTERVAL_MS)
-            if not slots:
+            looked, slots = self._slots.attend(limit=_PAGE, interval=INTERVAL_MS)
+            if not looked:
                 return
+            if not slots:
+                continue
             self._watcher.look(sum(slot.ended for slot in slots))
             pages = self._read(slots)
             now_ms = clock.to_ms(self._store.time())

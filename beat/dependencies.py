@@ -21,18 +21,23 @@ _NOWHERE = Parent()
 def unmet(schedule: Schedule, tick: datetime, facts: Facts) -> str:
     """What is missing, in words; nothing when all is there."""
     for each in schedule.requires:
-        parent = facts.parents.get(each.id, _NOWHERE)
-        since, succeeded = _since(schedule, tick, each), _instant(parent.last_success)
-        if not succeeded or (since and succeeded < since):
+        parent, since = facts.parents.get(each.id, _NOWHERE), _since(schedule, tick, each)
+        if not _is_met(parent, since):
             return _words(each.id, parent, since)
     return ""
 
 
-def expected(schedule: Schedule, facts: Facts) -> str:
-    """What must still be so when the tick is skipped for it, as `fire` reads it."""
-    found = ((each.id, facts.parents.get(each.id, _NOWHERE).last_success) for each in schedule.requires)
-    plain = ((parent, succeeded) for parent, succeeded in found if not succeeded or _is_plain(succeeded))
-    return "".join(f"{parent} last_success {succeeded}\n" for parent, succeeded in plain)
+def _is_met(parent: Parent, since: datetime | None) -> bool:
+    succeeded = _instant(parent.last_success)
+    return succeeded is not None and not (since and succeeded < since)
+
+
+def expected(schedule: Schedule, tick: datetime, facts: Facts) -> str:
+    """What must still be so when the tick is skipped for want of it, as `fire` reads it."""
+    found = ((each, facts.parents.get(each.id, _NOWHERE)) for each in schedule.requires)
+    unmet = [(each.id, parent) for each, parent in found if not _is_met(parent, _since(schedule, tick, each))]
+    plain = ((each, parent.last_success) for each, parent in unmet if _is_plain(parent.last_success or "-"))
+    return "".join(f"{each} last_success {succeeded}\n" for each, succeeded in plain)
 
 
 def _since(schedule: Schedule, tick: datetime, required: Requires) -> datetime | None:

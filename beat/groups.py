@@ -6,6 +6,7 @@ how many may run, how many may wait. An operator changes it there, and it holds 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Required, TypedDict, cast, get_args
@@ -16,7 +17,8 @@ from beat.errors import BadOption, did_you_mean
 WhenFull = Literal["wait", "skip"]
 MOST_RUNNING = 1000
 MOST_WAITING = 1000
-_PARTS = 3
+_LINE = re.compile(r"(wait|skip) (\d{1,4})(?: (\d{1,4}))?", re.ASCII)
+"""As the scripts read it, too."""
 
 
 @dataclass(frozen=True)
@@ -41,10 +43,10 @@ class Group:
     @classmethod
     def read(cls, name: str, line: str) -> Group:
         """From the line that Redis has; refuses what is none."""
-        parts: list[Any] = line.split()
-        if len(parts) not in {_PARTS - 1, _PARTS} or not all(_is_plain(part) for part in parts[1:]):
+        if not (found := _LINE.fullmatch(line)):
             raise BadOption(f"group {name!r:.120}: {line!r:.60} must be like 'wait 5 1000'")
-        return cls(name, int(parts[1]), parts[0], *map(int, parts[2:]))
+        when_full, running, waiting = found.groups()
+        return cls(name, int(running), cast("WhenFull", when_full), int(waiting or MOST_WAITING))
 
     def __str__(self) -> str:
         return f"{self.when_full} {self.max_running} {self.max_waiting}"

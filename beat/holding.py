@@ -75,8 +75,8 @@ class Holding:
         due: list[Chain] = []
         rest: list[Chain] = []
         for chain in self._chains:
-            fits = chain.due <= now_ms and (not due or size >= len(chain.items))
-            size -= len(chain.items) if fits else 0
+            fits = chain.due <= now_ms and (not due or size >= chain.jobs)
+            size -= chain.jobs if fits else 0
             (due if fits else rest).append(chain)
         self._chains = rest
         return due

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from beat import checks, durations, options, requires
 from beat.errors import BadOption
@@ -12,29 +12,11 @@ from beat.errors import BadOption
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-SLOW_AFTER, SLOW_TIMES, SLOW_WINDOW = timedelta(milliseconds=500), 10, timedelta(minutes=1)
 """So many runs, longer than the first, within the last: then a schedule is slow."""
 MOST_QUEUES = 100
 _MS, _DAY = timedelta(milliseconds=1), timedelta(days=1)
 _FEWEST_QUEUES = 2
 _USUAL_QUEUE = "default"
-
-
-class SlowLane(NamedTuple):
-    """Where the jobs of a slow schedule go, and when it is slow: so many runs, each longer, within that time."""
-
-    queue: str
-    after_ms: int
-    times: int
-    window_ms: int
-
-
-def slow_lane(schedule: Any) -> SlowLane | None:
-    """That of a schedule, with what it leaves unsaid filled in."""
-    if schedule.slow_queue is None:
-        return None
-    after, window = schedule.slow_after or SLOW_AFTER, schedule.slow_window or SLOW_WINDOW
-    return SlowLane(schedule.slow_queue, after // _MS, schedule.slow_times or SLOW_TIMES, window // _MS)
 
 
 def refuse_contradictions(schedule: Any) -> None:

@@ -42,8 +42,13 @@ def slot(schedule: Schedule) -> Room | None:
     if schedule.overlap == "allow":
         return None
     waiting = {"skip": 0, "wait": schedule.max_waiting or 1, "replace": 1}[schedule.overlap]
-    jobs = len(schedule.queues) if schedule.route == "broadcast" else 1  # of a tick: full is where one more has no room
-    return Room(schedule.overlap, ((schedule.max_running or 1) - 1) * jobs + 1, waiting)
+    full = ((schedule.max_running or 1) - 1) * jobs(schedule) + 1  # where one more has no room
+    return Room(schedule.overlap, full, waiting)
+
+
+def jobs(schedule: Schedule) -> int:
+    """How many a tick becomes."""
+    return len(schedule.queues) if schedule.route == "broadcast" else 1
 
 
 def due(schedule: Schedule, tick: datetime) -> datetime:

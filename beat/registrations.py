@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from beat import definitions, durations, jobs, overrides, place_options
+from beat import definitions, durations, jobs, overrides, routing
 from beat.protocol import Registration
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _policies(schedule: Schedule) -> dict[str, str]:
         "jitter": durations.short(schedule.jitter) if schedule.jitter else "",
         "group": schedule.group or "",
         "route": f"{schedule.route}: {', '.join(schedule.queues)}" if schedule.route else "",
-        "slow": " ".join(map(str, lane[1:])) if (lane := place_options.slow_lane(schedule)) else "",
+        "slow": str(routing.lane(schedule) or ""),
         "requires": ", ".join(map(str, schedule.requires)),
     }
     return {name: value for name, value in shown.items() if value}

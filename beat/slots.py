@@ -22,10 +22,13 @@ class Slots:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def attend(self, *, limit: int, interval: int) -> list[Slot]:
-        """The slots for which ticks wait, at most so many, each about once in `interval` ms whichever beat asks."""
-        _, *found = self._store.run("attend", limit=limit, interval=interval)
-        return [
+    def attend(self, *, limit: int, interval: int) -> tuple[int, list[Slot]]:
+        """The slots for which ticks wait, of so many at most, each about once in `interval` ms whichever beat asks.
+
+        With how many were looked at: none when there is nothing left to look at.
+        """
+        _, looked, *found = self._store.run("attend", limit=limit, interval=interval)
+        return looked, [
             Slot(_text(each), _text(rev), _text(state), ended, _texts(running), _texts(waiting), **_rest(rest))
             for each, rev, state, ended, running, waiting, rest in found
         ]

@@ -39,6 +39,11 @@ class Chain(NamedTuple):
         """The schedule."""
         return self.items[0].id
 
+    @property
+    def jobs(self) -> int:
+        """What it weighs in a page: a broadcast has several."""
+        return sum(1 + item.queue.count("\n") for item in self.items)
+
 
 def chain(
     claim: Claim, rev: str, schedule: Schedule, verdicts: Sequence[Verdict], keys: Keys, *, facts: Facts = NONE
@@ -125,7 +130,7 @@ def _item(rev: str, schedule: Schedule, verdict: Verdict, tick: str, *, keys: Ke
         return _skip(rev, schedule, verdict, tick), facts
     if schedule.requires and (why := dependencies.unmet(schedule, verdict.tick, facts)):
         passed = Skip(verdict.tick, verdict.tick, 1, verdict.next, DEPENDENCY)
-        expects = dependencies.expected(schedule, facts)
+        expects = dependencies.expected(schedule, verdict.tick, facts)
         return _skip(rev, schedule, passed, tick)._replace(why=why, expects=expects), facts
     way = routing.route(schedule, verdict.tick, facts)
     return _fire(rev, schedule, verdict, tick, way, keys=keys), routing.taken(facts, way)

@@ -12,7 +12,7 @@
 -- ARGV[5] limit            count  how many slots at most
 -- ARGV[6] interval         ms     how soon to look again
 --
--- Replies {now in ms, {slot, rev, state, how many of its runs have ended unseen, {job, …}, {tick that waits, …}, hall}, …}, where
+-- Replies {now in ms, how many were looked at, {slot, rev, state, how many of its runs have ended unseen, {job, …}, {tick that waits, …}, hall}, …}, where
 -- those ticks are not named that wait for the group's room, and hall is how many these are. Of a group: {slot, what it may
 -- have, '', how many have ended, {job, …}, {tick, …}, {rev of its schedule, …}}
 local waiting_slots, open, groups = unpack(KEYS)
@@ -43,9 +43,12 @@ local function own(slot, rev, state, group)  -- a schedule's: those who wait for
     if scores[n] then hall = hall + 1 else waits[#waits + 1] = tick end
   end
   if hall > 0 then redis.call('ZADD', waiting_slots, 'NX', now, '@' .. group) end  -- somebody may have deleted it
+  if #waits == 0 then redis.call('ZREM', waiting_slots, slot) end  -- the group's line knows them
   local jobs, ended = in_slot(running_prefix .. slot)
   return {slot, rev or '', state or '', ended, jobs, waits, hall}
 end
+
+local function is_held(id) return redis.call('HEXISTS', schedule_prefix .. id, 'unannounced_at') == 1 end  -- perhaps its code is gone
 
 local function shared(slot)  -- a group's: who waits for it waits in the line of the schedule, too
   local key, ticks, revs = waiting_prefix .. slot, {}, {}
@@ -53,9 +56,12 @@ local function shared(slot)  -- a group's: who waits for it waits in the line of
     local id = string.match(member, '^%S+')
     local waits = kind_of(waiting_prefix .. id) == 'zset' and redis.call('ZSCORE', waiting_prefix .. id, member)
     local rev, group = unpack(waits and kind_of(schedule_prefix .. id) == 'hash' and redis.call('HMGET', schedule_prefix .. id, 'rev', 'group') or {})
-    if rev and '@' .. (group or '') == slot then
+    if rev and '@' .. (group or '') == slot and not is_held(id) then
       ticks[#ticks + 1], revs[#revs + 1] = member, rev
-    else  -- it is gone, or its schedule has left the group: its own line knows where it is to go
+    elseif waits and not rev then  -- there is no such schedule
+      redis.call('DEL', waiting_prefix .. id)
+      redis.call('ZREM', key, member)
+    else  -- it is gone or held, or its schedule has left the group: its own line knows where it is to go
       redis.call('ZREM', key, member)
       if rev then redis.call('ZADD', waiting_slots, 'NX', now, id) end
     end
@@ -67,18 +73,20 @@ end
 
 local function is_zset(key) return kind_of(key) == 'none' or kind_of(key) == 'zset' end
 
-local found, looked = {now}, 0
+local found, looked = {now, 0}, 0
 if kind_of(waiting_slots) ~= 'zset' or kind_of(open) == 'string' then return found end
 for _, slot in ipairs(redis.call('ZRANGEBYSCORE', waiting_slots, '-inf', now, 'LIMIT', 0, limit)) do
   local is_group = string.sub(slot, 1, 1) == '@'
+  found[2] = found[2] + 1
   local is_there = is_group or kind_of(schedule_prefix .. slot) == 'hash'
-  local rev, state, group = unpack(is_there and not is_group and redis.call('HMGET', schedule_prefix .. slot, 'rev', 'state', 'group') or {})
+  local rev, state, group, held = unpack(is_there and not is_group and redis.call('HMGET', schedule_prefix .. slot, 'rev', 'state', 'group',
+    'unannounced_at') or {})
   if not is_there then redis.call('DEL', waiting_prefix .. slot) end
   if kind_of(waiting_prefix .. slot) ~= 'zset' then
     redis.call('ZREM', waiting_slots, slot)
   else
     redis.call('ZADD', waiting_slots, now + interval, slot)
-    if is_zset(running_prefix .. slot) then
+    if is_zset(running_prefix .. slot) and not held then
       local told = is_group and shared(slot) or own(slot, rev, state, group)
       if kind_of(waiting_prefix .. slot) == 'none' then redis.call('ZREM', waiting_slots, slot) end
       if #told[6] > 0 then found[#found + 1] = told end

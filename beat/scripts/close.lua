@@ -62,6 +62,7 @@ local waiting_prefix, followers_prefix, slow_prefix, shards_prefix = ARGV[11], A
 -- include allowed
 
 local first, width = 15, 19
+local longest = 1000  -- so many ticks may wait that follow another
 local remembered = 30 * 86400 * 1000  -- ms for which the parts of a broadcast are known that have not all succeeded
 local counters = {succeeded = 'success_count', failed = 'failure_count', lost = 'failure_count', stopped = 'stopped_count'}
 local is_failure = {failed = true, lost = true}
@@ -115,7 +116,7 @@ end
 
 local function leave_slots(id, group, job)
   for _, slot in ipairs(group ~= '' and {id, '@' .. group} or {id}) do
-    if redis.call('ZREM', running_prefix .. slot, job) == 1 then redis.call('ZADD', waiting_slots, 'XX', now, slot) end  -- there is room
+    if redis.call('ZREM', running_prefix .. slot, job) == 1 then redis.call('ZADD', waiting_slots, 'XX', 0, slot) end  -- there is room: it comes first
   end
 end
 
@@ -138,22 +139,32 @@ local function gather(part, outcome, error)  -- of a tick that was broadcast: it
   return worst, was, why
 end
 
-local function followers_of(id)  -- those that are there, and say so themselves
-  local found = {}
-  for _, each in ipairs(kind_of(followers_prefix .. id) == 'set' and redis.call('SMEMBERS', followers_prefix .. id) or {}) do
-    if kind_of(schedule_prefix .. each) == 'hash' and redis.call('HGET', schedule_prefix .. each, 'follows') == id then
-      found[#found + 1] = each
-    else
-      redis.call('SREM', followers_prefix .. id, each)
-    end
-  end
-  return found
+local function passes_by(id, job, reason, why)  -- a tick that would have followed that job
+  local key = schedule_prefix .. id
+  local total, kept = unpack(redis.call('HMGET', key, 'skip_count', 'kept'))
+  total = string.format('%.0f', count_of(total) + 1)
+  local line = '{"type":"skipped","tick":"' .. now_text .. '","last":"' .. now_text .. '","count":1,"reason":"' .. reason .. '","why":' .. quoted(why)
+    .. ',"after":' .. quoted(job) .. ',"n":' .. total .. ',"at":"' .. now_text .. '","beat":' .. quoted(token) .. '}'
+  kept = append_verdict(id, line, kept)
+  if not kept then return end
+  redis.call('HSET', key, 'skip_count', total, 'kept', kept)
+  tell(id, 'skipped', now_text, '', token, line)
 end
 
 local function be_followed(id, job)  -- each that follows it has a tick from now on, once for this success
-  for _, each in ipairs(followers_of(id)) do
-    redis.call('ZADD', waiting_prefix .. each, now, each .. ' ' .. now_text .. ' follows ' .. job)
-    redis.call('ZADD', waiting_slots, now, each)
+  for _, each in ipairs(kind_of(followers_prefix .. id) == 'set' and redis.call('SMEMBERS', followers_prefix .. id) or {}) do
+    local line = waiting_prefix .. each
+    local kind = kind_of(line)
+    if kind_of(schedule_prefix .. each) ~= 'hash' or redis.call('HGET', schedule_prefix .. each, 'follows') ~= id then
+      redis.call('SREM', followers_prefix .. id, each)  -- it is gone, or follows another
+    elseif kind ~= 'none' and kind ~= 'zset' then
+      passes_by(each, job, 'broken', line .. ' is a ' .. kind)
+    elseif redis.call('ZCARD', line) >= longest then
+      passes_by(each, job, 'full', longest .. ' of its ticks wait')
+    else
+      redis.call('ZADD', line, now, each .. ' ' .. now_text .. ' follows ' .. job)
+      redis.call('ZADD', waiting_slots, now, each)
+    end
   end
 end
 
@@ -190,12 +201,11 @@ local function sign_of(job)
   return h[1] and h[1] .. '|' .. (h[2] or '') .. '|' .. (h[3] or '') or ''
 end
 
-local function misplaced(id, group, part, outcome)
+local function misplaced(id, group, part)
   local wanted = {[open] = 'zset', [closed] = 'zset', [events] = 'stream', [runs_prefix .. id] = 'list', [schedule_prefix .. id] = 'hash',
     [running_prefix .. id] = 'zset', [waiting_slots] = 'zset', [index_prefix .. 'failing'] = 'set', [slow_prefix .. id] = 'zset'}
   if group ~= '' then wanted[running_prefix .. '@' .. group] = 'zset' end
   if part ~= '' then wanted[shards_prefix .. string.match(part, '^%S+')] = 'hash' end
-  for _, each in ipairs(outcome == 'succeeded' and followers_of(id) or {}) do wanted[waiting_prefix .. each] = 'zset' end
   for key, type in pairs(wanted) do
     local kind = kind_of(key)
     if kind ~= 'none' and kind ~= type then return key .. ' is a ' .. kind .. ', not a ' .. type end
@@ -208,7 +218,7 @@ local function settle(i)
   local names = renamed(id)  -- since it fired
   id = names[#names] or id
   if part ~= '' and not string.find(part, '^%S+ %d+ %d+$') then return 'BADARG', '' end
-  local wrong = misplaced(id, group, part, outcome)
+  local wrong = misplaced(id, group, part)
   if wrong then return 'BADTYPE', wrong end
   if kind == 'forget' then
     watch(job, '')
@@ -257,7 +267,7 @@ local a_line, a_slow, a_part = waiting_prefix .. 'x', slow_prefix .. 'x', shards
 local barred = forbidden({{'hmget', a_key, 'x'}, {'hset', a_key, 'x', ''}, {'lpush', a_ledger, ''}, {'rpop', a_ledger}, {'ltrim', a_ledger, 0, 1},
   {'xadd', events, '*', 'x', ''}, {'zadd', open, 0, 'x'}, {'zrem', open, 'x'}, {'zadd', closed, 0, 'x'}, {'zrem', closed, 'x'},
   {'zcard', closed}, {'zrange', closed, 0, 1}, {'hset', records, 'x', ''}, {'hdel', records, 'x'},
-  {'zrem', running_prefix .. 'x', 'x'}, {'zadd', running_prefix .. 'x', 0, 'x'}, {'zadd', waiting_slots, 'XX', 0, 'x'}, {'zadd', a_line, 0, 'x'},
+  {'zrem', running_prefix .. 'x', 'x'}, {'zadd', running_prefix .. 'x', 0, 'x'}, {'zadd', waiting_slots, 'XX', 0, 'x'}, {'zadd', a_line, 0, 'x'}, {'zcard', a_line},
   {'smembers', followers_prefix .. 'x'}, {'srem', followers_prefix .. 'x', 'x'}, {'zadd', a_slow, 0, 'x'}, {'zremrangebyrank', a_slow, 0, 1},
   {'pexpire', a_slow, 1}, {'hset', a_part, 'x', ''}, {'hdel', a_part, 'x'}, {'hget', a_part, 'x'}, {'hlen', a_part}, {'hvals', a_part},
   {'pexpire', a_part, 1}, {'del', a_part},

@@ -233,6 +233,15 @@ local function finishes(id, key, count, max_runs)  -- the same, with those that 
   return max_runs ~= '' and is_enough(key, count + redis.call('ZCARD', waiting_prefix .. id), max_runs)
 end
 
+local function holds(expects)  -- whether all that was expected is so
+  for id, field, value in string.gmatch(expects, '(%S+) (%S+) (%S*)\n') do
+    local found = redis.pcall('HGET', schedule_prefix .. id, field)
+    if (type(found) == 'string' and found or '') ~= value then return false end
+  end
+  return true
+end
+
+-- include hall
 -- include room
 local function resume(id, key, state, tick, next, next_due, number, last, untl, skip_count, kept)
   if untl ~= '' then  -- it ends by itself, unless somebody has made it longer
@@ -278,7 +287,7 @@ local function not_asked(item, state, now_rev, next_run, last, key)  -- why a ru
     if count >= item.room then return 'FULL', newest end
   end
   if item.group ~= '' and not item.forced then
-    local full, newest = look_at_group(item, 'cleared')
+    local full, newest = look_at_group(item, 'cleared', redis.call('HGET', key, 'last_job'))
     if full then return 'FULL', newest end
   end
 end
@@ -300,21 +309,13 @@ local function blocks_of(run, places)  -- the ends of the metas of a broadcast; 
   return #found == #places and found or nil
 end
 
-local function item_of(id, rev, tick, next, next_due, job, error, by, slot, max_runs, group, kind, last, reason, why, run_count, places)
+local function item_of(id, rev, tick, next, next_due, job, error, by, slot, max_runs, group, kind, last, reason, why, run_count, places, expects)
   local overlap, room, waits = string.match(slot, '^(%a+) (%d+) (%d+)')
   local name, mark = string.match(group, '^(%S+) ?(%a*)$')
   local in_line = kind == 'admit' or kind == 'pass'
   return {id = id, rev = rev, tick = tick, next = next, next_due = next_due, job = job, error = error, by = by, slot = slot, max_runs = max_runs,
     overlap = overlap, room = tonumber(room), waits = tonumber(waits), group = name or '', forced = mark == 'forced', kind = kind,
-    after = in_line and last or '', reason = reason, why = why, run_count = number_of(run_count or '0'), jobs = places and #places or 1}
-end
-
-local function holds(expects)  -- whether all that was expected is so
-  for id, field, value in string.gmatch(expects, '(%S+) (%S+) (%S*)\n') do
-    local found = redis.pcall('HGET', schedule_prefix .. id, field)
-    if (type(found) == 'string' and found or '') ~= value then return false end
-  end
-  return true
+    after = in_line and last or '', reason = reason, why = why, run_count = number_of(run_count or '0'), expects = expects, jobs = places and #places or 1}
 end
 
 local function decide(i)
@@ -348,7 +349,7 @@ local function decide(i)
     blocks = places and blocks_of(run, places)
     if places and not blocks then return 'BADARG', '' end
     if admits or manual or slot ~= '' or group ~= '' then
-      item = item_of(id, rev, tick, next, next_due, job, error, by, slot, max_runs, group, kind, last, reason, why, run_count, places)
+      item = item_of(id, rev, tick, next, next_due, job, error, by, slot, max_runs, group, kind, last, reason, why, run_count, places, expects)
       group = item.group
     end
     wrong = not places and queue_problem(id, job, queue)
@@ -422,7 +423,7 @@ local function decide(i)
         if count >= item.room then return stand_in_line(item, key, newest, skip_count, kept, run_count) end
       end
       if group ~= '' then
-        local full, newest, ended, unseen = look_at_group(item, cleared)
+        local full, newest, ended, unseen = look_at_group(item, cleared, redis.call('HGET', key, 'last_job'))
         if unseen then return 'ENDED', tostring(ended) end
         if full then return stand_in_line(item, key, newest, skip_count, kept, run_count, group) end
       end
@@ -475,6 +476,19 @@ local function decide(i)
   return 'OK', ''
 end
 
+local function broke(i, error)  -- what nobody foresaw, in one item: the others of the page go on
+  local id = ARGV[i + 1]
+  scores[id] = now + 30000
+  return 'BADSTATE', type(error) == 'table' and error.err or tostring(error)
+end
+
+local function step_aside(i)  -- a tick that cannot be let in keeps nobody of its group waiting: its own line knows it
+  local id, group, after = ARGV[i + 1], string.match(ARGV[i + 20], '^[%w_-]+'), ARGV[i + 13]
+  if not group then return end
+  redis.pcall('ZREM', waiting_prefix .. '@' .. group, id .. ' ' .. ARGV[i + 3] .. ' ' .. ARGV[i + 15] .. (after ~= '' and ' ' .. after or ''))
+  redis.pcall('ZADD', waiting_slots, now + 30000, id)
+end
+
 if (#ARGV - first + 1) % width ~= 0 then return {now, 'OK', {0, 'BADARG', 'not a whole number of items'}} end
 local a_key, a_lock, a_ledger = schedule_prefix .. 'x', lock_prefix .. 'x', runs_prefix .. 'x'
 local barred_here = forbidden({{'type', a_key}, {'hmget', a_key, 'x'}, {'hget', a_key, 'x'}, {'hset', a_key, 'x', ''}, {'hdel', a_key, 'x'}, {'hexists', a_key, 'x'},
@@ -490,7 +504,8 @@ if barred_here then return redis.error_reply('NOPERM ' .. barred_here) end
 local replies, locks = {now, 'OK'}, {}
 look_at_page()
 for i = first, #ARGV, width do  -- a chain is several items of one schedule: its lock goes with the last of them
-  local code, words = decide(i)
+  local fine, code, words = pcall(decide, i)
+  if not fine then code, words = broke(i, code) end
   local id, kind = ARGV[i + 1], ARGV[i]
   local stays = kind == 'admit' or kind == 'pass' or kind == 'manual' and ARGV[i + 13] == ''
   if code ~= 'OK' then replies[#replies + 1] = {(i - first) / width + 1, code, words} end
@@ -499,6 +514,8 @@ for i = first, #ARGV, width do  -- a chain is several items of one schedule: its
     if code == 'GONE' and kind ~= 'manual' then
       redis.call('DEL', waiting_prefix .. id)
       redis.call('ZREM', waiting_slots, id)
+    elseif kind ~= 'manual' and (code == 'BADTYPE' or code == 'BADSTATE' or code == 'BADARG') then
+      step_aside(i)
     end
   elseif last_code[id] ~= 'ENDED' then last_code[id] = code end
 end
@@ -509,14 +526,14 @@ for id, code in pairs(last_code) do
     locks[#locks + 1] = lock_prefix .. id
   end
 end
-for queue, ends in pairs(pushes) do
-  if #ends.back > 0 then redis.call('RPUSH', queue, unpack(ends.back)) end
-  if #ends.front > 0 then redis.call('LPUSH', queue, unpack(ends.front)) end
+for queue, ends in pairs(pushes) do  -- a thousand at a time: Lua takes no 8,000 at once
+  for n = 1, #ends.back, 1000 do redis.call('RPUSH', queue, unpack(ends.back, n, math.min(n + 999, #ends.back))) end
+  for n = 1, #ends.front, 1000 do redis.call('LPUSH', queue, unpack(ends.front, n, math.min(n + 999, #ends.front))) end
   redis.call('SADD', queues, queue)
 end
-if #opened > 0 then
-  redis.call('ZADD', open, unpack(opened))
-  redis.call('HSET', records, unpack(noted))
+for n = 1, #opened, 1000 do
+  redis.call('ZADD', open, unpack(opened, n, math.min(n + 999, #opened)))
+  redis.call('HSET', records, unpack(noted, n, math.min(n + 999, #noted)))
 end
 if kind_once(due_index) == 'zset' or kind_once(due_index) == 'none' then
   local moved, removed = {}, {}

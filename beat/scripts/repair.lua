@@ -29,6 +29,7 @@ local schedule_prefix, lock_prefix, index_prefix, app_prefix, followers_prefix, 
 -- include now
 -- include sane
 -- include index
+-- include hall
 
 local known, listed, states, failing, overridden = {}, {}, {}, {}, {}
 
@@ -57,16 +58,19 @@ local function leave(id)  -- whether some were among its followers that are none
   return left
 end
 
-local function is_forgotten(id)  -- whether ticks of it wait, and nobody would have looked at them
-  return redis.call('EXISTS', waiting_prefix .. id) == 1 and redis.pcall('ZADD', waiting_slots, 'NX', now, id) == 1
+local function is_forgotten(id, group)  -- whether ticks of it wait, and nobody would have looked at them
+  if kind_of(waiting_prefix .. id) ~= 'zset' then return false end
+  local shared = group and kind_of(waiting_prefix .. '@' .. group) == 'zset'
+  local all = shared and in_hall(id, group) == redis.call('ZCARD', waiting_prefix .. id)
+  return redis.pcall('ZADD', waiting_slots, 'NX', now, all and '@' .. group or id) == 1
 end
 
 local function repair(id, lock, score)
   local key = schedule_prefix .. id
   local h = redis.pcall('HMGET', key, 'state', 'rev', 'next_run', 'due_at', 'run_count', 'skip_count', 'last_error', 'pause_until',
-    'consecutive_failures', 'override', 'renamed_to', 'paused_at', 'source', 'app', 'follows')
+    'consecutive_failures', 'override', 'renamed_to', 'paused_at', 'source', 'app', 'follows', 'group')
   if h['err'] then return 'BADTYPE', key .. ' is a ' .. kind_of(key) end
-  local state, rev, next_run, due_at, run_count, skip_count, last_error, pause_until, streak, override, renamed_to, paused_at, source, app, follows = unpack(h, 1, 15)
+  local state, rev, next_run, due_at, run_count, skip_count, last_error, pause_until, streak, override, renamed_to, paused_at, source, app, follows, group = unpack(h, 1, 16)
   if not rev and (renamed_to or kind_of(key) == 'none') then
     redis.call('SREM', schedules, id)
     redis.call('ZREM', due, id)
@@ -81,7 +85,7 @@ local function repair(id, lock, score)
   listed[#listed + 1] = id
   if source == 'code' and app and state ~= 'retired' then redis.pcall('SADD', app_prefix .. app, id) end
   local is_new = follows and state ~= 'retired' and follow(id, follows)
-  local waits = is_forgotten(id)
+  local waits = is_forgotten(id, group)
   local indexed = leave(id) or is_new or waits
   states[id], failing[id], overridden[id] = state, streak and streak ~= '0', override
   local wrong = problem(rev, next_run, due_at, run_count, skip_count, key)

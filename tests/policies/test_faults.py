@@ -56,7 +56,7 @@ FAULTS = [
     Fault(
         "who waits is forgotten",
         "close",
-        "redis.call('ZADD', waiting_slots, 'XX', now, slot)",
+        "redis.call('ZADD', waiting_slots, 'XX', 0, slot)",
         "redis.call('ZREM', waiting_slots, slot)",
     ),
 ]
@@ -64,8 +64,8 @@ GROUP_FAULTS = [
     Fault(
         "one run too many of a group",
         "fire",
-        "if waits == 0 and count + item.jobs <= most then",
-        "if waits == 0 and count + item.jobs <= most + 1 then",
+        "if redis.call('ZCARD', key) + item.jobs <= most then",
+        "if redis.call('ZCARD', key) + item.jobs <= most + 1 then",
     ),
     Fault(
         "of those that wait for the group the newest comes first",

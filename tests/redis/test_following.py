@@ -419,10 +419,29 @@ def test_a_success_that_waits_is_found_by_repair_though_no_other_comes(store: St
     assert afters(place) == [parent]
 
 
-@shows("close", "BADTYPE")
-@pytest.mark.parametrize("key", ["beat:waiting:load", SLOTS])
-def test_a_success_that_cannot_be_handed_on_is_written_when_it_can(store: Store, key: str) -> None:
+def test_a_follower_whose_line_is_something_else_keeps_its_parent_from_nothing(store: Store) -> None:
     place = town(store)
+    place.client.set("beat:waiting:load", "garbage", px=60_000)
+    parent = succeeds(place)
+    assert place.state("extract")["success_count"] == "1"
+    [line] = place.lines("load", "skipped")
+    assert (line["reason"], line["why"], line["after"]) == ("broken", "beat:waiting:load is a string", parent)
+    assert place.state("load")["skip_count"] == "1"
+    place.client.delete("beat:waiting:load")
+
+
+def test_no_more_of_a_follower_wait_than_a_thousand_and_the_rest_has_its_verdict(store: Store) -> None:
+    place = town(store)
+    place.client.zadd("beat:waiting:load", {f"load 2026-11-16T09:00:00Z follows job-{n}": n for n in range(1000)})
+    parent = succeeds(place)
+    assert place.client.zcard("beat:waiting:load") == 1000
+    [line] = place.lines("load", "skipped")
+    assert (line["reason"], line["why"], line["after"]) == ("full", "1000 of its ticks wait", parent)
+
+
+@shows("close", "BADTYPE")
+def test_a_success_that_cannot_be_handed_on_is_written_when_it_can(store: Store) -> None:
+    place, key = town(store), SLOTS
     place.fire("extract")
     place.client.set(key, "garbage", px=60_000)
     place.end(place.job("extract"))

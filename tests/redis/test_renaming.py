@@ -82,7 +82,7 @@ def test_ticks_that_wait_are_looked_at_under_the_new_id(store: Store) -> None:
     store.client.zadd("beat:open", {"beat_old_1": 1})
     store.client.zadd("beat:waiting", {"old": 0})
     rename(store, "old", "new", "r2")
-    [slot] = Slots(store).attend(limit=10, interval=1000)
+    _, [slot] = Slots(store).attend(limit=10, interval=1000)
     assert (slot.id, slot.waiting, slot.running) == ("new", (f"new {text(at)} scheduler",), ("beat_old_1",))
     assert store.client.zrange("beat:waiting", 0, -1) == [b"new"]
 

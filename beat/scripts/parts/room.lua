@@ -2,9 +2,10 @@
 local limits, looked = {}, {}
 local function limits_of(group)  -- what becomes of a tick when the group is full, how many may run and wait; nothing where nobody says so
   if limits[group] == nil then
-    local full, most, waits = string.match(redis.call('HGET', groups, group) or '', '^(%a+) (%d+) ?(%d*)$')
-    local is_limit = (full == 'wait' or full == 'skip') and tonumber(most) > 0
-    limits[group] = is_limit and {full = full, most = tonumber(most), waits = tonumber(waits) or 1000} or false
+    local full, most, waits = string.match(redis.call('HGET', groups, group) or '', '^(%a+) (%d%d?%d?%d?) ?(%d?%d?%d?%d?)$')
+    most, waits = tonumber(most), tonumber(waits) or 1000
+    local is_limit = (full == 'wait' or full == 'skip') and most > 0 and most <= 1000 and waits > 0 and waits <= 1000
+    limits[group] = is_limit and {full = full, most = most, waits = waits} or false
   end
   return limits[group]
 end
@@ -24,21 +25,14 @@ local function member_of(item)  -- a tick that waits, as it stands in line
   return item.id .. ' ' .. item.tick .. ' ' .. item.by .. (item.after ~= '' and ' ' .. item.after or '')
 end
 
-local function in_hall(id, group)  -- how many of its ticks have their own room, and wait for the group's
-  local mine, number = group ~= '' and redis.call('ZRANGE', waiting_prefix .. id, 0, 999) or {}, 0
-  for _, score in ipairs(#mine > 0 and redis.call('ZMSCORE', waiting_prefix .. '@' .. group, unpack(mine)) or {}) do
-    number = number + (score and 1 or 0)
-  end
-  return number
-end
-
 local function look_at_slot(item, cleared, last_job)  -- how many are in its own, the newest of them, how many have ended unseen
   local id, room = item.id, item.room
-  local key, hall = running_prefix .. id, in_hall(id, item.group)
+  local key, standing = running_prefix .. id, in_hall(id, item.group)
+  local hall = standing * item.jobs
   if last_job and redis.call('ZSCORE', open, last_job) and not redis.call('ZSCORE', key, last_job) then
     redis.call('ZADD', key, now, last_job)  -- it was fired before there was a slot
   end
-  local count, waits = redis.call('ZCARD', key) + hall, redis.call('ZCARD', waiting_prefix .. id) - hall
+  local count, waits = redis.call('ZCARD', key) + hall, redis.call('ZCARD', waiting_prefix .. id) - standing
   if count < room and waits == 0 then return 0, '', 0 end
   local jobs, ended, alive = in_slot(key)
   if cleared == '' and (ended > 0 or waits > 0 and #jobs + hall < room) then
@@ -50,18 +44,28 @@ local function look_at_slot(item, cleared, last_job)  -- how many are in its own
   return waits > 0 and math.max(count, room) or count, jobs[#jobs] or '', ended
 end
 
-local function look_at_group(item, cleared)  -- whether it is full, the newest run in it, how many have ended unseen
+local function fits_in(item)  -- whether its group has room; how many have ended unseen
   local slot, most = '@' .. item.group, limits_of(item.group).most
-  local key, waits = running_prefix .. slot, redis.call('ZCARD', waiting_prefix .. slot)
-  local count = redis.call('ZCARD', key)
-  if waits == 0 and count + item.jobs <= most then return false end
+  local key = running_prefix .. slot
+  if redis.call('ZCARD', key) + item.jobs <= most then return true, 0 end
   if not looked[slot] then  -- once in a page: there may be many
     local _, ended, alive = in_slot(key)
     looked[slot] = {ended = ended, alive = alive}
   end
-  local ended = looked[slot].ended
-  count = redis.call('ZCARD', key)
-  local fits = count == 0 or count - ended + looked[slot].alive + item.jobs <= most
+  local count = redis.call('ZCARD', key)  -- those that could not be closed have ended all the same
+  return count == 0 or count - looked[slot].ended + looked[slot].alive + item.jobs <= most, looked[slot].ended
+end
+
+local function look_at_group(item, cleared, last_job)  -- whether it is full, the newest run in it, how many have ended unseen
+  local slot = '@' .. item.group
+  local key, waits = running_prefix .. slot, redis.call('ZCARD', waiting_prefix .. slot)
+  if last_job and redis.call('ZSCORE', open, last_job) and not redis.call('ZSCORE', key, last_job) then
+    redis.call('ZADD', key, now, last_job)  -- it was fired before there was a group
+  end
+  local mine = redis.call('ZCARD', waiting_prefix .. item.id)
+  if mine > 0 and mine > in_hall(item.id, item.group) then redis.call('ZADD', waiting_slots, 'NX', now, item.id) end  -- somebody took them out
+  local fits, ended = fits_in(item)
+  if waits == 0 and fits and ended == 0 then return false end
   if cleared == '' and (ended > 0 or waits > 0 and fits) then
     if waits > 0 then redis.call('ZADD', waiting_slots, 0, slot) end
     return true, '', ended, true
@@ -72,8 +76,10 @@ end
 
 local function enter_line(item, group)
   redis.call('ZADD', waiting_prefix .. item.id, to_ms(item.tick), member_of(item))  -- by their ticks, whatever the jitter
-  redis.call('ZADD', waiting_slots, now, item.id)
-  if not group then return end
+  if not group then
+    redis.call('ZADD', waiting_slots, now, item.id)
+    return
+  end
   redis.call('ZADD', waiting_prefix .. '@' .. group, to_ms(item.tick), member_of(item))
   redis.call('ZADD', waiting_slots, now, '@' .. group)
 end
@@ -133,9 +139,9 @@ end
 
 local function not_in_group(item, key, skip_count, kept)  -- why a tick that has its own room is not let in: a code, and words
   local line, most = waiting_prefix .. '@' .. item.group, limits_of(item.group)
-  local count, stands = redis.call('ZCARD', running_prefix .. '@' .. item.group), redis.call('ZSCORE', line, member_of(item))
+  local stands = redis.call('ZSCORE', line, member_of(item))
   local others = not stands and redis.call('ZCARD', line) or 0
-  if others == 0 and (count == 0 or count + item.jobs <= most.most) then return end
+  if others == 0 and fits_in(item) then return end
   local newest = redis.call('ZRANGE', running_prefix .. '@' .. item.group, -1, -1)[1] or ''
   if stands then return 'FULL', newest end
   if most.full == 'skip' or others >= most.waits then return passes_by(item, key, 'group', skip_count, kept, newest) end
@@ -146,11 +152,12 @@ end
 local function not_admitted(item, key, state, now_rev, skip_count, kept)  -- why a tick that waited is not let in: a code, and words
   if not redis.call('ZSCORE', waiting_prefix .. item.id, member_of(item)) then return 'STALE', redis.call('HGET', key, 'last_job') or '' end
   if now_rev ~= item.rev then return 'CHANGED', '' end
+  if item.kind == 'pass' and not holds(item.expects) then return 'CHANGED', '' end
   if item.kind == 'pass' then return passes_by(item, key, item.reason, skip_count, kept) end
   if state ~= 'active' and state ~= 'finished' then return passes_by(item, key, state or 'broken', skip_count, kept) end
   if is_enough(key, item.run_count, item.max_runs) then return passes_by(item, key, 'finished', skip_count, kept) end
   local has_room = item.group ~= '' and redis.call('ZSCORE', waiting_prefix .. '@' .. item.group, member_of(item))
-  if item.room and not has_room and redis.call('ZCARD', running_prefix .. item.id) + in_hall(item.id, item.group) >= item.room then
+  if item.room and not has_room and redis.call('ZCARD', running_prefix .. item.id) + in_hall(item.id, item.group) * item.jobs >= item.room then
     return 'FULL', ''
   end
   if item.group ~= '' then return not_in_group(item, key, skip_count, kept) end
