@@ -59,7 +59,10 @@ class Triggering(Changing):
             instead_of = found.next_run if skip_next else None
             named: dict[str, Any] = {"data": data, "force": force, "instead_of": instead_of}
             tried.append(now)
-            return asked(self._store, found.rev, schedule, job, now=now, operator=self.by, **named)
+            reply = asked(self._store, found.rev, schedule, job, now=now, operator=self.by, **named)
+            if reply.code == "FULL" and schedule.group:
+                raise Refused(_full(schedule, reply.words))
+            return reply
 
         try:
             self._settle(schedule_id, None, step)
@@ -105,6 +108,13 @@ class Triggering(Changing):
         with self._asking():
             if not self._archive.beats(self._store.time()):
                 watcher.turn()
+
+
+def _full(schedule: Schedule, job: str) -> str:
+    """That there is no room: of its own, or in its group."""
+    own = "" if schedule.overlap == "allow" else "it may not overlap, or "
+    why = f"{job} has not ended" if job else "others wait for it"
+    return f"{schedule.id} has no room: {own}the group {schedule.group} is full, and {why}: wait for it, or force it"
 
 
 def asked(store: Store, rev: str, schedule: Schedule, job: str, *, now: datetime, operator: str, **named: Any) -> Reply:

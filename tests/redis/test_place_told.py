@@ -218,6 +218,14 @@ def test_a_full_group_is_named(make: Callable[..., Crew]) -> None:
     assert document(crew, "history", "b")["lines"][0]["group"] == "reports"
 
 
+def test_who_asks_for_a_run_in_a_full_group_is_told_which(make: Callable[..., Crew]) -> None:
+    crew = make(hourly("a", group="reports"), hourly("b", group="reports"), groups=[Group("reports", 1)])
+    job = crew.client.trigger("a").job_id
+    with pytest.raises(Refused, match=f"b has no room: the group reports is full, and {job} has not ended"):
+        crew.client.trigger("b")
+    assert crew.client.trigger("b", force=True).state == "queued"
+
+
 def test_what_was_missing_is_named(make: Callable[..., Crew]) -> None:
     crew = make(hourly("extract"), hourly("publish", requires=[Requires("extract", "1h")]))
     crew.tick("publish")
