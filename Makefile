@@ -92,7 +92,7 @@ guard: $(READY) ## has beat become slow? beside enqueue_many, in one run
 	$(BIN)/python -m benchmarks.guard
 
 .PHONY: pictures
-pictures: $(READY) ## draw the pictures of docs/guides/policies.md anew, from the verdicts of a manual beat
+pictures: $(READY) ## draw the pictures of the guides to policies anew, from the verdicts of a manual beat
 	$(BIN)/python -m docs.pictures
 
 .PHONY: pairs

@@ -75,10 +75,14 @@ class Attendant:
         for item, reply in zip(items, replies, strict=True):
             if reply.code == "OK":
                 self._once.forget(item.id)
-                fields = {"tick": item.tick, "job_id": item.job, "queue": jobs.queue_names(item.queue)}
-                self._emit(Event("admitted", item.id, fields))
+                queues = jobs.queue_names(item.queue)
+                fields = {"tick": item.tick, "job_id": item.job, "queue": ", ".join(queues), "queues": queues}
+                if item.last:
+                    self._emit(Event("followed", item.id, fields | {"after": item.last}))
+                else:
+                    self._emit(Event("admitted", item.id, fields))
             elif reply.code == "SKIPPED":
-                passed = {"tick": item.tick, "count": 1, "reason": reply.words, "next_run": ""}
+                passed = {"tick": item.tick, "count": 1, "reason": reply.words, "next_run": "", "why": item.why}
                 self._emit(Event("skipped", item.id, passed))
             elif reply.code in {"BADTYPE", "BADSTATE", "BADARG"}:
                 self._once.say(item.id, Event("broken", item.id, {"code": reply.code, "error": reply.words}))

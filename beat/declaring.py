@@ -38,9 +38,11 @@ def declare(path: str, expression: str | None, given: Options, defaults: Default
     options.refuse_unknown(given)
     rest: dict[str, Any] = {**more, **{name: value for name, value in given.items() if name not in _TIMING}}
     rest.setdefault("tz", defaults.tz)
-    if given.get("queue") is not None and given.get("queues"):
+    queues: object = given.get("queues")
+    named = queues[0] if isinstance(queues, list | tuple) and queues else None  # a document has it beside the others
+    if named is not None and given.get("queue") not in (None, named):
         raise BadOption(f"queue={given['queue']!r:.60} and queues= are two places: leave one of them out")
-    if not given.get("queues"):
+    if not queues:
         rest.setdefault("queue", defaults.queues[options.priority(given.get("priority", "normal"))])
     when = timing(
         expression,

@@ -137,14 +137,9 @@ def job_key(job_id: str) -> str:
     return key.decode() if isinstance(key, bytes) else key  # bytes before RQ 2.6
 
 
-def queue_name(key: str) -> str:
-    """The name of the queue that has this key."""
-    return key.removeprefix(queue_key(""))
-
-
-def queue_names(keys: str) -> str:
-    """The names of several, each key on its own line, as a person writes them."""
-    return ", ".join(map(queue_name, keys.split("\n")))
+def queue_names(keys: str) -> list[str]:
+    """The names of the queues that have these keys, a line each."""
+    return [key.removeprefix(queue_key("")) for key in keys.split("\n")]
 
 
 def workers_key(queue: str) -> str:

@@ -42,9 +42,10 @@ LINES = {
     ),
     "fired": (_I, "fired {schedule_id} for {tick}, {late_ms} ms after it was due: {job_id} in {queue}"),
     "would_fire": (_I, "would fire {schedule_id} for {tick}: {job_id} in {queue}"),
-    "skipped": (_W, "skipped {count:tick} of {schedule_id} from {tick} on: {reason}"),
+    "skipped": (_W, "skipped {count:tick} of {schedule_id} from {tick} on: {reason}{why}"),
     "waiting": (_I, "{schedule_id} waits with its tick {tick}: {behind} has not ended"),
     "admitted": (_I, "fired {schedule_id} for {tick}, which had waited: {job_id} in {queue}"),
+    "followed": (_I, "fired {schedule_id}, for {after} has succeeded: {job_id} in {queue}"),
     "run_succeeded": (_D, "{schedule_id}: the run for {tick} succeeded after {seconds} s: {job_id}"),
     "run_failed": (_W, "{schedule_id}: the run for {tick} failed after {seconds} s: {error}: {job_id}"),
     "run_stopped": (_W, "{schedule_id}: the run for {tick} ended early: {error}: {job_id}"),
@@ -84,7 +85,7 @@ LINES = {
     "failed": (_E, "this is a bug in beat, please report it: {error}"),
 }
 """The level and the words of each event."""
-_WANTED = {"overlap", "excluded"}
+_WANTED = {"overlap", "excluded", "group", "dependency"}
 """Reasons to skip a tick that somebody wrote into the code: no warning, or there would be one every second."""
 
 
@@ -96,8 +97,10 @@ def listen(event: Event) -> None:
     if not _log.isEnabledFor(level):
         return
     values = {"schedule_id": event.schedule_id, **event.fields}
+    why = values.get("why")
     error = values.pop("exception", None)
     shown = {name: _Number(value) if type(value) is int else _printable(value) for name, value in values.items()}
+    shown["why"] = f" ({_printable(why)})" if why else ""
     _log.log(level, "%s", words.format_map(shown), extra={"beat": {"event": event.name, **values}}, exc_info=error)
 
 

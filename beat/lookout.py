@@ -39,10 +39,10 @@ class Lookout:
         self._noted: list[str] = []
         """Those of which it is, by whichever beat."""
 
-    def sent(self, queue: str) -> None:
+    def sent(self, *queues: str) -> None:
         """A tick has gone there; from any thread."""
         with self._lock:
-            self._sent.add(queue)
+            self._sent.update(queues)
 
     def turn(self) -> None:
         """Looks at the queues to which ticks went, and at those that no worker reads."""

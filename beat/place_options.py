@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
 
 from beat import checks, durations, options, requires
@@ -89,6 +89,8 @@ def _refuse_times(schedule: Any) -> None:
 def _shown(value: object) -> str:
     if isinstance(value, timedelta):
         return repr(durations.short(value))
+    if isinstance(value, datetime):
+        return repr(value.isoformat())
     return repr(list(value)) if isinstance(value, tuple) else f"{value!r:.60}"
 
 

@@ -124,7 +124,7 @@ class Replies:
         if reply.code == "WAITS":
             self._emit(Event("waiting", item.id, {"tick": item.tick, "behind": reply.words}))
         else:
-            fields = {"tick": item.tick, "count": 1, "reason": reply.words, "next_run": item.next}
+            fields = {"tick": item.tick, "count": 1, "reason": reply.words, "next_run": item.next, "why": item.why}
             self._emit(Event("skipped", item.id, fields))
 
     def _decided(self, item: Item, now: int) -> None:
@@ -138,14 +138,21 @@ class Replies:
                 "tick": item.tick,
                 "job_id": item.job,
                 "late_ms": now - item.due,
-                "queue": jobs.queue_names(item.queue),
+                "queue": ", ".join(queues := jobs.queue_names(item.queue)),
+                "queues": queues,
                 "next_run": item.next,
             }
             self._emit(Event("fired", item.id, fields))
         elif item.kind == "resume":
             self._emit(Event("resumed", item.id, {"tick": item.tick, "count": item.number, "next_run": item.next}))
         elif item.kind == "skip":
-            fields = {"tick": item.tick, "count": item.number, "reason": item.reason, "next_run": item.next}
+            fields = {
+                "tick": item.tick,
+                "count": item.number,
+                "reason": item.reason,
+                "next_run": item.next,
+                "why": item.why,
+            }
             self._emit(Event("skipped", item.id, fields))
 
 

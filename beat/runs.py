@@ -68,7 +68,7 @@ class Runs:
             if len(page) == _PAGE:
                 self._between()
         for key, ids in waiting.items():
-            name = jobs.queue_name(key)
+            [name] = jobs.queue_names(key)
             scheduled, absent = jobs.registry_key("scheduled", name), self._absent(key, set(ids))
             wanted = [job for job, missed in ids.items() if missed or job in absent]
             yield from pages(((job, key, scheduled, "01"[job not in absent]) for job in wanted), _SEARCHED)

@@ -208,11 +208,10 @@ class Scheduler:
         self._greeted = True
 
     def _count(self, event: Event) -> None:
-        if event.name in {"fired", "admitted"}:
+        if event.name in {"fired", "admitted", "followed"}:
             self._fired += 1
             if self._lookout:
-                for each in event.fields["queue"].split(", "):  # a broadcast goes to several
-                    self._lookout.sent(each)
+                self._lookout.sent(*event.fields["queues"])
 
 
 def _thread(work: Callable[..., None], *given: object, name: str) -> threading.Thread:

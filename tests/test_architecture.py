@@ -26,6 +26,7 @@ STOREYS = {
         "rq_options", "place_options", "follows", "requires", "grouping", "relations", "place", "refusals",
         "kinds", "schedule", "declaring", "loader", "registry", "lint", "run", "state", "definitions", "placement",
         "prepare", "event", "guard", "globs", "ledger", "history", "verification", "statistics", "report", "sighting",
+        "shards",
         "outcomes", "overrides", "instance", "facts", "routing", "dependencies",
     ],
     "doors": [

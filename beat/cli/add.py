@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 _REFUSED = 4
 _FILE = click.File(encoding="utf-8")
-_OWN = {"func", "cron", "every", "tz", "named", "args", "queue", "others"}
+_OWN = {
+    "func", "cron", "every", "follows", "tz", "named", "args", "queues", "route", "group", "requires", "slow_queue",
+    "others",
+}  # fmt: skip
 """What makes one schedule."""
 _SHOWN = 3
 _WORDS = {
@@ -39,6 +42,10 @@ _IN_PYTHON = {
     "@periodic('0 9 * * *')": "--cron '0 9 * * *'",
     "@periodic(--every '15m')": "--every 15m",
     "an expression": "--cron",
+    "route=": "--route ",
+    "queues=": "--queue ",
+    "requires=": "--requires ",
+    "follows=": "--follows ",
 }
 
 
@@ -47,10 +54,15 @@ _IN_PYTHON = {
 @click.option("--func", metavar="PATH", help="The function, as the application has exposed it: app.tasks.report.")
 @click.option("--cron", metavar="EXPR", help="When: an expression, in quotes.")
 @click.option("--every", metavar="PERIOD", help="When: an interval, 10s, 15m, 1h30m, 1d.")
+@click.option("--follows", metavar="ID", help="When: after every success of this schedule.")
 @click.option("--tz", metavar="ZONE", help="The zone of the expression, or of those of a predecessor.")
 @click.option("--arg", "named", metavar="NAME=VALUE", multiple=True, help="An argument, as JSON or text.")
 @click.option("--args", metavar="JSON", help="The arguments without a name, as a list.")
-@click.option("--queue", metavar="NAME", help="The queue of its jobs.")
+@click.option("--queue", "queues", metavar="NAME", multiple=True, help="The queue of its jobs; several with --route.")
+@click.option("--route", metavar="ROUTE", help="How it chooses among them: shortest, failover, broadcast …")
+@click.option("--group", metavar="NAME", help="The group whose room its runs share.")
+@click.option("--requires", metavar="ID", multiple=True, help="A success it needs: extract, 'extract within 1h'.")
+@click.option("--slow-queue", metavar="NAME", help="Where its jobs go when they have become slow.")
 @click.option("--option", "others", metavar="NAME=VALUE", multiple=True, help="Any other option of @periodic.")
 @click.option("--file", metavar="FILE", type=_FILE, help="Many, as `beat list --json` prints them; - for stdin.")
 @moving.the_source
@@ -66,6 +78,8 @@ def command(*, name: str | None, file: TextIO | None, source: str | None, **give
     \b
     beat add customer_42 --func app.tasks.report --cron "0 9 * * *" --arg customer=42
     beat add poll_eu --func app.tasks.poll --every 15m --queue low --option overlap=skip
+    beat add load --func app.tasks.load --follows extract
+    beat add resize --func app.tasks.resize --every 1m --queue fast --queue spare --route shortest
     beat add --file schedules.json --dry-run
     beat list --json | beat add --file - --redis-url redis://other
 
@@ -105,7 +119,13 @@ def command(*, name: str | None, file: TextIO | None, source: str | None, **give
 
 def _refuse_both(option: str, others: Collection[str], file: TextIO | None = None) -> None:
     """A file, and a predecessor, say all that there is to say."""
-    spelt = {"named": "--arg", "others": "--option", "name": "the id"}
+    spelt = {
+        "named": "--arg",
+        "others": "--option",
+        "name": "the id",
+        "queues": "--queue",
+        "slow_queue": "--slow-queue",
+    }
     given = [*(spelt.get(each, f"--{each}") for each in sorted(others)), *(["--file"] if file else [])]
     if given:
         raise click.UsageError(f"{option} brings what it says itself: leave out {', '.join(given)}")
@@ -126,16 +146,18 @@ def _wanted(
     args: str | None = None,
     named: Sequence[str] = (),
     others: Sequence[str] = (),
+    queues: Sequence[str] = (),
     **more: Any,
 ) -> Wanted:
     """One schedule, from its options."""
     if func is None:
         raise click.UsageError("which function? Say --func app.tasks.report")
-    if (cron is None) == ("every" not in more):
-        raise click.UsageError("when is it to tick? Give one of --cron '0 9 * * *' and --every 15m")
+    if (cron is not None) + ("every" in more) + ("follows" in more) != 1:
+        raise click.UsageError("when is it to tick? Give one of --cron '0 9 * * *', --every 15m and --follows ID")
     positional, keyed = values.arguments(args, named)
     named_so = values.pairs(others, "--option")
     options.refuse_unknown(named_so)
+    more |= {"queue": queues[0]} if len(queues) == 1 and "route" not in more else {"queues": queues} if queues else {}
     own = {name: value for name, value in {"args": positional, "kwargs": keyed, **more}.items() if value is not None}
     if twice := [name for name in named_so if name in {"id", *own}]:
         raise click.UsageError(f"--option {twice[0]} says what was said already: leave it out")

@@ -19,6 +19,8 @@ def changed(line: Change, where: Zone) -> str:
     """From which rule to which, and where it goes on."""
     was = rule(line.was) if line.was else ""
     said = rule(line.rule) if was in ("", rule(line.rule)) else f"{was} → {rule(line.rule)}"
+    if line.next is None and "follows" in line.rule:
+        return said
     if line.next is None:
         return f"{said}, no tick to come"
     kept = line.was is not None and line.before == line.next
@@ -55,6 +57,7 @@ def paused(found: Pause, where: Zone) -> str:
 def rule(found: Mapping[str, Any]) -> str:
     """A rule in the words of its definition: `0 9 * * * Europe/Berlin`, `every 15m`."""
     named = f"every {found['every']}" if "every" in found else str(found.get("cron", "an unreadable rule"))
+    named = f"follows {found['follows']}" if "follows" in found else named
     extra = [f"{name} {found[name]}" for name in ("phase", "anchor", "start", "end", "max_runs") if name in found]
     zone = str(found.get("tz", "UTC"))
     return " ".join([named, *([zone] if zone != "UTC" and "cron" in found else []), *extra])

@@ -78,6 +78,8 @@ def _zone(given: str | None, default: str) -> Zone:
 
 
 def _rule(words: Sequence[str], every: str | None, tz: str, *, seconds: bool, presets: Mapping[str, str]) -> Clocked:
+    if words and words[0].split(" ")[0] == "follows":
+        raise click.UsageError("what follows another has no times of its own: beat show ID says when that succeeded")
     if len(words) > 1:
         raise click.UsageError(f"that is {len(words)} words; put the expression in quotes: beat next '0 9 * * *'")
     if bool(words) == (every is not None):

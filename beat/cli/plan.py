@@ -146,7 +146,8 @@ def _overridden(each: Step) -> Iterator[tuple[str, str]]:
 
 def _ticks(each: Step) -> Iterator[tuple[str, str]]:
     """Once, where they stay."""
-    before, after = _listed(each.before, each.tz), _listed(each.after, each.tz)
+    before = _listed(each.before, each.tz)
+    after = _listed(each.after, each.tz) or (f"after {each.follows}" if each.follows else "")
     if each.kind == "removed":
         yield from [("next", before)] if before else []
     elif each.before == each.after or not each.before:
@@ -191,6 +192,7 @@ def _plain(each: Step) -> dict[str, Any]:
         "declared": each.declared or None,
         "state": each.state or None,
         "renamed_from": each.renamed_from or None,
+        "follows": each.follows or None,
         "options": [option._asdict() for option in each.differences],
         "before": [clock.text(tick) for tick in each.before],
         "after": [clock.text(tick) for tick in each.after],

@@ -69,11 +69,22 @@ def skipped(told: Explanation, passed: Passed, where: Zone) -> str:
             return f"{reason}: the schedule rests on {_day(told, where)}"
         case "paused" | "instead" | "retired" if not passed.waited:
             return f"{reason}: {_operated(told, passed, where)}"
+        case "group" | "dependency":
+            return f"{reason}: {_elsewhere(told, passed)}"
         case "finished":
             return f"{reason}: as many ticks had become jobs, or waited, as there are to be (max_runs)"
     if passed.waited:
         return f"{reason}: when its turn came{_waited(passed.waited, told, where)}, the schedule was {reason}"
     return reason
+
+
+def _elsewhere(told: Explanation, passed: Passed) -> str:
+    """What other schedules did, or left undone."""
+    if passed.reason == "dependency":
+        return passed.why or "what it requires had not happened"
+    name = (passed.waited and passed.waited.group) or (told.policies and told.policies.group)
+    full = f"the group {name} was full" if name else "its group was full"
+    return f"{full}: behind {passed.behind}" if passed.behind else full
 
 
 def _operated(told: Explanation, passed: Passed, where: Zone) -> str:
@@ -92,6 +103,10 @@ def _operated(told: Explanation, passed: Passed, where: Zone) -> str:
 def waits(told: Explanation, where: Zone, now: datetime) -> str:
     """For what the tick waits, and since when."""
     policy = f" (overlap={told.policies.overlap!r})" if told.policies else ""
+    if told.waits and told.waits.group:
+        policy = f" (the group {told.waits.group} is full)"
+    if told.parent and told.waits is None:
+        return f"waits for its turn, after a success of {told.parent.id}"
     if told.waits is None:
         return f"waits for an earlier run to end{policy}"
     since = f"{_time(told.waits.at, told, where)}, for {instants.span((now - told.waits.at).total_seconds())}"

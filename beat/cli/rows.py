@@ -94,6 +94,7 @@ def rule(known: Standing, *, whole: bool) -> str:
     """`0 9 * * * Europe/Berlin`, `every 15m`; one that is not the code's is marked."""
     found = known.definition or known.rule
     named = f"every {found['every']}" if "every" in found else str(found.get("cron", "cannot be read"))
+    named = f"follows {found['follows']}" if "follows" in found else named
     where = known.tz if whole else known.tz.rpartition("/")[2]
     place = f" {where}" if "cron" in found and known.tz != "UTC" else ""
     mark = "" if known.override is None else " (override)" if whole else " !"
@@ -106,6 +107,8 @@ def following(known: Standing, now: datetime, shape: Shape) -> str:
     if known.pause:
         until = known.pause.until
         return f"paused until {instants.near(until, where, now)}" if until else "paused"
+    if known.state == "active" and due is None and "follows" in known.definition:
+        return "held" if known.unannounced_at else f"after {known.definition['follows']}"
     if known.state != "active" or due is None:
         return "" if shape.state or known.state == "active" else known.state
     if known.unannounced_at:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from beat import clock
-from beat.cli import asking, changes, exported, instants, output, policies, staffing, telling
+from beat.cli import asking, changes, exported, instants, output, placing, policies, staffing, telling
 from beat.client import ahead
 from beat.client.standing import ticking
 from beat.policies import slot
@@ -47,7 +47,7 @@ def command(*, schedule_id: str, url: str | None, as_json: bool) -> None:
         runs = [telling.plain(run) for run in found.open_runs]
         waiting = [clock.text(tick) for tick in found.waiting]
         told = {"schedule": _plain(found.standing), "statistics": _measured(found.statistics)}
-        output.document(**told, open_runs=runs, waiting=waiting, queues=staffing.plain(found.queues))
+        output.document(**told, open_runs=runs, waiting=waiting, queues=staffing.plain(found.queues), **_places(found))
         return
     where = zone(found.standing.tz)
     output.table(["schedule", schedule_id], [[name, value] for name, value in _state(found, where).items() if value])
@@ -65,10 +65,11 @@ def _state(found: Overview, where: Zone) -> dict[str, str]:
         "when": known.schedule.describe() if known.schedule else "its rule cannot be read",
         **_overridden(known, where),
         **(policies.words(known.policies, known.ticked) if known.policies else {}),
+        **placing.words(known, found.places, where, now),
         **_next(known, where, now),
         "last": _when(known.last_run, where, now),
         "function": str(known.definition.get("func", "")),
-        "queue": str(known.definition.get("queue", "")),
+        "queue": placing.queues(known),
         "workers": staffing.workers(found.queues, where),
         "description": str(known.definition.get("description", "")),
         "declared": str(known.definition.get("declared", "")),
@@ -82,6 +83,10 @@ def _state(found: Overview, where: Zone) -> dict[str, str]:
         "last failure": _when(known.last_failure, where, now),
         "last error": known.last_error,
     }
+
+
+def _places(found: Overview) -> dict[str, Any]:
+    return {"places": placing.plain(found.places)}
 
 
 def _finished(known: Standing, where: Zone) -> str:
@@ -119,6 +124,8 @@ def _next(known: Standing, where: Zone, now: datetime) -> dict[str, str]:
     if known.state not in {"active", "paused"} or known.policies is None:
         return {"next": f"{_when(known.next_run, where, now)}{_put_off(known, where)}"}
     ticks = ahead.ticks(known, _THEN)
+    if not ticks and known.policies.follows and not known.pause:
+        return {"next": f"after the next success of {known.policies.follows}"}
     if not ticks:
         return {"next": "none until somebody resumes it" if known.pause else ""}
     first, *others = ticks

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from beat import clock
-from beat.cli import changes, instants, output
-from beat.history import WAITING, Action, Change, Fired, Passed, Waits
+from beat.cli import changes, instants, output, routes
+from beat.cli.plain import plain, times
+from beat.history import Action, Change, Fired, Passed, Waits
 from beat.ledger import ASKED
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from datetime import datetime
 
     from beat.history import Line
     from beat.zones import Zone
+
+__all__ = ["at_length", "details", "error", "note", "plain", "skipped", "story", "times"]
 
 _MOST = 120
 _REASONS = {
@@ -28,6 +30,8 @@ _REASONS = {
     "paused": "the schedule was paused",
     "retired": "no live beat declared the schedule any more",
     "instead": "somebody asked for a run in its place",
+    "group": "its group was full",
+    "dependency": "what it requires had not happened",
 }
 _BY = {"replaced": "by", "instead": "of it"}
 _ON_ITS_WAY = {
@@ -42,12 +46,13 @@ def story(line: Line, where: Zone, now: datetime) -> str:
     """What became of it, as what follows a time and a colon."""
     match line:
         case Fired():
-            return ", ".join(part for part in (_enqueued(line), _started(line, where), _ended(line, now)) if part)
+            return ", ".join(part for part in _told(line, where, now) if part)
         case Passed():
             return skipped(line, where)
         case Waits():
             since = instants.span((now - line.at).total_seconds())
-            return f"waits for {since}, until {line.behind or 'an earlier run'} has ended"
+            room = f" for room in the group {line.group}" if line.group else ""
+            return f"waits for {since}{room}, until {line.behind or 'an earlier run'} has ended"
         case Change():
             return f"{line.type} by {line.beat}: {changes.changed(line, where)}"
         case Action():
@@ -57,7 +62,8 @@ def story(line: Line, where: Zone, now: datetime) -> str:
 
 def skipped(line: Passed, where: Zone, why: str = "") -> str:
     """Why, and with which others; `why` may be known better than by the name of the reason."""
-    why = why or (f"{line.reason} ({_REASONS[line.reason]})" if line.reason in _REASONS else line.reason)
+    known = line.why or _REASONS.get(line.reason)
+    why = why or (f"{line.reason} ({known})" if known else line.reason)
     others = f", one of {line.count:,} ticks until {instants.local(line.last, where)}" if line.count > 1 else ""
     return f"skipped by {line.beat}{others}: {why}"
 
@@ -75,9 +81,10 @@ def note(line: Line, where: Zone) -> str:
         case Passed():
             several = f"{line.count:,} ticks until {instants.local(line.last, where)}" if line.count > 1 else ""
             behind = line.behind and f"{_BY.get(line.reason, 'behind')} {line.behind}"
-            return ", ".join(part for part in (line.reason, behind, several) if part)
+            return ", ".join(part for part in (line.reason, line.why, behind, several) if part)
         case Waits():
-            return f"behind {line.behind}" if line.behind else ""
+            room = f"for the group {line.group}" if line.group else ""
+            return ", ".join(part for part in (room, f"behind {line.behind}" if line.behind else "") if part)
         case Change():
             return f"{changes.changed(line, where)}{changes.by(line)}"
         case Action():
@@ -88,7 +95,9 @@ def note(line: Line, where: Zone) -> str:
         first if len(first) <= _MOST and first == said else f"{first[:_MOST]} …",
         f"{line.attempts} attempts" if line.attempts > 1 else "",
         f"{line.triggered_by} by {line.beat}" if line.triggered_by in ASKED else "",
-        line.triggered_by if line.triggered_by not in ("", "scheduler", *ASKED) else "",
+        line.triggered_by if line.triggered_by not in ("", "scheduler", "follows", *ASKED) else "",
+        f"after {line.after}" if line.after else "",
+        routes.short(line),
         _waited(line),
     ]
     return "; ".join(part for part in parts if part)
@@ -107,6 +116,10 @@ def details(run: Fired) -> list[list[str]]:
         "attempts": str(run.attempts) if run.attempts > 1 else "",
         "message": run.message,
         "details": json.dumps(run.details, ensure_ascii=False) if run.details else "",
+        "queue": run.queue,
+        "why there": run.why,
+        "after": run.after,
+        **{f"part {part.shard}": routes.part(part) for part in run.parts},
     }
     return [[name, value] for name, value in facts.items() if value]
 
@@ -119,65 +132,16 @@ def at_length(run: Fired) -> None:
         output.echo(output.printable(run.error.traceback.rstrip("\n")))
 
 
-def plain(line: Line) -> dict[str, Any]:
-    """As `--json` has it: times in UTC, durations in seconds."""
-    match line:
-        case Fired():
-            return {"type": "run", **_plain_run(line)}
-        case Passed():
-            told: dict[str, Any] = {"type": "skipped", "schedule": line.schedule_id, "first": line.first}
-            told |= {"last": line.last, "count": line.count, "reason": line.reason, "behind": line.behind or None}
-            told |= {"waited_since": line.waited and line.waited.at}
-        case Waits():
-            told = {"type": WAITING, "schedule": line.schedule_id, "tick": line.tick, "job": line.job_id}
-            told |= {"state": WAITING, "behind": line.behind or None}
-        case Change():
-            told = {"type": line.type, "schedule": line.schedule_id, "rule": dict(line.rule)}
-            told |= {"was": None if line.was is None else dict(line.was), "from": line.before, "next": line.next}
-        case Action():
-            told = {"type": line.type, "schedule": line.schedule_id, "tick": line.tick, "until": line.until}
-            told |= {"reason": line.reason or None}
-    return times({**told, "at": line.at, "beat": line.beat})
-
-
-def times(found: Mapping[str, Any]) -> dict[str, Any]:
-    """The same, with instants as text."""
-    return {name: clock.text(value) if hasattr(value, "astimezone") else value for name, value in found.items()}
-
-
-def _plain_run(run: Fired) -> dict[str, Any]:
-    failed = run.error
-    return times({
-        "schedule": run.schedule_id,
-        "tick": run.tick,
-        "job": run.job_id,
-        "state": run.state,
-        "triggered_by": run.triggered_by or None,
-        "number": run.number,
-        "beat": run.beat,
-        "waited_since": run.waited and run.waited.at,
-        "behind": (run.waited and run.waited.behind) or None,
-        "enqueued_at": run.enqueued_at,
-        "late": None if run.late_ms is None else run.late_ms / 1000,
-        "started_at": run.started_at,
-        "wait": run.wait,
-        "ended_at": run.ended_at,
-        "duration": run.duration,
-        "worker": run.worker,
-        "attempts": run.attempts,
-        "error": failed and {"type": failed.type, "message": failed.message, "traceback": failed.traceback},
-        "reason": run.reason or None,
-        "reported": run.reported,
-        "message": run.message or None,
-        "details": dict(run.details),
-        "closed_at": run.closed_at,
-    })  # fmt: skip
+def _told(run: Fired, where: Zone, now: datetime) -> tuple[str, ...]:
+    """From its tick to its end."""
+    return _enqueued(run), routes.went(run), _started(run, where), _ended(run, now)
 
 
 def _enqueued(run: Fired) -> str:
     if run.enqueued_at is None:
         return "enqueued (by whom and when was trimmed)"
     wish = {"backfill": " in a backfill", "catchup": " to catch up"}.get(run.triggered_by, "")
+    wish = f" after {run.after} had succeeded" if run.after and not run.waited else wish
     by = f" by {run.beat}" if run.beat else ""
     if run.triggered_by == "manual":
         return f"enqueued because {run.beat or 'somebody'} asked for it"

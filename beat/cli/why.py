@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from beat.cli import asking, changes, exported, instants, output, policies, staffing, telling
+from beat.cli import asking, changes, exported, instants, output, placing, policies, routes, staffing, telling
 from beat.zones import zone
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from beat.client.explanation import Explanation
-    from beat.history import Action
+    from beat.history import Action, Fired
     from beat.zones import Zone
 
 _STATES = {
@@ -41,7 +41,8 @@ def command(*, schedule_id: str, time: tuple[str, ...], url: str | None, as_json
 
     A tick was enqueued (when, by which beat, and how its run ended) or skipped (with the reason, and the option that
     decides it), or it waits for an earlier run to end, or it is still to come, or there is no tick at that time: then
-    the nearest ones are named. Of what the ledger no longer holds, nothing is claimed.
+    the nearest ones are named. Of what follows another, the minute counts, and whether the other has succeeded. Of what
+    the ledger no longer holds, nothing is claimed.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     client = asking.client(url)
     where, now = zone(client.get(schedule_id).tz), client.now()
@@ -65,11 +66,23 @@ def sentence(told: Explanation, where: Zone, now: datetime) -> str:
 
 def _enqueued(told: Explanation, where: Zone, now: datetime) -> str:
     before = f"{_skipped(told, where, now)}; made up for later: " if told.passed else ""
-    became = "; and again ".join(telling.story(run, where, now) for run in told.runs)
+    became = "; and again ".join(_became(told, run, where, now) for run in told.runs)
     moved = f"; {_moved(told.deferred, where)}" if told.deferred and not told.passed else ""
     more = "".join(f"; and once more: {telling.story(run, where, now)}" for run in told.backfills)
     alone = "".join(f"; {staffing.nobody(each, where)}" for each in told.unread)
     return f"{before}{became}{moved}{more}{alone}"
+
+
+def _became(told: Explanation, run: Fired, where: Zone, now: datetime) -> str:
+    parent = told.policies.follows if told.policies else None
+    after = f"{routes.followed(run, parent, where)}; " if run.after else ""
+    return f"{after}{telling.story(run, where, now)}"
+
+
+def _no_success(told: Explanation, where: Zone, now: datetime) -> str:
+    near = [instants.both(tick.replace(microsecond=0), where) for tick in (told.before, told.after) if tick]
+    nearest = f"; its nearest {'ticks were' if len(near) > 1 else 'tick was'} {' and '.join(near)}" if near else ""
+    return f"{placing.missing(told.parent, where, now)}{nearest}" if told.parent else "no tick"
 
 
 def _moved(line: Action, where: Zone) -> str:
@@ -156,6 +169,7 @@ _SENTENCES: Mapping[str, Callable[[Explanation, Zone, datetime], str]] = {
     "not_due": _not_due,
     "held": _held,
     "not_a_tick": _no_tick,
+    "no_success": _no_success,
     "not_registered": _not_registered,
     "trimmed": _trimmed,
     "missing": lambda *_: "no verdict, though it is a tick and later ones were decided: see `beat verify`",
@@ -183,6 +197,7 @@ def _plain(told: Explanation) -> dict[str, Any]:
         "unannounced_at": told.unannounced_at,
         "before": told.before,
         "after": told.after,
+        "parent": told.parent and placing.parent(told.parent),
         "change": told.change and telling.plain(told.change),
         "finished": told.finished and telling.times(told.finished._asdict()),
         "begins": told.begins,
@@ -190,6 +205,5 @@ def _plain(told: Explanation) -> dict[str, Any]:
         "moved_by": told.moved_by or None,
         "late": told.late,
         "ahead": told.ahead,
-        "holder": told.holder or None,
-        "beats": told.beats,
+        "holder": told.holder or None, "beats": told.beats,
     })  # fmt: skip

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from beat.client.placing import Parent
     from beat.client.staffing import Queue
     from beat.client.standing import Bound, Pause
     from beat.history import Action, Change, Fired, Passed, Waits
@@ -25,6 +26,7 @@ Answer = Literal[
     # `unannounced_at`
     "not_a_tick",  # the schedule does not tick then: `before`, `after`, and the `change` that moved over it, or what
     # had `finished` the schedule, if that is why
+    "no_success",  # it follows a `parent`, which had no success then: `before`, `after`
     "not_registered",  # the schedule was not there yet: `begins`
     "trimmed",  # the ledger no longer goes back so far: `begins`
     "missing",  # it should have been decided, and was not
@@ -65,6 +67,8 @@ class Explanation:
     """The nearest tick before the instant."""
     after: datetime | None = None
     """The nearest tick after it."""
+    parent: Parent | None = None
+    """Whom the schedule follows."""
     change: Change | None = None
     finished: Bound | None = None
     begins: datetime | None = None

@@ -6,11 +6,11 @@ What one answer is made of is read in one step, so that a tick decided meanwhile
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from beat import clock, jobs, ledger
+from beat import clock, jobs
+from beat.client.snapshots import Progress, Snapshot, in_line
 from beat.connection import Refused
-from beat.errors import BadInstant
 from beat.sighting import Record
 
 if TYPE_CHECKING:
@@ -20,44 +20,11 @@ if TYPE_CHECKING:
     from beat.connection import Redis
     from beat.keys import Keys
 
+__all__ = ["Archive", "Progress", "Snapshot", "is_strange"]
+
 _PAGE = 500
 _LINES = 5000
 _RENAMED = 10  # how many times, as the scripts follow a schedule
-
-
-class Snapshot(NamedTuple):
-    """One schedule at one moment."""
-
-    state: Mapping[bytes, bytes]
-    """Its hash; empty when there is no such schedule."""
-    lines: Sequence[bytes]
-    """Its ledger, newest first."""
-    open_jobs: frozenset[str]
-    """The jobs, of all schedules, whose outcome is waited for."""
-    running: frozenset[str]
-    """The jobs that take up the room of its slot; none where runs may overlap."""
-    waiting: tuple[datetime, ...]
-    """The ticks that wait for room there, oldest first."""
-    holder: str
-    """Whose lock is on it."""
-    now: datetime
-    """By Redis' clock."""
-    problems: tuple[str, ...]
-    """What is not of the type it should be, in words."""
-
-    @property
-    def entries(self) -> list[ledger.Entry]:
-        """The lines that are beat's own, newest first."""
-        return [entry for entry in map(ledger.read, self.lines) if entry]
-
-
-class Progress(NamedTuple):
-    """What RQ's hash of a job says while the job is on its way; empty where there is none."""
-
-    status: str
-    started_at: str
-    worker: str
-    queue: str
 
 
 class Archive:
@@ -89,7 +56,7 @@ class Archive:
             lines,
             open_jobs,
             open_jobs.intersection(map(_text, running)),  # what nobody watches is no run
-            tuple(sorted(tick for member in waiting if (tick := _tick(_text(member))))),
+            tuple(sorted(own for member in waiting if (own := in_line(_text(member))))),
             _text(holder),
             clock.from_ms(int(seconds) * 1000 + int(micros) // 1000),
             tuple(problems),
@@ -233,14 +200,6 @@ def is_strange(reply: object) -> bool:
 
 def _is_any(counts: object) -> bool:
     return isinstance(counts, list) and any(count not in {None, b"0"} for count in counts)
-
-
-def _tick(member: str) -> datetime | None:
-    """Of what stands in line as `id tick by`."""
-    try:
-        return clock.read(member.split(" ")[1])
-    except (BadInstant, IndexError):
-        return None
 
 
 def _text(value: Any) -> str:

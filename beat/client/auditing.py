@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING
 
 from beat import report, verification
 from beat.client import standing
+from beat.history import Fired, assemble
 from beat.ledger import ASKED
 from beat.run import Run
-from beat.verification import Verification
+from beat.verification import Bonds, Verification, parents_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from datetime import datetime
 
-    from beat.client.archive import Archive
+    from beat.client.archive import Archive, Snapshot
     from beat.keys import Keys
     from beat.ledger import Entry
 
@@ -43,6 +44,9 @@ class Audit:
     def verify(self, schedule_id: str, since: datetime | None = None) -> Verification | None:
         """The schedule's ledger against all that is known; None if there is no such schedule any more."""
         snapshot = self._archive.snapshot(schedule_id)
+        parents = self._parents(snapshot)
+        if parents:  # each success that is known of them had its tick by now
+            snapshot = self._archive.snapshot(schedule_id)
         if not snapshot.state:
             strange = snapshot.problems
             return Verification(schedule_id=schedule_id, expected=0, accounted=0, problems=strange) if strange else None
@@ -59,12 +63,20 @@ class Audit:
             since=since,
             due_at=found.put_off,
             held=found.state == "paused" or found.unannounced_at is not None,
-            waiting=snapshot.waiting,
+            waiting=[tick for tick, after in snapshot.in_line if not after],
             jobs=self._jobs.get(schedule_id, {}),
             open_jobs=self._waiting(schedule_id, entries, snapshot.open_jobs),
             counts={name: getattr(found, name) for name in _COUNTS},
+            bonds=Bonds(parents, [after for _, after in snapshot.in_line if after]),
         )
         return replace(told, problems=(*snapshot.problems, *told.problems))
+
+    def _parents(self, snapshot: Snapshot) -> dict[str, list[Fired]]:
+        """The runs of all that it follows, or followed."""
+        ids = parents_of(snapshot.entries, standing.read("", snapshot.state).rule)
+        went = self._archive.renamed(ids)
+        told = {each: assemble(each, self._archive.snapshot(went.get(each, each)).entries) for each in ids}
+        return {each: [line for line in lines if isinstance(line, Fired)] for each, lines in told.items()}
 
     def _runs(self, schedule_id: str | None) -> Iterator[tuple[str, Run]]:
         """The jobs that RQ has, with the run that each says it is, if an id like theirs is of our making."""

@@ -6,16 +6,18 @@ for a month: whoever begins the same backfill again, after Ctrl-C or a crash, go
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from beat import clock, kinds, policies
-from beat.client.changing import MEANWHILE, definition_of
+from beat import clock, kinds, policies, shards
+from beat.client.changing import MEANWHILE, definition_of, timed
 from beat.client.eras import begin
 from beat.client.triggering import Triggering, asked
 from beat.errors import BadInstant, BadOption
 from beat.history import Change, Fired, assemble
+from beat.place_options import MOST_QUEUES
 from beat.protocol import Reply
 from beat.store import pages
 
@@ -150,18 +152,20 @@ class Backfilling(Triggering):
         return done
 
     def _closed(self, jobs: Iterable[str]) -> list[str]:
-        """Those whose outcome is known."""
+        """Those whose outcome is known, and of which no part goes on."""
         closed = []
         with self._asking():
             for page in pages(jobs):
-                scores: Sequence[Any] = self._store.client.zmscore(self._keys.open, page)
-                closed += [job for job, score in zip(page, scores, strict=True) if score is None]
+                asked = [[job, *shards.jobs(job, MOST_QUEUES)] for job in page]
+                scores: Sequence[Any] = self._store.client.zmscore(self._keys.open, [*itertools.chain(*asked)])
+                left = iter(scores)
+                closed += [job for job, *parts in asked if {next(left) for _ in (job, *parts)} == {None}]
         return closed
 
 
 def _ticks(found: Standing, start: datetime, end: datetime) -> tuple[list[datetime], int]:
     """The ticks from `start` to `end` by the rule in force, but for those to be decided; how many these are."""
-    schedule, undecided = definition_of(found), 0
+    schedule, undecided = timed(found), 0
     if found.state in _DECIDING and found.next_run and found.next_run <= end:
         undecided = schedule.count(max(start, found.next_run), end + _INSTANT)
         end = found.next_run - _INSTANT

@@ -86,6 +86,14 @@ def definition_of(found: Standing) -> Schedule:
     return found.policies
 
 
+def timed(found: Standing) -> Schedule:
+    """The same, if it has times of its own."""
+    schedule = definition_of(found)
+    if schedule.follows:
+        raise Refused(f"{found.schedule_id} follows {schedule.follows}: it has no times of its own")
+    return schedule
+
+
 def one_line(text: str | None, name: str) -> str:
     """A text that fits into a line of the ledger."""
     told = (text or "").strip()

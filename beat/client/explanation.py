@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, TypeGuard
 
 from beat import clock, policies
+from beat.client import following
 from beat.client.answers import Explanation
 from beat.client.eras import begin, eras, newest
 from beat.client.standing import Pause
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from beat.client.answers import Answer
     from beat.client.eras import Era
+    from beat.client.placing import Parent
     from beat.client.standing import Standing
     from beat.history import Line
 
@@ -41,9 +43,13 @@ class Question:
     beats: int = 0
     waiting: Collection[datetime] = ()
     """The ticks that wait for an earlier run to end."""
+    parent: Parent | None = None
+    """Whom the schedule follows, if it has no times of its own."""
 
     def answer(self) -> Explanation:
         """The answer that says most."""
+        if self.parent:
+            return self._followed(self.parent)
         runs = tuple(line for line in self.lines if isinstance(line, Fired) and line.tick == self.instant)
         known = eras(self.standing, self.lines)
         if runs:
@@ -60,12 +66,23 @@ class Question:
             return self._told("skipped", **skipped)
         return self._out_of_reach() or self._around(known)
 
+    def _followed(self, parent: Parent) -> Explanation:
+        """Of a schedule that has no times of its own."""
+        answer, more = following.look(self.lines, self.waiting, self.instant)
+        if answer == "no_success" and (told := self._out_of_reach()):
+            return told
+        if passed := more.get("passed"):
+            more["pause"] = _pause(self.lines, passed)
+        if line := passed or more.get("waits"):
+            more["behind"] = self._run(line.behind)
+        return self._told(answer, parent=parent, **more)
+
     def _skipped(self, known: list[Era]) -> dict[str, object]:
         """The line by which it passed, if it did, and what there is to say about that."""
         passed = self._passed(known)
         if passed is None:
             return {}
-        more = {"instead": self._instead(passed), "pause": self._pause(passed)}
+        more = {"instead": self._instead(passed), "pause": _pause(self.lines, passed)}
         return {"passed": passed, "behind": self._run(passed.behind), **more}
 
     def _run(self, job_id: str) -> Fired | None:
@@ -80,14 +97,6 @@ class Question:
         fired = [line for line in self.lines if isinstance(line, Fired) and line.tick and line.tick > passed.last]
         following = min(fired, key=lambda line: line.tick or line.at, default=None)
         return following.tick if following and following.triggered_by == "catchup" else None
-
-    def _pause(self, passed: Passed) -> Pause | None:
-        """That which made these pass, with its last reason."""
-        if passed.reason != "paused":
-            return None
-        told = (line for line in self.lines if isinstance(line, Action) and line.type == "paused")
-        line = next((line for line in told if line.at <= passed.at), None)
-        return Pause(line.beat, line.at, line.until, line.reason, "") if line else None
 
     def _passed(self, known: list[Era]) -> Passed | None:
         for line in self.lines:
@@ -174,6 +183,15 @@ class Question:
             deferred=next((line for line in self.lines if _moves(line, self.instant)), None),
             **more,  # type: ignore[arg-type]  # each answer brings fields of its own
         )
+
+
+def _pause(lines: Sequence[Line], passed: Passed) -> Pause | None:
+    """That which made these pass, with its last reason."""
+    if passed.reason != "paused":
+        return None
+    told = (line for line in lines if isinstance(line, Action) and line.type == "paused")
+    line = next((line for line in told if line.at <= passed.at), None)
+    return Pause(line.beat, line.at, line.until, line.reason, "") if line else None
 
 
 def _moves(line: Line, tick: datetime) -> TypeGuard[Action]:

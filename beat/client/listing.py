@@ -15,6 +15,7 @@ from beat.client.candidates import FEW, IDLE, Candidates, Filter
 from beat.client.questions import Questions
 from beat.errors import BadOption
 from beat.history import Fired, Passed, assemble
+from beat.place_options import MOST_QUEUES
 from beat.store import pages
 
 if TYPE_CHECKING:
@@ -120,12 +121,14 @@ class Listing(Questions):
     def _read_page(self, places: Sequence[Place], runs: int) -> list[tuple[Standing | None, list[Fired | Passed]]]:
         """Where each stands, and its newest runs; None where it is gone by now."""
         ids = [each.id for each in places]
-        heads: dict[str, list[bytes]] = dict(self._archive.heads(dict.fromkeys(ids, 2 * runs + _SPARE))) if runs else {}
+        known = [standing.read(each, told) if told else None for each, told in zip(ids, self._hashes(ids), strict=True)]
+        asked = {each: (1 + _parts(found)) * runs + _SPARE for each, found in zip(ids, known, strict=True)}
+        heads: dict[str, list[bytes]] = dict(self._archive.heads(asked)) if runs else {}
         read = []
-        for each, told in zip(ids, self._hashes(ids), strict=True):
+        for each, found in zip(ids, known, strict=True):
             lines = assemble(each, (entry for line in heads.get(each, ()) if (entry := ledger.read(line))))
             newest = [line for line in lines if isinstance(line, Fired | Passed)]
-            read.append((standing.read(each, told) if told else None, newest[:runs]))
+            read.append((found, newest[:runs]))
         return read
 
     def _hashes(self, ids: Sequence[str]) -> Iterator[Mapping[bytes, bytes]]:
@@ -138,3 +141,9 @@ class Listing(Questions):
         for each, told in zip(ids, found, strict=True):
             said = f"{self._keys.schedule(each)} is no hash".encode()
             yield {b"state": b"broken", b"last_error": said} if is_strange(told) else told
+
+
+def _parts(known: Standing | None) -> int:
+    """How many lines tell of the end of a run: one, or one for each queue to which its ticks go."""
+    queues = known.definition.get("queues") if known and known.definition.get("route") == "broadcast" else None
+    return min(len(queues), MOST_QUEUES) if isinstance(queues, list) else 1

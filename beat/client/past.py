@@ -12,10 +12,11 @@ from collections import Counter
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from beat import clock, ledger
+from beat import clock, ledger, shards
 from beat.client import standing
 from beat.client.reading import SKIPPED
 from beat.history import OPEN
+from beat.place_options import MOST_QUEUES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -35,7 +36,8 @@ _SECOND = timedelta(seconds=1)
 # takes five times as long, and there may be many.
 _RUN = re.compile(
     r'\{"type":"(enqueued|succeeded|failed|stopped|lost)","tick":(?:null|"[^"\\]*"),"job":"([^"\\]*)",'
-    r'(?:"by":"\w*","late_ms":-?\d+,"n":\d+,"at":"([^"]*)Z"|"started")'
+    r'(?:"by":"\w*",(?:"after":"[^"\\]*",)?(?:"queue":"[^"\\]*","why":"[^"\\]*",)?"late_ms":-?\d+,"n":\d+,"at":"([^"]*)Z"'
+    r'|"started")'
 )
 
 Counts = Counter[tuple[int, str]]
@@ -113,6 +115,7 @@ class Slices:
         """What a ledger, newest line first, tells of these slices."""
         counts: Counts = Counter()
         ends: dict[str, str] = {}
+        shares: dict[str, dict[str, str]] = {}
         oldest = ""
         for line in lines:
             about = glance(line)
@@ -124,6 +127,12 @@ class Slices:
                 oldest = at
                 if at >= self._edges[0]:
                     counts[self._place(at), ends.get(job, OPEN)] += 1
+            elif isinstance(about, ledger.Outcome | ledger.Reopened):
+                shares.setdefault(about.of, {}).setdefault(about.job, getattr(about, "type", OPEN))
+            elif isinstance(about, ledger.Enqueued):
+                oldest = _text(about.at)
+                state = shards.outcome(shares.get(about.job, {}).values(), min(about.shards, MOST_QUEUES))
+                counts.update({(self._place(oldest), state): 1} if oldest >= self._edges[0] else {})
             elif isinstance(about, ledger.Skipped):
                 oldest = _text(about.at)
                 counts.update(self._passed(about, rule))
@@ -146,17 +155,22 @@ class Slices:
         return Counter({(self._place(began), SKIPPED): entry.count} if began >= self._edges[0] else {})
 
 
-def glance(line: bytes) -> tuple[str, str, str | None] | ledger.Skipped | ledger.Changed | None:
+def glance(line: bytes) -> tuple[str, str, str | None] | ledger.Entry | None:
     """Of a run, its job, its state from then on, and if this is its verdict, the instant; or the entry that counts.
 
-    What tells nothing about load is None, as are all changes but the first.
+    Of a tick that went to all of its queues these are entries. What tells nothing about load is None, as are all
+    changes but the first.
     """
     if found := _RUN.match(line.decode(errors="replace")):
         kind, job, at = found.groups()
         return job, kind, at
     match ledger.read(line):
+        case ledger.Enqueued(shards=number) as entry if number > 0:
+            return entry
         case ledger.Enqueued(job=job, at=at):
             return job, OPEN, _text(at)
+        case ledger.Outcome(of=of) | ledger.Reopened(of=of) as entry if of:
+            return entry
         case ledger.Outcome(job=job, type=outcome):
             return job, outcome, None
         case ledger.Reopened(job=job):

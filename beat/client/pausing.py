@@ -9,7 +9,7 @@ from beat import clock, durations, prepare, verdicts
 from beat.client.changing import Changing, definition_of, one_line
 from beat.client.triggering import sent
 from beat.errors import BadInstant, Refused, UnknownSchedule
-from beat.protocol import Reply
+from beat.protocol import Claim, Reply
 from beat.store import pages
 
 if TYPE_CHECKING:
@@ -107,8 +107,11 @@ def _end(until: Until | None, now: datetime) -> str:
 
 def _ended(found: Standing, now: datetime, *, catch_up: bool) -> Item:
     """The item of `fire` that ends a pause: what was held passes, or is left to the misfire policy."""
-    if found.state != "paused" or found.next_run is None:
+    follows = found.policies is not None and found.policies.follows
+    if found.state != "paused" or (found.next_run is None and not follows):
         raise Refused(f"{found.schedule_id} is {found.state or 'broken'}, not paused: nothing was changed")
     schedule, tick = definition_of(found), found.next_run
+    if tick is None:  # what its pause held has passed by, tick by tick
+        return verdicts.awake(Claim(found.schedule_id, found.rev, "", 0, ""), found.rev, schedule).items[0]
     held = prepare.resume(schedule, tick, tick if catch_up else now + _INSTANT)
     return verdicts.resumed(found.rev, schedule, held, clock.text(tick))

@@ -11,12 +11,13 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from beat import clock, durations
-from beat.client import beats, explanation, load, reading, staffing, standing
+from beat.client import beats, explanation, load, placing, reading, staffing, standing
 from beat.client.auditing import Audit, jobs_begin
 from beat.client.connected import Connected
+from beat.client.placing import Places
 from beat.client.reading import Wanted
 from beat.errors import BadInstant, BadOption, BeatError, UnknownSchedule, did_you_mean
-from beat.history import OPEN, Fired, assemble
+from beat.history import OPEN, Fired, assemble, parts, together
 from beat.statistics import summarise
 from beat.zones import zone
 
@@ -55,6 +56,8 @@ class Overview(NamedTuple):
     now: datetime
     queues: tuple[Queue, ...] = ()
     """Those to which its ticks may go, and who works at them."""
+    places: Places = Places()
+    """How it stands with others."""
 
 
 class Questions(Connected):
@@ -93,14 +96,14 @@ class Questions(Connected):
             return self._up_to_date(itertools.islice(filter(wanted.takes, found), limit))
 
     def get_run(self, job_id: str) -> Fired | None:
-        """The run that is this RQ job; None when no ledger and no record tells of it."""
+        """The run that is this RQ job, or of which it is a part; None when no ledger and no record tells of it."""
         with self._asking():
             record = _noted(job_id, self._archive.record(job_id))
             candidates = [record.schedule_id] if record else self._archive.known(_could_be_of(job_id, self._keys))
             went = self._archive.renamed(candidates)
             candidates = [went.get(each, each) for each in candidates]
             lines = (line for each in candidates for line in reading.lines(self._archive, each))
-            run = next((line for line in lines if isinstance(line, Fired) and line.job_id == job_id), record)
+            run = next((line for line in lines if isinstance(line, Fired) and _is(line, job_id)), record)
             return next(iter(self._up_to_date([run] if run else [])), None)
 
     def why(self, schedule_id: str, instant: datetime) -> Explanation:
@@ -109,14 +112,17 @@ class Questions(Connected):
         zone("UTC").at(clock.floor(at))  # refuses what lies before all ticks or after them
         with self._asking():
             snapshot = self._snapshot(schedule_id)
+            found = self._read(snapshot, schedule_id)
+            follows = found.policies and found.policies.follows
             told = explanation.Question(
-                self._read(snapshot, schedule_id),
+                found,
                 assemble(schedule_id, snapshot.entries),
                 at,
                 snapshot.now,
                 snapshot.holder,
                 self._archive.beats(snapshot.now),
                 snapshot.waiting,
+                placing.parents(self._store, [follows])[0] if follows else None,
             ).answer()
             behind = next(iter(self._up_to_date([told.behind] if told.behind else [])), None)
             runs, backfills = (tuple(self._up_to_date(each)) for each in (told.runs, told.backfills))
@@ -141,7 +147,8 @@ class Questions(Connected):
             lines = assemble(schedule_id, snapshot.entries)
             going = self._up_to_date(line for line in lines if isinstance(line, Fired) and line.state == OPEN)
             queues = staffing.of(self._store, found)
-            return Overview(found, summarise(lines), tuple(going), snapshot.waiting, snapshot.now, queues)
+            places = placing.look(self._store, found, snapshot.now)
+            return Overview(found, summarise(lines), tuple(going), snapshot.waiting, snapshot.now, queues, places)
 
     def staff(self, queues: Iterable[str]) -> list[Queue]:
         """Who works at these queues, and how many jobs wait there."""
@@ -191,10 +198,14 @@ class Questions(Connected):
     def _up_to_date(self, lines: Iterable[L]) -> list[L]:
         """The same, where what is on its way says how far it is."""
         found = list(lines)
-        waiting = [line.job_id for line in found if isinstance(line, Fired) and line.state == OPEN]
+        waiting = [job for line in found if isinstance(line, Fired) and line.state == OPEN for job in line.job_ids]
         progress = dict(zip(waiting, self._archive.progress(waiting), strict=True))
         moved: list[Any] = [reading.moved_on(line, progress) for line in found]
         return moved
+
+
+def _is(run: Fired, job_id: str) -> bool:
+    return job_id in (run.job_id, *run.job_ids)
 
 
 def _could_be_of(job_id: str, keys: Keys) -> list[str]:
@@ -209,13 +220,15 @@ def _noted(job_id: str, record: Record | None) -> Fired | None:
     enqueued = reading.time(record.enqueued) if record else None
     if record is None or enqueued is None:
         return None
-    return Fired(
+    made = Fired(
         schedule_id=record.schedule,
         tick=reading.time(record.tick),
-        job_id=job_id,
+        job_id=record.of or job_id,
         at=enqueued,
         triggered_by=record.by,
         enqueued_at=enqueued,
         number=record.n,
+        shards=record.shards if record.of else 0,
         beat="",
     )
+    return together(made, parts(made.job_id, made.shards, ())) if record.of else made

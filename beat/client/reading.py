@@ -9,11 +9,11 @@ import heapq
 import math
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from beat import clock, ledger
 from beat.errors import BadInstant, BadOption, did_you_mean
-from beat.history import OPEN, WAITING, Action, Change, Fired, Passed, Waits, assemble
+from beat.history import OPEN, WAITING, Action, Change, Fired, Part, Passed, Waits, assemble, job_of, together
 from beat.store import pages
 
 if TYPE_CHECKING:
@@ -89,7 +89,9 @@ class _Reader:
 
     def __init__(self, schedule_id: str) -> None:
         self._id = schedule_id
-        self._ends: dict[str, ledger.Entry] = {}  # what is known of runs whose verdict has not been read yet
+        self._ends: dict[
+            str, ledger.Outcome | ledger.Reopened
+        ] = {}  # what is known of runs whose verdict has not been read yet
         self._held: list[ledger.Entry] = []  # from a verdict on whose tick there may be more to read
         self._decided: set[str | datetime] = set()
 
@@ -123,7 +125,7 @@ class _Reader:
         for entry in entries:
             if isinstance(entry, ledger.Outcome | ledger.Reopened):
                 self._ends.setdefault(entry.job, entry)
-        self._ends = {job: entry for job, entry in self._ends.items() if job not in self._decided}
+        self._ends = {job: entry for job, entry in self._ends.items() if job_of(entry) not in self._decided}
 
 
 def _decides(entry: ledger.Entry) -> datetime | None:
@@ -189,12 +191,24 @@ def _word(line: Line) -> str:
 
 def moved_on(line: Line, known: Mapping[str, Progress]) -> Line:
     """The same, where RQ says how far a run is that is on its way."""
-    progress = known.get(line.job_id) if isinstance(line, Fired) else None
-    if not isinstance(line, Fired) or progress is None or progress.status not in _ON_ITS_WAY:
+    if not isinstance(line, Fired):
         return line
+    if line.parts:
+        own = tuple(_on_its_way(part, known) if part.state == OPEN else part for part in line.parts)
+        return together(line, own) if line.state == OPEN else line
+    return _on_its_way(line, known)
+
+
+R = TypeVar("R", Fired, Part)
+
+
+def _on_its_way(run: R, known: Mapping[str, Progress]) -> R:
+    progress = known.get(run.job_id)
+    if progress is None or progress.status not in _ON_ITS_WAY:
+        return run
     if progress.status != "started":
-        return replace(line, state=progress.status)
-    return replace(line, state="started", started_at=time(progress.started_at), worker=progress.worker or None)
+        return replace(run, state=progress.status)
+    return replace(run, state="started", started_at=time(progress.started_at), worker=progress.worker or None)
 
 
 def time(written: str) -> datetime | None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from beat import clock, definitions, durations, overrides, registrations
-from beat.client.changing import Changing, definition_of
+from beat.client.changing import Changing, definition_of, timed
 from beat.client.standing import instant
 from beat.errors import BadInstant, BadOption, DeclarationError, Refused
 from beat.placement import KEEP, place
@@ -60,6 +60,7 @@ class Rescheduling(Changing):
 
     def _prepared(self, found: Standing, now: datetime, wish: _Wish) -> tuple[Standing, Callable[[], Reply]]:
         """Where the schedule would stand, and what brings it there."""
+        timed(found) if found.policies else None
         if wish.at is not None:
             due_at = _moved(found, wish.at, now)
             would_be = replace(found, due_at=clock.read(due_at), deferred_by=self.by)

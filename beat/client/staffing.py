@@ -48,6 +48,7 @@ def of(store: Store, known: Standing) -> tuple[Queue, ...]:
 
 def unread(store: Store, archive: Archive, runs: Sequence[Fired]) -> tuple[Queue, ...]:
     """Those in which one of these runs waits, and that no live worker reads."""
-    waiting = [run.job_id for run in runs if run.state == "queued"]
+    parts = (part for run in runs for part in (run.parts or (run,)))
+    waiting = [each.job_id for each in parts if each.state == "queued"]
     found = look(store, (each.queue for each in archive.progress(waiting) if each.queue))
     return tuple(each for each in found if each.workers == 0)

@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from beat import clock, connection, jobs, routing, verdicts
-from beat.client.changing import Changing, definition_of
+from beat.client.changing import Changing, definition_of, timed
 from beat.errors import BadArguments, NoRedis, Refused
 from beat.facts import NONE
 from beat.history import Fired
@@ -52,7 +52,7 @@ class Triggering(Changing):
         tried: list[datetime] = []
 
         def step(found: Standing, now: datetime) -> Reply:
-            schedule = definition_of(found)
+            schedule = timed(found) if skip_next else definition_of(found)
             if skip_next and (found.state != "active" or found.next_run is None):
                 raise Refused(f"{schedule_id} is {found.state or 'broken'}: it has no next tick to skip")
             data = b"" if args is None and kwargs is None else _data(schedule, self._store, args, kwargs)

@@ -1,21 +1,27 @@
 """The ledger's lines put together: one line for each fired tick with what became of it, one for each skipped stretch.
 
-The newest line about a run counts: in the ledger a run may end, be started again, and end once more. That a tick waited
-is told with its verdict; a line of its own has only what waits still.
+The newest line about a run counts: in the ledger a run may end, be started again, and end once more. A tick that went
+to all of its queues is one line, with its parts. That a tick waited is told with its verdict; a line of its own has
+only what waits still.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from beat.history.lines import OPEN, WAITING, Action, Change, Fired, Line, Passed, Waits
+from beat.history.lines import OPEN, WAITING, Action, Change, Fired, Line, Part, Passed, Waits
+from beat.history.parts import parts, together
 from beat.ledger import ASKED, Acted, Changed, Enqueued, Entry, Outcome, Reopened, Skipped, Waiting
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
-__all__ = ["OPEN", "WAITING", "Action", "Change", "Fired", "Line", "Passed", "Waits", "assemble"]
+__all__ = [
+    "OPEN", "WAITING", "Action", "Change", "Fired", "Line", "Part", "Passed", "Waits", "assemble", "job_of", "parts",
+    "together",
+]  # fmt: skip
 
 
 def assemble(schedule_id: str, entries: Iterable[Entry]) -> list[Line]:
@@ -34,7 +40,8 @@ def assemble(schedule_id: str, entries: Iterable[Entry]) -> list[Line]:
             case Waiting():
                 if known.ticks.get(entry.tick) is entry and not known.is_decided(entry):
                     lines.append(_waits(schedule_id, entry))
-            case Enqueued(job=job) | Outcome(job=job) | Reopened(job=job):
+            case Enqueued() | Outcome() | Reopened():
+                job = job_of(entry)
                 if job not in shown and (isinstance(entry, Enqueued) or job not in known.enqueued):
                     shown.add(job)
                     lines.append(_fired(schedule_id, entry, known))
@@ -47,6 +54,7 @@ class _Known:
     def __init__(self, entries: Iterable[Entry]) -> None:
         self.entries = list(entries)
         self.newest: dict[str, Outcome | Reopened] = {}
+        self.shares: dict[str, list[Outcome | Reopened]] = {}
         self.enqueued: set[str] = set()
         self.waits: dict[str, Waiting] = {}
         self.ticks: dict[datetime, Waiting] = {}
@@ -54,7 +62,8 @@ class _Known:
         for entry in self.entries:
             match entry:
                 case Outcome() | Reopened():
-                    self.newest.setdefault(entry.job, entry)
+                    if self.newest.setdefault(entry.job, entry) is entry and entry.of:
+                        self.shares.setdefault(entry.of, []).append(entry)
                 case Enqueued():
                     self.enqueued.add(entry.job)
                 case Skipped():
@@ -68,23 +77,29 @@ class _Known:
         return entry.job in self.enqueued or entry.tick in self._skipped
 
 
+def job_of(entry: Enqueued | Outcome | Reopened) -> str:
+    """The job of the tick about which it tells: of a part, that of the whole."""
+    return entry.job if isinstance(entry, Enqueued) else entry.of or entry.job
+
+
 def _fired(schedule_id: str, entry: Enqueued | Outcome | Reopened, known: _Known) -> Fired:
-    verdict: dict[str, Any] = {}
-    newest, waited = known.newest.get(entry.job), known.waits.get(entry.job)
+    job, verdict = job_of(entry), dict[str, Any]()
+    waited = known.waits.get(job)
     if isinstance(entry, Enqueued):
         late_ms = None if entry.by in ASKED else entry.late_ms
         verdict = {"triggered_by": entry.by, "enqueued_at": entry.at, "late_ms": late_ms, "number": entry.number}
+        verdict |= {"queue": entry.queue, "why": entry.why, "after": entry.after, "shards": max(0, entry.shards)}
     if waited:
         verdict["waited"] = _waits(schedule_id, waited)
-    return Fired(
-        schedule_id=schedule_id,
-        tick=entry.tick,
-        job_id=entry.job,
-        at=entry.at,
-        beat=entry.beat,
-        **verdict,
-        **_ended(newest) if isinstance(newest, Outcome) else {"attempts": newest.attempts if newest else 0},
-    )
+    made = Fired(schedule_id=schedule_id, tick=entry.tick, job_id=job, at=entry.at, beat=entry.beat, **verdict)
+    if made.shards or job in known.shares:
+        return together(made, parts(job, made.shards, known.shares.get(job, ())))
+    newest = known.newest.get(job)
+    return replace(made, **_ended(newest) if isinstance(newest, Outcome) else {"attempts": _attempts(newest)})
+
+
+def _attempts(newest: Reopened | None) -> int:
+    return newest.attempts if newest else 0
 
 
 def _ended(outcome: Outcome) -> dict[str, Any]:
@@ -112,6 +127,8 @@ def _passed(schedule_id: str, entry: Skipped, waited: Waiting | None) -> Passed:
         count=entry.count,
         reason=entry.reason,
         behind=entry.behind,
+        why=entry.why,
+        after=entry.after,
         waited=_waits(schedule_id, waited) if waited else None,
         at=entry.at,
         beat=entry.beat,
@@ -126,4 +143,5 @@ def _waits(schedule_id: str, entry: Waiting) -> Waits:
         behind=entry.behind,
         at=entry.at,
         beat=entry.beat,
+        group=entry.group,
     )

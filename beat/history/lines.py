@@ -28,11 +28,33 @@ class Waits:
     at: datetime
     """Since when."""
     beat: str
+    group: str = ""
+    """The group for whose room it waits; nothing where that is its own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """What became of one part of a tick that went to all of its queues."""
+
+    job_id: str
+    shard: int
+    state: str = OPEN
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    duration: float | None = None
+    """Seconds."""
+    worker: str | None = None
+    attempts: int = 0
+    error: Error | None = None
+    reason: str = ""
+    reported: bool = False
+    message: str = ""
+    closed_at: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fired:
-    """One fired tick, and what became of it."""
+    """One fired tick, and what became of it; of one that went to all of its queues, what became of all its parts."""
 
     schedule_id: str
     tick: datetime | None
@@ -46,6 +68,16 @@ class Fired:
     late_ms: int | None = None
     number: int | None = None
     waited: Waits | None = None
+    queue: str = ""
+    """Where it went, if that was a choice."""
+    why: str = ""
+    """How its queue was chosen, in words."""
+    after: str = ""
+    """The job whose success it follows."""
+    shards: int = 0
+    """To how many queues it went, if to all of them."""
+    parts: tuple[Part, ...] = ()
+    """The jobs of those, in the order of the queues."""
     beat: str
     """Who enqueued it; where that line was trimmed, who learnt its outcome."""
     state: str = OPEN
@@ -64,6 +96,11 @@ class Fired:
     details: Mapping[str, Any] = field(default_factory=dict)
     closed_at: datetime | None = None
     """When the outcome was learnt."""
+
+    @property
+    def job_ids(self) -> tuple[str, ...]:
+        """The RQ jobs: its own, or those of its parts."""
+        return tuple(part.job_id for part in self.parts) or (self.job_id,)
 
     @property
     def wait(self) -> float | None:
@@ -85,6 +122,10 @@ class Passed:
     reason: str
     behind: str = ""
     """The job that was in its way, or that came in its place."""
+    why: str = ""
+    """What was missing, in words."""
+    after: str = ""
+    """The job whose success it was to follow."""
     waited: Waits | None = None
     at: datetime
     beat: str

@@ -29,12 +29,20 @@ class Enqueued:
     tick: datetime | None
     job: str
     by: str
-    """Who wanted it: scheduler, catchup, manual or backfill."""
+    """Who wanted it: scheduler, catchup, follows, manual or backfill."""
     late_ms: int
     number: int
     """The schedule's run_count from then on."""
     at: datetime
     beat: str
+    queue: str = ""
+    """Where it went, if that was a choice."""
+    why: str = ""
+    """How its queue was chosen, in words."""
+    shards: int = 0
+    """To how many queues it went, if to all of them: `job` is then the tick's, and each part has one of its own."""
+    after: str = ""
+    """The job whose success it follows."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +60,10 @@ class Skipped:
     beat: str
     behind: str = ""
     """The job that was in its way."""
+    why: str = ""
+    """What was missing, in words."""
+    after: str = ""
+    """The job whose success it was to follow."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +77,8 @@ class Waiting:
     """The newest of the jobs that have the room; nothing where ticks wait before it."""
     at: datetime
     beat: str
+    group: str = ""
+    """The group for whose room it waits; nothing where that is its own."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +113,10 @@ class Outcome:
     """It failed by its own report, without an exception."""
     message: str = ""
     details: Mapping[str, Any] = field(default_factory=dict)
+    of: str = ""
+    """Of a part of a broadcast: the job of its tick."""
+    shard: int = 0
+    """Which part it is, from 0 on."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +130,8 @@ class Reopened:
     attempts: int
     at: datetime
     beat: str
+    of: str = ""
+    shard: int = 0
 
 
 @dataclass(frozen=True)
@@ -178,19 +198,23 @@ def plain(entry: Entry) -> dict[str, Any]:
 _ERROR = Value(lambda found: Error(*(WORD.read(found[name]) for name in ("type", "message", "traceback"))), asdict)
 _VALUES: Mapping[type[Entry], Mapping[str, Value]] = {
     Enqueued: {
-        "tick": MAYBE, "job": WORD, "by": WORD, "late_ms": WHOLE, "number": WHOLE, "at": INSTANT, "beat": WORD,
+        "tick": MAYBE, "job": WORD, "by": WORD, "after": WORD, "shards": WHOLE, "queue": WORD, "why": WORD,
+        "late_ms": WHOLE, "number": WHOLE, "at": INSTANT, "beat": WORD,
     },
     Skipped: {
-        "tick": INSTANT, "last": INSTANT, "count": WHOLE, "reason": WORD, "behind": WORD, "number": WHOLE,
-        "at": INSTANT, "beat": WORD,
+        "tick": INSTANT, "last": INSTANT, "count": WHOLE, "reason": WORD, "behind": WORD, "why": WORD,
+        "after": WORD, "number": WHOLE, "at": INSTANT, "beat": WORD,
     },
-    Waiting: {"tick": INSTANT, "job": WORD, "behind": WORD, "at": INSTANT, "beat": WORD},
+    Waiting: {"tick": INSTANT, "job": WORD, "behind": WORD, "group": WORD, "at": INSTANT, "beat": WORD},
     Outcome: {
-        "type": WORD, "tick": MAYBE, "job": WORD, "started": MAYBE, "ended": MAYBE,
+        "type": WORD, "tick": MAYBE, "job": WORD, "of": WORD, "shard": WHOLE, "started": MAYBE, "ended": MAYBE,
         "duration": either(None, SECONDS), "worker": either(None, WORD), "attempts": WHOLE, "error": _ERROR,
         "reason": WORD, "reported": FLAG, "message": WORD, "details": MAPPING, "at": INSTANT, "beat": WORD,
     },
-    Reopened: {"tick": MAYBE, "job": WORD, "was": WORD, "attempts": WHOLE, "at": INSTANT, "beat": WORD},
+    Reopened: {
+        "tick": MAYBE, "job": WORD, "of": WORD, "shard": WHOLE, "was": WORD, "attempts": WHOLE, "at": INSTANT,
+        "beat": WORD,
+    },
     Changed: {
         "type": WORD, "rev": WORD, "rule": MAPPING, "was": either(None, MAPPING), "before": either("", GARBLED),
         "next": either("", INSTANT), "at": INSTANT, "beat": WORD,

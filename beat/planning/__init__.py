@@ -79,6 +79,8 @@ class Step:
     """The next ticks as they are, at most three."""
     after: tuple[datetime, ...] = ()
     """The same, from then on."""
+    follows: str = ""
+    """After whose successes it ticks from then on, if it has no times of its own."""
     overridden: Overridden | None = None
     held_since: datetime | None = None
     retire_after: timedelta | None = None
@@ -122,6 +124,7 @@ def step(found: Prospect, kept: Kept, now: datetime, app: str) -> Step | None:
         differences=tuple(_differences(found, kept, app)) if before else (),
         before=_coming(was, before.next) if before and before.state == "active" else (),
         after=_coming(found.ruling, _first(found, now)),
+        follows=found.ruling.follows or "",
         overridden=_overridden(found, kept, now) if before and before.override else None,
         held_since=_instant(before.unannounced_at) if before else None,
     )

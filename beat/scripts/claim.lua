@@ -18,7 +18,8 @@
 -- Replies {code, now in ms, claims, troubles}
 --   OK       claims: a line each, of id, rev, next_run, due_at in ms, priority and mark, for a list of lists is slow to
 --            read. The mark is nothing; `moved` when an operator said when the tick is due; or when the pause ended that
---            holds it. troubles: {id, code, words} each:
+--            holds it. What follows another has no next_run: it is handed out when its pause has ended.
+--            troubles: {id, code, words} each:
 --            LOCKED    another beat has it; words: the milliseconds until its lock runs out
 --            GONE      there is no such schedule; taken out of the index
 --            BADTYPE   its key is no hash; looked at again in 30 s
@@ -56,7 +57,7 @@ end
 local function take(id)
   local key, lock = schedule_prefix .. id, lock_prefix .. id
   local h = redis.pcall('HMGET', key, 'state', 'rev', 'next_run', 'due_at', 'run_count', 'skip_count', 'priority', 'unannounced_at',
-    'moved')
+    'moved', 'follows')
   local kind = not h[1] and kind_of(key)  -- what has a state is a hash
   if kind == 'hash' and h['err'] then return hide(id, now + 30000, 'BADSTATE', h['err']) end
   if kind == 'none' then
@@ -65,15 +66,17 @@ local function take(id)
     return
   end
   if kind and kind ~= 'hash' then return hide(id, now + 30000, 'BADTYPE', key .. ' is a ' .. kind) end
-  local state, rev, next_run, due_at, run_count, skip_count, priority, unannounced_at, moved = unpack(h, 1, 9)
+  local state, rev, next_run, due_at, run_count, skip_count, priority, unannounced_at, moved, follows = unpack(h, 1, 10)
   local mark = moved and moved == next_run and 'moved' or ''
   if state == 'paused' then  -- with an end, after which it goes on
     mark = redis.call('HGET', key, 'pause_until') or ''
-    due_at = to_ms(mark) and next_run and to_ms(next_run) and mark
+    due_at = to_ms(mark) and (follows and not next_run or next_run and to_ms(next_run)) and mark
   end
-  if state ~= 'active' and not (state == 'paused' and due_at) then return redis.call('ZREM', due, id) end
+  local untimed = follows and not next_run
+  if state ~= 'active' and not (state == 'paused' and due_at) or untimed and state == 'active' then return redis.call('ZREM', due, id) end
   if unannounced_at then return hide(id, now + 5000) end  -- held: perhaps its code is gone
-  local wrong = problem(rev, next_run, state == 'paused' and next_run or due_at, run_count, skip_count, key) or (not next_run and 'next_run is missing')
+  local wrong = problem(rev, next_run, state == 'paused' and next_run or not untimed and due_at, run_count, skip_count, key)
+  if not wrong and not next_run and not untimed then wrong = 'next_run is missing' end
   if not wrong and string.find(id, '[^%w_-]') then wrong = 'no schedule can have this id' end
   if wrong then return hide(id, now + 30000, 'BADSTATE', wrong) end
   if to_ms(due_at) > horizon then return move(id, to_ms(due_at)) end
@@ -86,7 +89,7 @@ local function take(id)
     return hide(id, now + left, 'LOCKED', tostring(left))
   end
   hide(id, now + lock_ttl)
-  claims[#claims + 1] = id .. ' ' .. rev .. ' ' .. next_run .. ' ' .. digits_of(to_ms(due_at)) .. ' ' .. string.match(priority or '', '^%a*')
+  claims[#claims + 1] = id .. ' ' .. rev .. ' ' .. (next_run or '') .. ' ' .. digits_of(to_ms(due_at)) .. ' ' .. string.match(priority or '', '^%a*')
     .. ' ' .. mark
 end
 

@@ -165,9 +165,10 @@ end
 local function move(id, key, next, next_due, error, ...)
   if error ~= '' then redis.call('HSET', key, 'last_error', error) end
   if next == '' then
+    local state = redis.call('HEXISTS', key, 'follows') == 1 and 'active' or 'finished'  -- its last tick by the clock, and then others
     redis.call('HDEL', key, 'next_run', 'due_at')
-    redis.call('HSET', key, 'state', 'finished', ...)
-    enlist(id, 'finished')
+    redis.call('HSET', key, 'state', state, ...)
+    enlist(id, state)
     scores[id], gone[id] = nil, true
   else
     redis.call('HSET', key, 'next_run', next, 'due_at', due_text(next, next_due), ...)
@@ -476,7 +477,7 @@ end
 
 if (#ARGV - first + 1) % width ~= 0 then return {now, 'OK', {0, 'BADARG', 'not a whole number of items'}} end
 local a_key, a_lock, a_ledger = schedule_prefix .. 'x', lock_prefix .. 'x', runs_prefix .. 'x'
-local barred_here = forbidden({{'type', a_key}, {'hmget', a_key, 'x'}, {'hget', a_key, 'x'}, {'hset', a_key, 'x', ''}, {'hdel', a_key, 'x'},
+local barred_here = forbidden({{'type', a_key}, {'hmget', a_key, 'x'}, {'hget', a_key, 'x'}, {'hset', a_key, 'x', ''}, {'hdel', a_key, 'x'}, {'hexists', a_key, 'x'},
   {'hmget', template_prefix .. 'x', 'x'}, {'mget', a_lock}, {'del', a_lock}, {'zadd', due_index, 0, 'x'}, {'zrem', due_index, 'x'},
   {'lpush', a_ledger, ''}, {'rpop', a_ledger}, {'ltrim', a_ledger, 0, 1}, {'zadd', open, 0, 'x'}, {'hset', records, 'x', ''},
   {'xadd', events, '*', 'x', ''}, {'zcard', running_prefix .. 'x'}, {'zrange', running_prefix .. 'x', 0, -1}, {'zadd', running_prefix .. 'x', 0, 'x'},

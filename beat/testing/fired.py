@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
-from beat import clock, jobs
+from beat import clock, jobs, shards
 from beat.run import META_KEY, Run
 
 if TYPE_CHECKING:
@@ -29,23 +29,37 @@ class Fired:
     """What the clock showed when it fired."""
     job_id: str
     queue: str
+    """Where it went; of one that went to all of its queues, the first."""
     func: str
     """The dotted path of the function."""
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     meta: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    queues: tuple[str, ...] = ()
+    """All of its queues, if it went to all: a job each."""
+    after: str | None = None
+    """The job whose success it follows."""
+
+    @property
+    def jobs(self) -> dict[str, str]:
+        """The ids of its jobs, and the queue of each."""
+        return dict(zip(shards.jobs(self.job_id, len(self.queues)), self.queues, strict=True)) or {
+            self.job_id: self.queue
+        }
 
     @property
     def late(self) -> timedelta:
         """By how much it fired after its tick."""
         return self.enqueued_at - self.scheduled_for
 
-    def run(self) -> Any:
+    def run(self, shard: int = 0) -> Any:
         """Imports the function, calls it here as a worker would, and returns its result.
 
         `get_current_run()` knows the tick within it, and a coroutine is run to its end. What it raises comes through.
+        Of a tick that went to all of its queues, `shard` says which part is run.
         """
-        run = Run(self.schedule_id, self.scheduled_for, "scheduler")
+        by, number = "follows" if self.after else "scheduler", len(self.queues) or 1
+        run = Run(self.schedule_id, self.scheduled_for, by, shard, number, self.after)
         told = {**self.meta, META_KEY: run.plain()}
         func = pkgutil.resolve_name(self.func)
         try:

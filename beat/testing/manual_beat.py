@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from beat.event import Event
     from beat.options import Duration
     from beat.registry import Registry
+    from beat.schedule import Schedule
 
 _NAME = "manual-beat"
 _TROUBLES = {"refused", "broken", "enqueue_failed", "gone"}
@@ -68,7 +69,7 @@ class ManualBeat:
         self._schedules = {schedule.id: schedule for schedule in self._registry}
         if not self._schedules:
             raise ConfigError(f"there is no schedule to test: {NO_SCHEDULE}")
-        self._started = self.clock.now
+        self._started, self._watched = self.clock.now, _watched(self._schedules.values())
         self._taken = 0
         self._troubles: list[str] = []
         chosen = settings.load(options).settings
@@ -109,17 +110,20 @@ class ManualBeat:
     def run_jobs(self) -> list[Any]:
         """Takes the jobs that wait out of their queues, in the order in which they were fired, and calls them here.
 
-        Their results come back in that order. What one raises comes through, and those after it still wait.
+        Their results come back in that order. What one raises comes through, and those after it still wait. What waits
+        for a run to end, or follows its success, has its turn at once, and is called, too.
         """
         results = []
         while self._taken < len(self.fired):
             fired = self.fired[self._taken]
             self._taken += 1
-            if self.redis.lrem(jobs.queue_key(fired.queue), 1, fired.job_id):  # else a worker has it
-                results.append(fired.run())
-                if self._schedules[fired.schedule_id].overlap != "allow":
-                    self._close(fired)
-                self.redis.delete(jobs.job_key(fired.job_id))
+            for shard, (job, queue) in enumerate(fired.jobs.items()):
+                if self.redis.lrem(jobs.queue_key(queue), 1, job):  # else a worker has it
+                    started = self.clock.now
+                    results.append(fired.run(shard))
+                    if fired.schedule_id in self._watched:
+                        self._close(job, started)
+                    self.redis.delete(jobs.job_key(job))
         return results
 
     def assert_fired(self, schedule_id: str, *, at: When | Iterable[When]) -> None:
@@ -130,11 +134,12 @@ class ManualBeat:
         span = f"after {shown(schedule, self._started)} and up to {shown(schedule, self.clock.now)}"
         compare(schedule, instants(schedule, at), found, f"was not fired as expected {span}")
 
-    def _close(self, fired: Fired) -> None:
+    def _close(self, job: str, started: datetime) -> None:
         """As when a worker has ended it, and somebody took note: another tick may wait for that."""
-        ended: Any = {"status": "finished", "ended_at": clock.text(self.clock.now)}
-        self.redis.hset(jobs.job_key(fired.job_id), mapping=ended)
-        self.redis.zadd(self._desk.keys.open, {fired.job_id: 0}, xx=True)
+        times = {"started_at": clock.text(started), "ended_at": clock.text(self.clock.now)}
+        ended: Any = {"status": "finished", **times}
+        self.redis.hset(jobs.job_key(job), mapping=ended)
+        self.redis.zadd(self._desk.keys.open, {job: 0}, xx=True)
         self._attendant.clear(1)
 
     def _register(self) -> None:
@@ -145,7 +150,7 @@ class ManualBeat:
 
     def _hear(self, event: Event) -> None:
         about = event.fields
-        if event.name in {"fired", "admitted"}:
+        if event.name in {"fired", "admitted", "followed"}:
             schedule = self._schedules[event.schedule_id]
             self.fired.append(
                 Fired(
@@ -153,7 +158,9 @@ class ManualBeat:
                     scheduled_for=clock.read(about["tick"]),
                     enqueued_at=self.clock.now,
                     job_id=about["job_id"],
-                    queue=schedule.queue,
+                    queue=about["queues"][0],
+                    queues=tuple(about["queues"]) if len(about["queues"]) > 1 else (),
+                    after=about.get("after"),
                     func=schedule.func,
                     args=tuple(schedule.args),
                     kwargs=dict(schedule.kwargs),
@@ -171,6 +178,12 @@ class ManualBeat:
         if self._troubles:
             troubles, self._troubles = self._troubles, []
             raise BeatError("\n".join(troubles))
+
+
+def _watched(schedules: Iterable[Schedule]) -> set[str]:
+    """Those of whose runs it matters that they have ended: for their own next ticks, or for others."""
+    own = {each.id for each in schedules if each.overlap != "allow" or each.group or each.slow_queue}
+    return own | {bond.to for each in schedules for bond in relations.bonds(each)}
 
 
 class _Desk(InTurn, Store):

@@ -12,6 +12,7 @@ from beat.errors import BadInstant
 from beat.ledger import Changed
 from beat.verification.changes import readable
 from beat.verification.findings import Findings, Stretch, Verification, stretch
+from beat.verification.followed import NOBODY, Bonds, compare
 from beat.verification.runs import Numbers, Runs
 from beat.verification.ticks import Walk
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from beat.ledger import Entry
     from beat.schedule import Schedule
 
-__all__ = ["Stretch", "Verification", "verify"]
+__all__ = ["Bonds", "Stretch", "Verification", "parents_of", "verify"]
 
 _DECIDING = {"active", "broken"}
 """States in which what is due gets its verdict sooner or later."""
@@ -46,6 +47,7 @@ def verify(
     jobs: Mapping[str, datetime | None] | None = None,
     open_jobs: Collection[str] | None = None,
     counts: Mapping[str, int] | None = None,
+    bonds: Bonds = NOBODY,
 ) -> Verification:
     """The whole ledger of a schedule, newest first, against its hash: both as they were at one instant, `now`.
 
@@ -53,21 +55,26 @@ def verify(
     whether nothing is decided for now, because it is paused or no live beat declares it.
     `jobs` are the RQ jobs that exist and say that they are of this schedule, with their ticks; `open_jobs` those of it
     whose outcome is waited for; `waiting` the ticks that wait for an earlier run to end; `counts` its success_count,
-    failure_count and stopped_count. What is not given is not compared. With `since`, only ticks and lines from then on
-    are judged.
+    failure_count and stopped_count; `bonds` whom it follows. What is not given is not compared. With `since`, only
+    ticks and lines from then on are judged.
     """
     oldest_first, current = list(entries)[::-1], readable(rule)
     findings = Findings(since and max(since, clock.EPOCH), _blind(oldest_first, now))
     walk = _walk(oldest_first, findings, current)
     walk.end(next_run, state, now, waiting)
-    complete = _numbers(oldest_first, findings, (run_count, skip_count), now)
-    runs = Runs(findings, walk.begun, oldest_first, complete=complete)
+    compare(oldest_first, current, findings, bonds, now)
+    runs = _runs(oldest_first, findings, walk.begun, (run_count, skip_count), now)
     runs.end(now, jobs=jobs or {}, open_jobs=open_jobs, counts=counts or {})
-    if current is None or (walk.rule and walk.rule.timing_rev != current.timing_rev):
-        findings.say(now, f"the rule in force {'is another than the ledger says' if current else 'cannot be read'}")
+    _rule(walk.rule, current, findings, now)
     begun = None if _reaches_back(oldest_first) else walk.begun or next_run or now
     due = _due(current, next_run, now) if due_at is None or due_at <= now else 0
     return findings.sum_up(schedule_id, due * (state in _DECIDING and not held), begun, held=due * held)
+
+
+def parents_of(entries: Iterable[Entry], rule: Mapping[str, Any]) -> set[str]:
+    """The ids of all that a schedule follows, or followed, as far as its ledger tells."""
+    told = [readable(each.rule) for each in entries if isinstance(each, Changed)]
+    return {each.follows for each in (*told, readable(rule)) if each and each.follows}
 
 
 def _walk(oldest_first: Sequence[Entry], findings: Findings, current: Schedule | None) -> Walk:
@@ -80,10 +87,20 @@ def _walk(oldest_first: Sequence[Entry], findings: Findings, current: Schedule |
     return walk
 
 
-def _numbers(
-    oldest_first: Sequence[Entry], findings: Findings, kept: tuple[int | None, int | None], now: datetime
-) -> bool:
-    """Follows the numbers; whether they can be followed from the first one on."""
+def _rule(told: Schedule | None, current: Schedule | None, findings: Findings, now: datetime) -> None:
+    """That which is in force must be the one that the ledger tells of last."""
+    if current is None or (told and told.timing_rev != current.timing_rev):
+        findings.say(now, f"the rule in force {'is another than the ledger says' if current else 'cannot be read'}")
+
+
+def _runs(
+    oldest_first: Sequence[Entry],
+    findings: Findings,
+    begun: datetime | None,
+    kept: tuple[int | None, int | None],
+    now: datetime,
+) -> Runs:
+    """Follows the numbers; the runs are complete where those can be followed from the first one on."""
     complete = _reaches_back(oldest_first)
     numbers = Numbers(findings, complete=complete)
     for place, entry in enumerate(oldest_first):
@@ -91,7 +108,7 @@ def _numbers(
             complete, numbers = False, Numbers(findings, complete=False)
         numbers.step(entry)
     numbers.end(*kept, now)
-    return complete
+    return Runs(findings, begun, oldest_first, complete=complete)
 
 
 def _blind(oldest_first: Sequence[Entry], now: datetime) -> datetime | None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from beat import clock
+from beat import clock, shards
 from beat.ledger import Enqueued, Outcome, Reopened, Skipped
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from datetime import datetime
 
     from beat.ledger import Entry
@@ -64,6 +64,8 @@ class Runs:
         self._findings, self._begun, self._complete = findings, begun, complete
         self._known: dict[str, _Known] = {}
         self._enqueued: set[str] = set()
+        self._parts: dict[str, list[str]] = {}
+        """The jobs of ticks that went to all of their queues, by that of the tick."""
         for entry in oldest_first:
             self._step(entry)
 
@@ -73,6 +75,10 @@ class Runs:
         elif isinstance(entry, Outcome | Reopened):
             known = self._known.get(entry.job)
             self._known[entry.job] = _Known(entry.tick, entry if isinstance(entry, Outcome) else None)
+            if entry.of and entry.of not in self._parts:
+                self._parts[entry.of] = []
+            if entry.of and entry.job not in self._parts[entry.of]:
+                self._parts[entry.of].append(entry.job)
             if known is None:
                 if self._is_missed(entry.tick):
                     self._say(entry, "has an outcome, and no line says that it was enqueued")
@@ -85,7 +91,11 @@ class Runs:
         elif entry.job in self._known:
             self._say(entry, "has an outcome that is older than itself")
         else:
-            self._known[entry.job] = _Known(entry.tick, None)
+            parts = shards.jobs(entry.job, entry.shards)
+            self._known |= {job: _Known(entry.tick, None) for job in parts or [entry.job]}
+            self._enqueued.update(parts)
+            if parts:
+                self._parts[entry.job] = parts
         self._enqueued.add(entry.job)
 
     def _follow(self, entry: Outcome | Reopened, known: _Known) -> None:
@@ -124,11 +134,19 @@ class Runs:
 
     def _count(self, counts: Mapping[str, int], now: datetime) -> None:
         """The counters are the sum of the outcomes, where the ledger holds them all."""
-        told = Counter(_COUNTED[known.ended.type] for known in self._known.values() if known.ended)
+        told = Counter(_COUNTED[state] for state in self._ends() if state in _COUNTED)
         for name in ("success", "failure", "stopped"):
             kept = counts.get(f"{name}_count", told[name])
             if kept != told[name]:
                 self._findings.say(now, f"{name}_count is {kept:,}, and the ledger says {told[name]:,}")
+
+    def _ends(self) -> Iterator[str]:
+        """How each tick ended, as one, whatever its parts."""
+        apart = {job for parts in self._parts.values() for job in parts}
+        states = {job: known.ended.type if known.ended else shards.OPEN for job, known in self._known.items()}
+        yield from (state for job, state in states.items() if job not in apart)
+        for parts in self._parts.values():
+            yield shards.outcome([states[job] for job in parts])
 
     def _find(self, jobs: Mapping[str, datetime | None]) -> None:
         """The jobs that exist have a line each, as far as the ledger goes back."""

@@ -111,10 +111,12 @@ class Walk:
                 case Enqueued(tick=tick, by=by) if tick and by in _POINTED:
                     self._tally.add()
                     self._decide(Stretch(tick, tick, 1), entry.at, "enqueued")
+                case Enqueued(tick=tick, after=after) | Skipped(tick=tick, after=after) if tick and after:
+                    self.begun = self.begun or tick  # it followed another, and no calendar says when
                 case Skipped(reason=reason):
                     kind = _KINDS.get(reason, "skipped")
                     self._decide(Stretch(entry.tick, entry.last, entry.count), entry.at, kind)
-                case Waiting():
+                case Waiting() if not _goes_on(entry, self.rule, self._decided.waiting):
                     self._point(Stretch(entry.tick, entry.tick, 1), entry.at, "waiting")
                 case Changed():
                     self._change(entry)
@@ -137,13 +139,11 @@ class Walk:
         expected, say = self.pointer, self._findings.say
         if expected is None:
             say(now, f"next_run is {text(next_run)}, and the ledger says that there are no more ticks")
-        elif next_run is None:
-            if state != "disabled" and not self._may_be_over(rule):
-                say(now, f"next_run is empty, and the ledger says that {text(expected)} comes next")
-        elif next_run < expected:
-            say(now, f"next_run is {text(next_run)}, and the ledger says that {text(expected)} comes next")
-        else:
+        elif next_run is not None and next_run > expected:
             self._findings.miss(rule, expected, next_run)
+        elif next_run or (state != "disabled" and not self._may_be_over(rule)):
+            named = text(next_run) if next_run else "empty"
+            say(now, f"next_run is {named}, and the ledger says that {text(expected)} comes next")
 
     def _may_be_over(self, rule: Schedule) -> bool:
         """Whether there may be no more ticks: by max_runs, or because what was trimmed told of those from here on."""
@@ -242,3 +242,8 @@ class Walk:
         self._findings.say(entry.at, f"the schedule was lost, and registered again at {text(entry.at)}")
         if self.rule and self.pointer and self.pointer <= entry.at:
             self._findings.miss(self.rule, self.pointer, entry.at + INSTANT)
+
+
+def _goes_on(entry: Waiting, rule: Schedule | None, waiting: Collection[datetime]) -> bool:
+    """Whether the tick waited for its own room before, and now for its group's; or follows another, without a time."""
+    return bool(entry.group and entry.tick in waiting) or bool(rule and rule.follows)

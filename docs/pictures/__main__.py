@@ -1,4 +1,4 @@
-"""`python -m docs.pictures`: draws the pictures of docs/guides/policies.md anew, from the verdicts of a manual beat."""
+"""`python -m docs.pictures`: draws the pictures of the guides to policies anew, from the verdicts of a manual beat."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from docs.pictures.drawing import sentence, svg
 from docs.pictures.scenes import SCENES
 from docs.pictures.stage import play
 
-PAGE = Path(__file__).parent.parent / "guides/policies.md"
-FOLDER = PAGE.with_suffix("")
+PAGES = [Path(__file__).parent.parent / f"guides/{name}.md" for name in ("policies", "places")]
 
 
-def drawn() -> dict[Path, str]:
-    """Every picture, and the page with what each shows in words."""
-    files, page = {}, PAGE.read_text(encoding="utf-8")
-    for scene in SCENES:
+def drawn(page: Path) -> dict[Path, str]:
+    """Every picture of a page, and the page with what each shows in words."""
+    files, text = {}, page.read_text(encoding="utf-8")
+    for scene in (each for each in SCENES if each.page == page.stem):
         rows = play(scene)
-        files[FOLDER / f"{scene.name}.svg"] = svg(scene, rows)
-        link = f"]({FOLDER.name}/{scene.name}.svg)"
-        page = re.sub(r"!\[[^\]]*" + re.escape(link), f"![{sentence(scene, rows)}{link}", page)
-    return files | {PAGE: page}
+        files[page.with_suffix("") / f"{scene.name}.svg"] = svg(scene, rows)
+        link = f"]({page.stem}/{scene.name}.svg)"
+        text = re.sub(r"!\[[^\]]*" + re.escape(link), f"![{sentence(scene, rows)}{link}", text)
+    return files | {page: text}
 
 
 def main() -> None:
     """Writes them."""
-    FOLDER.mkdir(exist_ok=True)
-    for file, text in drawn().items():
-        file.write_text(text, encoding="utf-8")
+    for page in PAGES:
+        page.with_suffix("").mkdir(exist_ok=True)
+        for file, text in drawn(page).items():
+            file.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -54,13 +54,15 @@ def sentence(scene: Scene, rows: list[Row]) -> str:
     told = []
     for row in rows:
         named = f"{row.id}: " if len(rows) > 1 else ""
-        told.append(named + ", ".join(_stretches(row.ticks, scene.says)))
+        told.append(named + ", ".join(_stretches(row.ticks, scene)))
         if stopped := [tick.at.strftime(scene.says) for tick, run in row.runs if run.stopped]:
             told.append(f"the runs of {stopped[0]} to {stopped[-1]} are stopped")
+        if failed := [_when(tick.at, scene) for tick, run in row.runs if run.failed]:
+            told.append(f"the runs of {_listed(failed)} fail")
     return "; ".join(told)
 
 
-def _stretches(ticks: Iterable[Tick], says: str) -> Iterator[str]:
+def _stretches(ticks: Iterable[Tick], scene: Scene) -> Iterator[str]:
     """`09:00 enqueued, 09:01 to 09:02 skipped (overlap)`."""
     found: list[tuple[str, list[Tick]]] = []
     for tick in ticks:
@@ -72,8 +74,21 @@ def _stretches(ticks: Iterable[Tick], says: str) -> Iterator[str]:
             found.append((became, []))
         found[-1][1].append(tick)
     for became, of in found:
-        ends = [each.at.strftime(says) for each in (of[0], of[-1])]
-        yield f"{' to '.join(dict.fromkeys(ends))} {became}"
+        if scene.page == "policies":
+            ends = [_when(each.at, scene) for each in (of[0], of[-1])]
+            yield f"{' to '.join(dict.fromkeys(ends))} {became}"
+        else:  # nobody could know what lies between them
+            yield f"{_listed([_when(each.at, scene) for each in of])} {became}"
+
+
+def _listed(words: list[str]) -> str:
+    """`09:00, 09:01 and 09:02`."""
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _when(at: datetime, scene: Scene) -> str:
+    return at.strftime(f"{scene.says}:%S" if at.second else scene.says)
 
 
 class _Picture:
@@ -81,16 +96,21 @@ class _Picture:
         self._scene, self._rows = scene, rows
         self._left = _PAD + (_NAMES if len(rows) > 1 else 0)
         self._lanes = [_lanes(row) for row in rows]
-        self._alone = len(rows) == 1
-        height = _LINE + (len(self._lanes[0]) * _LANE + (_BARS if self._lanes[0] else _BUS) if self._alone else 24)
-        self._rows_end = _TOP + height * len(rows) + len(scene.spans) * _SPAN
-        self._lines = [_TOP + height * n + _LINE for n in range(len(rows))]
+        self._alone = scene.alone
+        heights = [self._height(lanes) for lanes in self._lanes]
+        self._rows_end = _TOP + sum(heights) + len(scene.spans) * _SPAN
+        self._lines = [_TOP + sum(heights[:n]) + _LINE for n in range(len(rows))]
         self._parts: list[str] = []
+
+    def _height(self, lanes: list[list[tuple[Tick, Run]]]) -> int:
+        if not self._scene.shows_runs:
+            return _LINE + 24
+        return _LINE + len(lanes) * _LANE + (_BARS if lanes else _BUS)
 
     def text(self) -> str:
         self._ground()
         for row, lanes, y in zip(self._rows, self._lanes, self._lines, strict=True):
-            self._row(row, lanes if self._alone else [], y)
+            self._row(row, lanes if self._scene.shows_runs else [], y)
         self._legend()
         height, words = self._rows_end + _LEGEND, sentence(self._scene, self._rows)
         head = (
@@ -128,9 +148,9 @@ class _Picture:
 
     def _row(self, row: Row, lanes: list[list[tuple[Tick, Run]]], y: int) -> None:
         if not self._alone:
-            cron = self._scene.schedules[row.id].get("cron")
-            self._text(_PAD - 12, y - 2 if cron else y + 4, row.id, "words mono", anchor="start")
-            self._text(_PAD - 12, y + 12, cron or "", "quiet small mono", anchor="start")
+            rule = self._rule(row)
+            self._text(_PAD - 12, y - 2 if rule else y + 4, row.id, "words mono", anchor="start")
+            self._text(_PAD - 12, y + 12, rule, "quiet small mono", anchor="start")
         self._add(f'<path class="line" d="M{self._left - 12} {y}H{_WIDTH - _PAD + 12}"/>')
         runs = [(tick, run, y + _BARS + n * _LANE) for n, lane in enumerate(lanes) for tick, run in lane]
         for tick, run, top in runs:
@@ -139,6 +159,15 @@ class _Picture:
             self._run(tick, run, top)
         for tick in row.ticks:
             self._tick(tick, y)
+
+    def _rule(self, row: Row) -> str:
+        said = self._scene.schedules.get(row.id)
+        if said is None:
+            return "a queue"
+        for name in ("follows", "requires"):
+            if name in said:
+                return f"{name} {said[name]}"
+        return str(said.get("cron", ""))
 
     def _thread(self, tick: Tick, run: Run, y: int, top: int) -> None:
         """From a tick to its run."""
@@ -157,12 +186,12 @@ class _Picture:
         if width >= _ROOM:
             says = f"{tick.at:%H:%M}" if width >= 2 * _ROOM else f":{tick.at:%M}"
             self._text(left + width / 2, top + 14, says, "words small")
-        if run.stopped:
+        if run.stopped or run.failed:
             self._add(f'<path class="cut" d="M{right} {top - 3}V{top + _BAR + 3}"/>')
 
     def _tick(self, tick: Tick, y: int) -> None:
         x, kind = self._x(tick.at), _kind(tick)
-        if tick.fired and not self._alone and (due := self._x(tick.fired)) > x:
+        if tick.fired and not self._scene.shows_runs and (due := self._x(tick.fired)) > x:
             self._add(f'<path class="nominal" d="M{x} {y - 8}V{y + 8}M{x} {y}H{due}"/>')
             x = due
         self._add(_dot(x, y, kind))
@@ -182,12 +211,12 @@ class _Picture:
     def _samples(self) -> Iterator[tuple[str, int, str]]:
         """What the signs mean that are in this picture, each with the room that it takes."""
         ticks = [tick for row in self._rows for tick in row.ticks]
-        late = not self._alone and any(tick.fired and tick.fired > tick.at for tick in ticks)
+        late = not self._scene.shows_runs and any(tick.fired and tick.fired > tick.at for tick in ticks)
         if late:
             yield '<path class="nominal" d="M0 -8V8M0 0H8"/>', 14, "its tick, next_run"
         for became in (each for each in _WORDS if any(tick.became == each for tick in ticks)):
             yield _dot(0, 0, became.replace(" ", "-")), 14, _WORDS[became] + (", at due_at" if late else "")
-        if self._alone and self._lanes[0]:
+        if self._scene.shows_runs and any(self._lanes):
             bar = '<rect class="run enqueued" x="-8" y="-9" width="28" height="18" rx="4"/>'
             yield (
                 f'{bar}<text class="words small" x="6" y="4" text-anchor="middle">:00</text>',
@@ -196,6 +225,8 @@ class _Picture:
             )
         if any(run.stopped for row in self._rows for _, run in row.runs):
             yield '<path class="cut" d="M0 -9V9"/>', 8, "stopped"
+        if any(run.failed for row in self._rows for _, run in row.runs):
+            yield '<path class="cut" d="M0 -9V9"/>', 8, "failed"
 
     def _text(self, x: float, y: float, words: str, kind: str, anchor: str = "middle") -> None:
         self._add(f'<text class="{kind}" x="{_n(x)}" y="{_n(y)}" text-anchor="{anchor}">{escape(words)}</text>')

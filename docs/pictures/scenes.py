@@ -45,6 +45,15 @@ def _days(name: str, **options: Any) -> Scene:
     )
 
 
+def _place(name: str, schedules: dict[str, dict[str, Any]], **told: Any) -> Scene:
+    """Schedules, or the queues of one, for six minutes."""
+    return Scene(name, schedules, **{"lasts": 5 * _M + 45 * _S, "page": "places", **told})
+
+
+def _route(name: str, route: str, *queues: str, **told: Any) -> Scene:
+    return _place(name, {"job": {"every": "1m", "queues": [*queues], "route": route}}, queues=queues, **told)
+
+
 SCENES = [
     _misfire("misfire-once"),
     _misfire("misfire-skip", misfire="skip"),
@@ -78,6 +87,58 @@ SCENES = [
         lasts=_D - _M,
         every=3 * _H,
         step=_H,
+    ),
+    _place(
+        "group-wait",
+        {name: {"every": "3m", "group": "reports"} for name in ("north", "east", "south")},
+        groups={"reports": {"max_running": 2}},
+        takes=70 * _S,
+    ),
+    _place(
+        "group-skip",
+        {
+            "disk": {"every": "1m", "group": "alerts"},
+            "load": {"every": "1m", "phase": "30s", "group": "alerts"},
+        },
+        groups={"alerts": {"max_running": 1, "when_full": "skip"}},
+        takes=70 * _S,
+    ),
+    _route("round-robin", "round_robin", "left", "right"),
+    _route(
+        "failover",
+        "failover",
+        "near",
+        "far",
+        off={"near": (_NINE + 90 * _S, _NINE + 210 * _S)},
+        spans={"nobody at near": (_NINE + 90 * _S, _NINE + 210 * _S)},
+    ),
+    _route("broadcast", "broadcast", "host-a", "host-b", "host-c"),
+    _place(
+        "slow-lane",
+        {
+            "job": {
+                "every": "30s",
+                "queue": "quick",
+                "slow_queue": "slow",
+                "slow_after": "20s",
+                "slow_times": 2,
+                "slow_window": "2m",
+            }
+        },
+        queues=("quick", "slow"),
+        takes=15 * _S,
+        longer=(_NINE + 60 * _S, _NINE + 135 * _S, 25 * _S),
+        spans={"runs are slow": (_NINE + 60 * _S, _NINE + 135 * _S)},
+    ),
+    _place(
+        "requires",
+        {"extract": {"every": "1m"}, "load": {"every": "1m", "phase": "40s", "requires": "extract"}},
+        fails=(_NINE + 2 * _M, _NINE + 3 * _M),
+    ),
+    _place(
+        "follows",
+        {"extract": {"every": "1m"}, "load": {"follows": "extract"}},
+        fails=(_NINE + 2 * _M, _NINE + 3 * _M),
     ),
 ]
 """In the order of the page."""

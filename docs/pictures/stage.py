@@ -8,12 +8,13 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, cast
 
 from beat import Registry, clock, jobs
+from beat.keys import Keys
+from beat.store import Store
 from beat.testing import ManualBeat
+from beat.watcher import Watcher
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-_QUEUE = jobs.queue_key("default")
+    from collections.abc import Iterator, Mapping
 
 
 @dataclass(frozen=True)
@@ -38,11 +39,32 @@ class Scene:
     says: str = "%H:%M"
     step: timedelta = timedelta(seconds=5)
     """How often the beat looks, and how often a worker."""
+    page: str = "policies"
+    """Of which guide it is."""
+    groups: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    queues: tuple[str, ...] = ()
+    """Where not schedules are shown, but the queues to which their ticks go: each has one worker."""
+    off: Mapping[str, tuple[datetime, datetime]] = field(default_factory=dict)
+    """By queue: when nobody works there."""
+    longer: tuple[datetime, datetime, timedelta] | None = None
+    """From when to when runs take longer, and how long."""
+    fails: tuple[datetime, ...] = ()
+    """The ticks whose runs fail."""
 
     @property
     def end(self) -> datetime:
         """The last instant that is shown."""
         return self.start + self.lasts
+
+    @property
+    def alone(self) -> bool:
+        """Whether it has one row, which needs no name."""
+        return len(self.queues or self.schedules) == 1
+
+    @property
+    def shows_runs(self) -> bool:
+        """Whether the runs are shown, not only the ticks."""
+        return self.alone or self.page == "places"
 
 
 @dataclass(frozen=True)
@@ -64,11 +86,12 @@ class Run:
     start: datetime
     end: datetime
     stopped: bool = False
+    failed: bool = False
 
 
 @dataclass(frozen=True)
 class Row:
-    """One schedule."""
+    """One schedule, or one queue."""
 
     id: str
     ticks: list[Tick]
@@ -78,11 +101,15 @@ class Row:
 def play(scene: Scene) -> list[Row]:
     """The scene, from its start to its end."""
     registry = Registry()
+    for name, limits in scene.groups.items():
+        registry.group(name, **cast("Any", limits))
     for name, declared in scene.schedules.items():
         options: Any = {option: value for option, value in declared.items() if option != "cron"}
         registry.register(work, declared.get("cron"), id=name, **options)
     beat = ManualBeat(scene.start - scene.step, registry=registry)
-    workers = [_Worker(beat, f"worker-{n}", scene) for n in range(scene.workers)]
+    places = scene.queues or ("default",) * scene.workers
+    workers = [_Worker(beat, f"worker-{n}", queue, scene) for n, queue in enumerate(places)]
+    watcher = Watcher(Store(beat.redis, Keys()), name="housekeeper", emit=lambda _: None)
     while beat.clock.now < scene.end:
         was_away, is_away = (_is_away(scene, at) for at in (beat.clock.now, beat.clock.now + scene.step))
         if was_away or is_away:
@@ -91,12 +118,16 @@ def play(scene: Scene) -> list[Row]:
             beat.tick_until(scene.step)
         for worker in workers:
             worker.turn()
+        if scene.page == "places":  # it matters there how a run has ended
+            beat.redis.delete("beat:watching")
+            watcher.turn()
         if not is_away:
             beat.tick()  # the beat is back, or a run has ended
         for worker in workers:  # and who is free takes what has just come
             worker.turn()
     runs = {run.job: run for worker in workers for run in worker.runs}
-    return [_row(beat, scene, registry, name, runs) for name in scene.schedules]
+    rows = [_row(beat, scene, registry, name, runs) for name in scene.schedules]
+    return [_queue(beat, rows, name) for name in scene.queues] or rows
 
 
 def _is_away(scene: Scene, at: datetime) -> bool:
@@ -110,9 +141,10 @@ def work() -> None:
 class _Worker:
     """Does what RQ's worker does to a job's hash, and hears when it is told to stop."""
 
-    def __init__(self, beat: ManualBeat, name: str, scene: Scene) -> None:
+    def __init__(self, beat: ManualBeat, name: str, queue: str, scene: Scene) -> None:
         self._redis = cast("Any", beat.redis)
-        self._clock, self._name, self._takes = beat.clock, name, scene.takes
+        self._clock, self._name, self._queue, self._scene = beat.clock, name, queue, scene
+        self._appear()
         self._commands = self._redis.pubsub(ignore_subscribe_messages=True)
         self._commands.subscribe(f"rq:pubsub:{name}")
         self._commands.get_message()
@@ -121,18 +153,47 @@ class _Worker:
 
     def turn(self) -> None:
         now, told = self._clock.now, self._commands.get_message()
+        self._appear()
         if self._busy:
             run = self.runs[-1]
             run.stopped = bool(told) and json.loads(told["data"])["job_id"] == run.job
-            if not run.stopped and now < run.start + self._takes:
+            if not run.stopped and now < run.start + self._takes(run):
                 run.end = now
+                self._show_life(run)
                 return
             run.end, self._busy = now, False
-            self._write(run, status="stopped" if run.stopped else "finished", ended_at=clock.text(now))
-        if job := self._redis.lpop(_QUEUE):
+            run.failed = any(run.job.endswith(f"_{at.timestamp():.0f}") for at in self._scene.fails)
+            status = "stopped" if run.stopped else "failed" if run.failed else "finished"
+            self._write(run, status=status, ended_at=clock.text(now))
+        if not self._is_off and (job := self._redis.lpop(jobs.queue_key(self._queue))):
             self.runs.append(Run(job.decode(), now, now))
             self._busy = True
             self._write(self.runs[-1], status="started", started_at=clock.text(now), worker_name=self._name)
+
+    def _show_life(self, run: Run) -> None:
+        """As RQ does while a run goes on: one that is silent for a minute is lost."""
+        self._redis.zadd(jobs.EXECUTIONS_PREFIX + run.job, {"1": 0})
+        self._redis.hset(f"{jobs.EXECUTION_PREFIX}{run.job}:1", "last_heartbeat", self._clock.now.timestamp())
+
+    def _takes(self, run: Run) -> timedelta:
+        begin, end, longer = self._scene.longer or (run.end, run.start, self._scene.takes)
+        return longer if begin <= run.start < end else self._scene.takes
+
+    @property
+    def _is_off(self) -> bool:
+        begin, end = self._scene.off.get(self._queue, (self._scene.end, self._scene.start))
+        return begin <= self._clock.now < end
+
+    def _appear(self) -> None:
+        """As a worker that is there, or has gone."""
+        worker = f"rq:worker:{self._name}"
+        if self._is_off:
+            self._redis.delete(worker)
+            self._redis.srem(f"rq:workers:{self._queue}", worker)
+        else:
+            now = clock.text(self._clock.now)
+            self._redis.hset(worker, mapping={"birth": now, "state": "idle", "last_heartbeat": now})
+            self._redis.sadd(f"rq:workers:{self._queue}", worker)
 
     def _write(self, run: Run, **fields: str) -> None:
         self._redis.hset(jobs.job_key(run.job), mapping=fields)
@@ -149,12 +210,29 @@ def _row(beat: ManualBeat, scene: Scene, registry: Registry, name: str, runs: Ma
         elif line["type"] == "enqueued":
             became = "waited" if at in found else {"catchup": "caught up"}.get(line["by"], "enqueued")
             found[at] = Tick(at, became, clock.read(line["at"]))
-            if line["job"] in runs:
-                ran.append((found[at], runs[line["job"]]))
+            ran += [(found[at], runs[job]) for job in _jobs(line) if job in runs]
         elif line["type"] == "skipped":
             last = clock.read(line["last"])
             skipped = [at, *schedule.timing.ticks(at, last), last]
             found |= {each: Tick(each, "skipped", reason=line["reason"]) for each in skipped}
-    for at in schedule.timing.ticks(scene.start, scene.end):
+    for at in schedule.timing.ticks(scene.start, scene.end) if scene.page == "policies" else ():
         found.setdefault(at, Tick(at, "none"))
     return Row(name, [found[at] for at in sorted(found)], ran)
+
+
+def _jobs(line: dict[str, Any]) -> Iterator[str]:
+    """Those that a tick has become."""
+    if "shards" in line:
+        yield from (f"{line['job']}_s{n}" for n in range(line["shards"]))
+    else:
+        yield line["job"]
+
+
+def _queue(beat: ManualBeat, rows: list[Row], name: str) -> Row:
+    """What went to a queue."""
+    here = [(tick, run) for row in rows for tick, run in row.runs if _origin(beat, run.job) == name]
+    return Row(name, [tick for tick, _ in here], here)
+
+
+def _origin(beat: ManualBeat, job: str) -> str:
+    return str(cast("Any", beat.redis).hget(jobs.job_key(job), "origin").decode())

@@ -7,6 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from tests.policies.company import Shared
 from tests.policies.stage import History, Pass
 from tests.policies.workers import DEATHS, Plan
 
@@ -67,3 +68,37 @@ def histories(draw: st.DrawFn) -> History:
         begins=begins,
         settings={"page_size": draw(st.sampled_from([100, 3]))},
     )
+
+
+@st.composite
+def groups(draw: st.DrawFn) -> Shared:
+    """Schedules that share room."""
+    waits = draw(st.sampled_from([True, True, False]))
+    limits: dict[str, Any] = {"max_running": draw(st.integers(1, 3))}
+    limits |= {"max_waiting": draw(st.sampled_from([1, 2, 3, 20]))} if waits else {"when_full": "skip"}
+    period = draw(st.sampled_from([1, 7, 60]))
+    lengths = st.sampled_from([0, 0.5, 1.5, 5]).map(lambda n: n * period)
+    fates = st.sampled_from(["finished", "finished", "finished", "failed", *DEATHS])
+    gaps = st.sampled_from([0.5, 1, 1, 2.5, 12]).map(lambda n: max(1, n * period))
+    return Shared(
+        limits,
+        draw(st.lists(_members(period), min_size=2, max_size=3)),
+        draw(st.lists(st.builds(Pass, gaps, st.booleans()), min_size=3, max_size=12)),
+        draw(st.lists(st.builds(Plan, lengths, lengths, fates, st.booleans()), min_size=1, max_size=5)),
+        NOON,
+    )
+
+
+@st.composite
+def _members(draw: st.DrawFn, period: int) -> dict[str, Any]:
+    """What one of them says."""
+    overlap, misfire = draw(st.sampled_from(OVERLAPS)), draw(st.sampled_from(["once", "skip", "all"]))
+    said = {
+        "every": period * draw(st.sampled_from([1, 1, 2])),
+        "overlap": overlap,
+        "misfire": misfire,
+        "max_running": draw(_rarely(st.integers(1, 3))) if overlap in {"skip", "wait"} else None,
+        "max_waiting": draw(_rarely(st.integers(1, 3))) if overlap == "wait" else None,
+        "max_runs": draw(_rarely(st.integers(1, 8))),
+    }
+    return {name: value for name, value in said.items() if value is not None}

@@ -13,20 +13,22 @@ from typing import TYPE_CHECKING, Any
 from unittest import mock
 from zoneinfo import ZoneInfo
 
-from beat import clock, exclusions, jobs, policies
+from beat import clock, exclusions, jobs, policies, routing
 from beat.keys import Keys
 from beat.registry import Registry
 from beat.store import Store
 from beat.testing import ManualBeat, manual_beat
 from beat.testing.fake_redis import ClockedRedis
 from beat.watcher import Watcher
+from tests.policies import parents
 from tests.policies.model import SECOND, Model, Policy, Tick
 from tests.policies.workers import Plan, Workers, text
 from tests.redis.job_functions import anything
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
+    from beat.groups import Group
     from beat.schedule import Schedule
     from tests.policies.clients import Connect
 
@@ -37,6 +39,8 @@ KNOWN = {
     *("meta", "announcements", "schedules", "events", "due", "open", "closed", "records", "waiting"),
     *("schedule:x", "template:x", "runs:x", "running:x", "waiting:x", "watching", "searched"),
     *("groups", "unread", "followers:x", "slow:x"),
+    *(f"{kind}:@{name}" for kind in ("running", "waiting") for name in ("reports", "alerts")),
+    *(f"{kind}:{parent}" for kind in ("schedule", "template", "runs", "followers") for parent in parents.NAMES),
     *("functions", "app:default", "in:all", "in:finished", "in:failing"),
 }
 
@@ -52,13 +56,15 @@ class Pass:
 
 @dataclass(frozen=True)
 class History:
-    """What happens to one schedule."""
+    """What happens to one schedule, `x`."""
 
     options: dict[str, Any]
     passes: list[Pass]
     plans: list[Plan] = field(default_factory=lambda: [Plan()])
     begins: datetime = BEGINS
     settings: dict[str, Any] = field(default_factory=dict)
+    successes: dict[str, list[datetime]] = field(default_factory=dict)
+    """Of the schedules that it requires or follows, `y` and `z`: when they succeed."""
 
 
 class Stage:
@@ -66,16 +72,18 @@ class Stage:
 
     def __init__(self, history: History, connect: Connect | None = None) -> None:
         self._passes = history.passes
-        registry, options = Registry(), {"id": "x", **history.options}
-        self.schedule = registry.register(anything, options.pop("cron", None), **options)
+        registry = declared(history.options)
+        self.schedule = registry.get("x")
         with mock.patch.object(manual_beat, "ClockedRedis", connect or ClockedRedis):
             self.beat = ManualBeat(history.begins, registry=registry, **history.settings)
         self.redis = self.beat.redis
-        self.model = Model(_policy(self.schedule), _ticks(self.schedule, history.begins))
-        self.workers = Workers(self.redis, history.plans)
+        self.model = Model(_policy(self.schedule, registry.groups), _ticks(self.schedule, history.begins))
+        self.workers = Workers(self.redis, history.plans, routing.all_queues(self.schedule), self._tick_of)
         self.ledger: list[dict[str, Any]] = []
         """Oldest first, as it was when it was last read."""
-        self._watcher = Watcher(Store(self.redis, Keys()), name="housekeeper", emit=lambda _: None)
+        store, self._successes = Store(self.redis, Keys()), history.successes
+        self._watcher = Watcher(store, name="housekeeper", emit=lambda _: None)
+        self._parents = parents.Parents(store, registry, self._successes)
 
     @property
     def now(self) -> datetime:
@@ -96,18 +104,24 @@ class Stage:
         """All runs end, passes go on, and all is as if nothing had been: who waits gets in, and ticks become jobs."""
         waited, before = self.waiting, len(self.model.enqueued)
         self.workers.hurry(self.now)
+        for times in self._successes.values():  # and what it waits for goes well
+            times += [self.now + n * timedelta(minutes=10) for n in range(1, 100)]
         self.plays(Pass(1), Pass(1))
         if any(run.stage == "dead" for run in self._runs):
             self.plays(Pass(5), Pass(75), Pass(75))
+        if self.schedule.follows:
+            self.plays(Pass(600), Pass(1), Pass(600))
+            assert len(self.model.enqueued) > before or self.state["state"] == "finished"
         while (when := self._wanted()) and len(self.model.enqueued) == before:
             self.plays(Pass(max(0, (when - self.now).total_seconds())))
-        self.plays(*[Pass(1)] * (2 + self.model.policy.max_waiting))
+        self.plays(*[Pass(1)] * (2 + max(self.model.policy.max_waiting, len(self.waiting))))
         assert {*waited} <= {*self.verdicts}, "a tick waits for nothing"
         assert {run.job for run in self._runs if run.stage == "dead"} == self.lost
         keys = {text(key).removeprefix("beat:") for key in self.redis.keys("beat:*")}
-        assert {key for key in keys - KNOWN if not key.startswith("announced:")} == set(), "left behind"
+        for_a_while = ("announced:", "request:", *(("shards:",) if self.schedule.overlap == "replace" else ()))
+        assert {key for key in keys - KNOWN if not key.startswith(for_a_while)} == set(), "left behind"
         if self.model.policy.overlap != "allow":
-            assert self.redis.zcard("beat:running:x") <= self.model.policy.max_running
+            assert self.redis.zcard("beat:running:x") <= self.model.policy.max_running * self.model.policy.parts
 
     def _wanted(self) -> datetime | None:
         """When the next tick may fire that lies on no day of rest; one before it may have more jitter."""
@@ -144,7 +158,7 @@ class Stage:
         return found
 
     def _ticks_of(self, line: dict[str, Any]) -> list[datetime]:
-        if line["type"] == "enqueued":
+        if line["type"] == "enqueued" or (line["type"] == "skipped" and self.schedule.follows):
             return [clock.read(line["tick"])]
         if line["type"] != "skipped":
             return []
@@ -156,6 +170,11 @@ class Stage:
     def waiting(self) -> list[datetime]:
         return [clock.read(text(member).split()[1]) for member in self.redis.zrange("beat:waiting:x", 0, -1)]
 
+    def _tick_of(self, job: str) -> datetime:
+        """Of a job, or of a part of one."""
+        lines = {line["job"]: line["tick"] for line in self.ledger if line["type"] == "enqueued"}
+        return clock.read(lines[job if job in lines else job.rpartition("_s")[0]])
+
     # --- what must hold ----------------------------------------------------------------------------------------------
 
     def agrees(self) -> None:
@@ -164,21 +183,22 @@ class Stage:
         assert verdicts == model.verdicts, (verdicts, model.verdicts)
         assert self.waiting == [tick.at for tick in model.waiting]
         assert state.get("next_run", "") == (clock.text(model.next.at) if model.next else "")
-        expected = "disabled" if not self.schedule.enabled else "active" if model.next else "finished"
+        expected = "disabled" if not self.schedule.enabled else "active" if model.goes_on else "finished"
         assert state["state"] == expected
-        assert [run.tick for run in self._runs] == model.enqueued == sorted(model.enqueued), (
-            "in the order of their ticks"
-        )
-        assert int(state["run_count"]) == len(self._runs)
-        assert int(state["skip_count"]) == len(verdicts) - len(self._runs)
+        ticks = list(dict.fromkeys(run.tick for run in self._runs))
+        assert ticks == model.enqueued == sorted(model.enqueued), "in the order of their ticks"
+        assert len(self._runs) == len(ticks) * model.policy.parts
+        assert int(state["run_count"]) == len(ticks)
+        assert int(state["skip_count"]) == len(verdicts) - len(ticks)
         self._is_sound()
 
     def _is_sound(self) -> None:
         policy, runs, ledger, lost = self.model.policy, self._runs, self.ledger, self.lost
         going = [run for run in runs if run.stage != "ended" and run.job not in lost]
-        assert policy.overlap == "allow" or len(going) <= policy.max_running, "too many at once"
-        assert len(self.waiting) <= policy.max_waiting
-        assert policy.max_runs is None or len(runs) <= policy.max_runs
+        assert policy.overlap == "allow" or len({run.tick for run in going}) <= policy.max_running, "too many at once"
+        assert policy.group is None or len(going) <= policy.group.max_running, "too many of the group at once"
+        assert len(self.waiting) <= policy.max_waiting + (policy.group.max_waiting if policy.group else 0)
+        assert policy.max_runs is None or len({run.tick for run in runs}) <= policy.max_runs
         waited = {line["tick"] for line in ledger if line["type"] == "waiting"}
         begun = [
             line
@@ -204,33 +224,54 @@ class Stage:
         wakes = self.model.wakes or before + SECOND
         to = max(before, wakes) if each.gap is None else before + timedelta(seconds=each.gap)
         self.workers.work(to)
+        succeeded = self._parents.succeed(self.beat.clock, before, to)
         self.beat.clock.set(to)
         if each.housekeeping:
-            self._keep_house(before, to)
+            dead = any(run.stage == "dead" and run.job not in self.lost for run in self._runs)
+            keep_house(self.beat, self._watcher, before, to, dead=dead)
             self.read()
         lost = self.lost
         ended = {run.tick for run in self._runs if run.stage == "ended" or run.job in lost}
         queued = {run.tick for run in self._runs if run.stage == "queued"}
-        if self.schedule.enabled:
-            self.model.passes(to, ended=ended, queued=queued)
+        arrivals = [Tick(to, to, _rests(self.schedule, to))] if self.schedule.follows in succeeded else []
+        required = [self._parents.last.get(each.id) for each in self.schedule.requires]
+        if self.schedule.enabled or self.schedule.follows:
+            self.model.passes(
+                to, ended=ended, queued=queued, succeeded=required[0] if required else None, arrivals=arrivals
+            )
         with mock.patch.object(jobs, "stop", self.workers.stop):
             self.beat.tick()
-        self.workers.notice(to)
         self.read()
-
-    def _keep_house(self, before: datetime, to: datetime) -> None:
-        """As the housekeeper does twice a second. Of dead runs it makes sure in one second of five."""
-        dead = any(run.stage == "dead" and run.job not in self.lost for run in self._runs)
-        for seconds in range(4 if dead else 0, -1, -1):
-            self.beat.clock.set(max(before, to - seconds * SECOND), backwards=True)
-            self.redis.delete("beat:watching", "beat:searched")
-            self._watcher.turn()
-            if dead:
-                self._watcher.search()
+        self.workers.notice(to)
 
 
-def _policy(schedule: Schedule) -> Policy:
-    said = {name: getattr(schedule, name) for name in Policy.__dataclass_fields__}
+def keep_house(beat: ManualBeat, watcher: Watcher, before: datetime, to: datetime, *, dead: bool) -> None:
+    """As the housekeeper does twice a second. Of dead runs it makes sure in one second of five."""
+    for seconds in range(4 if dead else 0, -1, -1):
+        beat.clock.set(max(before, to - seconds * SECOND), backwards=True)
+        beat.redis.delete("beat:watching", "beat:searched")
+        watcher.turn()
+        if dead:
+            watcher.search()
+
+
+def declared(options: dict[str, Any]) -> Registry:
+    """The schedule, with groups that it may be of and schedules that it may wait for."""
+    registry, said = Registry(), {"id": "x", **options}
+    registry.register(anything, said.pop("cron", None), **said)
+    if said.get("group"):
+        registry.group("reports", max_running=1)
+        registry.group("alerts", max_running=1, when_full="skip")
+    if said.get("requires") or said.get("follows"):
+        parents.declare(registry)
+    return registry
+
+
+def _policy(schedule: Schedule, groups: Mapping[str, Group]) -> Policy:
+    said = {name: getattr(schedule, name, None) for name in Policy.__dataclass_fields__}
+    said["group"] = groups[schedule.group] if schedule.group else None
+    said["within"] = schedule.requires[0].within if schedule.requires else None
+    said["parts"] = len(schedule.queues) if schedule.route == "broadcast" else None
     return Policy(**{name: value for name, value in said.items() if value is not None})
 
 

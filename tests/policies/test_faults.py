@@ -12,7 +12,8 @@ import pytest
 from hypothesis import Phase
 
 from beat import prepare, scripts
-from tests.policies.histories import histories
+from tests.policies.company import Company, Shared
+from tests.policies.histories import groups, histories
 from tests.policies.stage import History, Stage
 
 if TYPE_CHECKING:
@@ -59,26 +60,56 @@ FAULTS = [
         "redis.call('ZREM', waiting_slots, slot)",
     ),
 ]
+GROUP_FAULTS = [
+    Fault(
+        "one run too many of a group",
+        "fire",
+        "if waits == 0 and count + item.jobs <= most then",
+        "if waits == 0 and count + item.jobs <= most + 1 then",
+    ),
+    Fault(
+        "of those that wait for the group the newest comes first",
+        "fire",
+        "redis.call('ZADD', waiting_prefix .. '@' .. group, to_ms(item.tick), member_of(item))",
+        "redis.call('ZADD', waiting_prefix .. '@' .. group, -to_ms(item.tick), member_of(item))",
+    ),
+    Fault(
+        "who waits for the group is forgotten",
+        "fire",
+        "redis.call('ZADD', waiting_slots, now, '@' .. group)",
+        "redis.call('ZREM', waiting_slots, '@' .. group)",
+    ),
+]
 
 
-def find_it(connect: Connect) -> None:
+def find_it(connect: Connect, *, in_groups: bool = False) -> None:
     """Looks for a history in which something is not as it should be; raises NoSuchExample if there is none."""
 
-    def goes_wrong(history: History) -> bool:
+    def goes_wrong(history: History | Shared) -> bool:
         try:
-            Stage(history, connect).goes_on_to_the_end()
+            stage = Company(history, connect) if isinstance(history, Shared) else Stage(history, connect)
+            stage.goes_on_to_the_end()
         except AssertionError:
             return True
         return False
 
     quick = hypothesis.settings(max_examples=500, phases=[Phase.generate], database=None)
-    hypothesis.find(histories(), goes_wrong, settings=quick, random=random.Random(7))  # noqa: S311
+    drawn = random.Random(7)  # noqa: S311
+    hypothesis.find(groups() if in_groups else histories(), goes_wrong, settings=quick, random=drawn)
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_a_fault_in_a_script_is_noticed(connect: Connect, fault: Fault, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scripts, "script", fault.planted)
     find_it(connect)
+
+
+@pytest.mark.parametrize("fault", GROUP_FAULTS, ids=lambda fault: fault.name)
+def test_a_fault_in_the_room_of_a_group_is_noticed(
+    connect: Connect, fault: Fault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scripts, "script", fault.planted)
+    find_it(connect, in_groups=True)
 
 
 def test_a_fault_in_a_policy_is_noticed(connect: Connect) -> None:

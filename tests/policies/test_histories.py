@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from hypothesis import given, settings
 
-from tests.policies.histories import histories
+from tests.policies.company import Company, Shared
+from tests.policies.histories import groups, histories
 from tests.policies.stage import History, Stage
 
 if TYPE_CHECKING:
@@ -29,3 +30,11 @@ def test_every_tick_has_the_verdict_of_the_model(connect: Connect, history: Hist
 @given(history=histories())
 def test_so_it_has_in_the_manual_beat_of_a_users_tests(history: History) -> None:
     Stage(history).goes_on_to_the_end()
+
+
+@settings(max_examples=12 * TIMES)
+@given(shared=groups())
+def test_however_many_share_a_group_no_more_run_at_once_than_may_and_who_waits_gets_in(
+    connect: Connect, shared: Shared
+) -> None:
+    Company(shared, connect).goes_on_to_the_end()

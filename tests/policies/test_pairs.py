@@ -34,7 +34,7 @@ NO_POLICY = {
         "declared",
     ),
 }
-EITHER = {("end=05:30", "max_runs=3")}
+EITHER = {("end=05:30", "max_runs=3"), *((first, f'group="{group}"') for first, group in pairs.SMALLER)}
 """Whichever comes first: the other one makes no difference."""
 EXPECTED = {
     ('misfire="once"', 'exclude="2026-11-16"'): (
@@ -76,6 +76,46 @@ EXPECTED = {
     ),
     ("end=05:30", "max_runs=3"): (
         "21:00 to 22:00 enqueued; 23:00 to 02:00 skipped (misfire); 03:00 caught up 30 min later; finished"
+    ),
+    ('overlap="allow"', 'group="reports"'): (
+        "21:00 enqueued; 22:00 waited 5 h 30 min later; 23:00 to 02:00 skipped (misfire); "
+        "03:00 waited 3 h 00 min later; 04:00 waited 5 h 00 min later; 05:00 to 10:00 waits"
+    ),
+    ("max_runs=3", 'group="alerts"'): (
+        "21:00 enqueued; 22:00 skipped (group); 23:00 to 02:00 skipped (misfire); 03:00 caught up 30 min later; "
+        "04:00 to 05:00 skipped (group); 06:00 enqueued; finished"
+    ),
+    ('overlap="skip"', 'route="round_robin"'): (
+        "21:00 enqueued at a; 22:00 skipped (overlap); 23:00 to 02:00 skipped (misfire); "
+        "03:00 caught up 30 min later at b; 04:00 to 05:00 skipped (overlap); 06:00 enqueued at a; "
+        "07:00 to 08:00 skipped (overlap); 09:00 enqueued at b; 10:00 skipped (overlap)"
+    ),
+    ("max_runs=3", 'route="broadcast"'): (
+        "21:00 to 22:00 enqueued at a and b; 23:00 to 02:00 skipped (misfire); "
+        "03:00 caught up 30 min later at a and b; finished"
+    ),
+    ('exclude="2026-11-16"', 'slow_queue="slow"'): (
+        "21:00 to 22:00 skipped (excluded); 23:00 to 02:00 skipped (misfire); 03:00 caught up 30 min later; "
+        "04:00 to 06:00 enqueued; 07:00 to 10:00 enqueued at slow"
+    ),
+    ('overlap="skip"', 'requires="y"'): (
+        "21:00 enqueued; 22:00 skipped (overlap); 23:00 to 02:00 skipped (misfire); 03:00 skipped (dependency); "
+        "04:00 enqueued; 05:00 to 06:00 skipped (overlap); 07:00 enqueued; 08:00 skipped (overlap); "
+        "09:00 skipped (dependency); 10:00 enqueued"
+    ),
+    (
+        "max_running=2",
+        'follows="y"',
+    ): "21:00, 22:00, 04:00, 05:00 enqueued; 06:00 waited 1 h 00 min later; 10:00 enqueued",
+    ('slow_queue="slow"', 'follows="y"'): "21:00, 22:00 enqueued; 04:00, 05:00, 06:00, 10:00 enqueued at slow",
+    ("enabled=False", 'follows="y"'): "21:00, 22:00, 04:00, 05:00, 06:00, 10:00 skipped (disabled); disabled",
+    ('group="reports"', 'route="broadcast"'): (
+        "refused: schedule 'x' sends every tick to 2 queues, and its group 'reports' has room for 1: "
+        "give it more, or the schedule fewer queues"
+    ),
+    ('jitter="40m"', 'follows="y"'): (
+        "refused: jitter='40m' says nothing here: follows='y' ticks when that schedule has succeeded, "
+        "and has no times of its own: leave it out"
     ),
     ('misfire="skip"', 'catchup_window="3h"'): (
         "refused: catchup_window='3h' says nothing here: with misfire='skip' no late tick fires, however old"
@@ -134,7 +174,7 @@ def test_the_page_has_a_row_for_every_pair_and_no_other() -> None:
 
 def test_no_policy_is_missing() -> None:
     said = {name for option in OPTIONS for name in option.says}
-    assert {each.name for each in fields(Schedule)} - NO_POLICY == said - {"every", "cron"} | {"timing"}
+    assert {each.name for each in fields(Schedule)} - NO_POLICY == said - {"every", "cron", "follows"} | {"timing"}
     for name, kind in (("misfire", Misfire), ("overlap", Overlap)):
         assert {option.says[name] for option in OPTIONS if name in option.says} == {*get_args(kind)}
     names = {(first.name, second.name) for first, second in PAIRS}

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from beat import clock, jobs
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from redis import Redis
 
 QUEUE = "default"
@@ -38,6 +40,7 @@ class Run:
     tick: datetime
     plan: Plan
     enqueued: datetime
+    queue: str = QUEUE
     stage: str = "queued"
     """Then started, then ended; or dead, when it never ends by itself."""
 
@@ -53,23 +56,25 @@ class Run:
 class Workers:
     """As many as are needed: the n-th job is run by the n-th plan, over and over."""
 
-    def __init__(self, redis: Redis, plans: list[Plan]) -> None:
-        self._redis, self._plans = redis, plans
+    def __init__(
+        self, redis: Redis, plans: list[Plan], queues: Sequence[str], tick_of: Callable[[str], datetime]
+    ) -> None:
+        self._redis, self._plans, self._queues, self._tick_of = redis, plans, queues, tick_of
         self._told: set[str] = set()
         self.runs: dict[str, Run] = {}
         """In the order in which they came into the queue."""
 
     def notice(self, now: datetime) -> None:
-        """Sees what was taken out of the queue, and what has come into it: nothing may come twice."""
-        queue = [text(each) for each in self._redis.lrange(jobs.queue_key(QUEUE), 0, -1)]
+        """Sees what was taken out of the queues, and what has come into them: nothing may come twice."""
+        queue = {text(job): queue for queue in self._queues for job in self._redis.lrange(jobs.queue_key(queue), 0, -1)}
         for run in self.runs.values():
             if run.stage == "queued" and run.job not in queue:
                 assert self._redis.hget(jobs.job_key(run.job), "status") == b"canceled"
                 run.stage = "ended"
-        for job in queue:
+        for job in queue if len(self._queues) == 1 else sorted(queue, key=self._tick_of):
             if job not in self.runs:
-                tick, plan = clock.at(int(job.rpartition("_")[2])), self._plans[len(self.runs) % len(self._plans)]
-                self.runs[job] = Run(job, tick, plan, now)
+                plan = self._plans[len(self.runs) % len(self._plans)]
+                self.runs[job] = Run(job, self._tick_of(job), plan, now, queue[job])
             assert self.runs[job].stage == "queued", f"{job} came into the queue twice"
 
     def work(self, now: datetime) -> None:
@@ -96,7 +101,7 @@ class Workers:
 
     def _take(self, run: Run) -> None:
         key = jobs.job_key(run.job)
-        assert self._redis.lrem(jobs.queue_key(QUEUE), 1, run.job) == 1, f"{run.job} is not in the queue"
+        assert self._redis.lrem(jobs.queue_key(run.queue), 1, run.job) == 1, f"{run.job} is not in the queue"
         dies = run.plan.fate in DEATHS
         run.stage = "dead" if dies else "started"
         if run.plan.fate == "deleted":

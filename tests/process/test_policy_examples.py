@@ -6,35 +6,27 @@ somebody is killed, there is a beat for that.
 
 from __future__ import annotations
 
-import json
-import shutil
-import tempfile
 from collections import Counter
-from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from contextlib import ExitStack
+from datetime import timedelta
 from itertools import pairwise
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from click.testing import CliRunner
 
-from beat import Client, Cron, clock, embedded, policies
-from beat.cli import why
+from beat import Client, Cron, clock, policies
 from beat.registry import Registry
-from tests.beats import Beat, seconds_of
+from tests.beats import seconds_of
 from tests.facts import wait_until
-from tests.nursery import ROOT
-from tests.outcomes.ledgers import Ledgers
-from tests.workers import SIMPLE, Steps, Worker, horses_of, kill
+from tests.process import example_stage
+from tests.process.example_stage import PATIENCE_S, Place, a_place, explained, instant
+from tests.workers import SIMPLE, horses_of, kill
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from beat.embedded import PrivateRedis
 
-EXAMPLES = sorted(f"examples.policies.{file.stem}" for file in (ROOT / "examples/policies").glob("*.py"))
+EXAMPLES = [example for example in example_stage.EXAMPLES if example not in example_stage.OF_PLACE]
 MISFIRE = "examples.policies.misfire"
 WORKERS = [("copies",), ("letters",), ("forecasts",), ("pictures",), ("pictures",), ("bounded", "spread")]
 LONG_ENOUGH = {
@@ -42,75 +34,6 @@ LONG_ENOUGH = {
     "backup-orders": 1, "backup-users": 1,
 }  # fmt: skip
 """How many jobs of each there must be before the tests have something to look at."""
-PATIENCE_S = 90
-
-
-class Span(NamedTuple):
-    """A run, as its worker saw it."""
-
-    job: str
-    start: datetime
-    end: datetime
-
-
-@dataclass
-class Place:
-    """A Redis of its own, and what beats write there."""
-
-    home: Path
-    server: PrivateRedis
-    ledgers: Ledgers
-
-    @property
-    def redis(self) -> Any:
-        return self.ledgers.redis
-
-    def beat(self, *modules: str) -> Beat:
-        first, *others = modules
-        return Beat(self.home, self.server.url, *others, module=first, PYTHONPATH=str(ROOT))
-
-    def worker(self, *queues: str, options: tuple[str, ...] = ()) -> Worker:
-        return Worker(self.server.url, Steps(self.home / "steps.log"), *queues, options=options)
-
-    def lines(self, schedule_id: str, *types: str) -> list[dict[str, Any]]:
-        """Those of its ledger, oldest first."""
-        return [line for line in self.ledgers.book(schedule_id) if line["type"] in types]
-
-    def ticks(self, schedule_id: str, kind: str = "enqueued") -> list[datetime]:
-        return [_instant(line["tick"]) for line in self.lines(schedule_id, kind)]
-
-    def runs(self, schedule_id: str) -> list[Span]:
-        """Those that have ended, in the order in which they did."""
-        ends = self.lines(schedule_id, "succeeded", "failed", "stopped")
-        return [Span(end["job"], _instant(end["started"]), _instant(end["ended"])) for end in ends if "started" in end]
-
-    def since(self, schedule_id: str, tick: str) -> list[dict[str, Any]]:
-        """The verdicts on what came after that tick."""
-        return [line for line in self.lines(schedule_id, "enqueued", "skipped") if line["tick"] > tick]
-
-    def fires(self, schedule_id: str, count: int, beat: Beat) -> None:
-        """Waits until there were so many jobs."""
-        wait_until(
-            lambda: self.ledgers.count(schedule_id, "run") >= count,
-            PATIENCE_S,
-            lambda: f"for {count} of {schedule_id}: {self.ledgers.book(schedule_id)}\n{beat.log[-1500:]}",
-        )
-
-    def reaches(self, schedule_id: str, state: str) -> None:
-        """Waits until the schedule is in that state."""
-        wait_until(
-            lambda: self.ledgers.state(schedule_id).get("state") == state,
-            PATIENCE_S,
-            lambda: f"for {state}: {self.ledgers.state(schedule_id)}",
-        )
-
-
-@contextmanager
-def a_place() -> Iterator[Place]:
-    home = Path(tempfile.mkdtemp(prefix="beat-"))
-    with embedded.start(home / "redis") as server, closing(Ledgers(server.url)) as ledgers:
-        yield Place(home, server, ledgers)
-    shutil.rmtree(home, ignore_errors=True)
 
 
 @pytest.fixture
@@ -212,7 +135,7 @@ def test_after_max_runs_a_schedule_has_finished(show: Place) -> None:
 
 def test_no_tick_lies_before_the_start_or_after_the_end(show: Place) -> None:
     [registered] = show.lines("sale", "registered")
-    start, end = (_instant(registered["rule"][name]) for name in ("start", "end"))
+    start, end = (instant(registered["rule"][name]) for name in ("start", "end"))
     ticks = show.ticks("sale")
     assert ticks == [end - timedelta(seconds=n) for n in reversed(range(len(ticks)))]
     assert start <= ticks[0]
@@ -244,13 +167,13 @@ def test_a_jittered_tick_fires_when_it_is_due_and_keeps_its_nominal_time(show: P
     drawn = []
     for schedule_id in ("north", "east", "west"):
         for line in show.lines(schedule_id, "enqueued"):
-            tick = _instant(line["tick"])
+            tick = instant(line["tick"])
             due = policies.due(registry.get(schedule_id), tick)
             drawn.append(due - tick)
             assert tick.second % 4 == 0
-            assert _instant(line["at"]) - due == timedelta(milliseconds=line["late_ms"])
+            assert instant(line["at"]) - due == timedelta(milliseconds=line["late_ms"])
         state = show.ledgers.state(schedule_id)
-        assert _instant(state["due_at"]) == policies.due(registry.get(schedule_id), _instant(state["next_run"]))
+        assert instant(state["due_at"]) == policies.due(registry.get(schedule_id), instant(state["next_run"]))
     assert max(drawn) <= timedelta(seconds=3)
     assert len(set(drawn)) == len(drawn)
 
@@ -274,7 +197,7 @@ def test_what_was_missed_fires_once_or_not_at_all_or_each_as_the_policy_says(pla
             assert beat.end() == 0
         worker.says("Listening")
         stopped = place.ledgers.state("total")["last_run"]
-        back = _instant(stopped).timestamp() + 8
+        back = instant(stopped).timestamp() + 8
         wait_until(lambda: seconds_of(place.redis) >= back, what=lambda: "for eight seconds")
         with place.beat(MISFIRE) as beat:
             wait_until(lambda: "scheduler" in [line["by"] for line in place.since("invoice", stopped)], PATIENCE_S)
@@ -340,26 +263,13 @@ def test_beat_verify_accounts_for_every_tick_of_every_example(show: Place) -> No
     assert [each for each in Client(show.server.url).verify() if not each.sound] == []
 
 
-def explained(place: Place, line: dict[str, Any], schedule_id: str) -> None:
-    """`beat why` says of a tick that it was skipped, and for the reason that is written down."""
-    question = [schedule_id, line["tick"], "--redis-url", place.server.url]
-    said, plain = (CliRunner().invoke(why.command, [*question, *form]) for form in ([], ["--json"]))
-    assert said.stdout.count("\n") == 1
-    assert ": skipped by " in said.stdout
-    assert json.loads(plain.stdout)["skipped"]["reason"] == line["reason"]
-
-
 def needlessly_skipped(place: Place, schedule_id: str) -> list[dict[str, Any]]:
     """Ticks that were skipped because of a run that had ended before."""
     ends = {run.job: run.end for run in place.runs(schedule_id)}
     skipped = place.lines(schedule_id, "skipped")
-    return [line for line in skipped if line["behind"] in ends and ends[line["behind"]] < _instant(line["tick"])]
-
-
-def _instant(text: str) -> datetime:
-    return datetime.fromisoformat(text)
+    return [line for line in skipped if line["behind"] in ends and ends[line["behind"]] < instant(line["tick"])]
 
 
 def _text(text: str, seconds: int) -> str:
     """So many seconds later."""
-    return clock.text(_instant(text) + timedelta(seconds=seconds))
+    return clock.text(instant(text) + timedelta(seconds=seconds))

@@ -29,7 +29,7 @@ def test_a_group_is_one_line(group: Group, line: str) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["", "5", "wait", "wait 5", "wait 5 1000 1", "wait 0 5", "wait 5 0", "wait -1 5", "wait x 5", "hold 5 5",
+    ["", "5", "wait", "wait 5 1000 1", "wait 0 5", "wait 5 0", "wait -1 5", "wait x 5", "hold 5 5",
      "wait 1001 5", "wait 5 1001", "wait ٣ 5", "wait 5.0 5", f"wait {'9' * 5000} 5"],
 )  # fmt: skip
 def test_a_line_that_is_no_group_is_refused(line: str) -> None:

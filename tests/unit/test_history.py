@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beat.history import Change, Fired, Line, Passed, Waits, assemble
+from beat.history import Change, Fired, Line, Passed, Waits, assemble, job_of
 from beat.ledger import OUTCOMES, Changed, Enqueued, Entry, Error, Outcome, Reopened, Skipped, Waiting
 from tests.unit.test_ledger import entries as any_entries
 
@@ -199,7 +199,7 @@ def test_a_ledger_of_nothing_is_nothing() -> None:
 def test_any_entries_are_put_together(entries: list[Entry]) -> None:
     lines: list[Line] = assemble("report", entries)
     jobs = [line.job_id for line in lines if isinstance(line, Fired)]
-    told = {entry.job for entry in entries if isinstance(entry, Enqueued | Outcome | Reopened)}
+    told = {job_of(entry) for entry in entries if isinstance(entry, Enqueued | Outcome | Reopened)}
     assert sorted(jobs) == sorted(told), "one line for each job"
     others = [entry for entry in entries if isinstance(entry, Skipped | Changed)]
     assert [line.at for line in lines if not isinstance(line, Fired | Waits)] == [entry.at for entry in others]
@@ -230,3 +230,85 @@ def seconds_for(number: int) -> float:
 def test_a_long_ledger_is_put_together_in_linear_time() -> None:
     few, many = min(seconds_for(2_000) for _ in range(3)), seconds_for(20_000)
     assert many < 10 * few * 5, "ten times as many lines; not a hundred times as long"
+
+
+# --- ticks that went to all of their queues ---------------------------------------------------------------------------
+
+
+def part(n: int, shard: int, kind: str = "succeeded", **other: Any) -> Outcome:
+    """Begun after 2 s and one more for each part before it, ended 3 s later."""
+    later = shard * SECOND
+    begun = {"started": NINE + n * MINUTE + 2 * SECOND + later, "ended": NINE + n * MINUTE + 5 * SECOND + later}
+    return ended(n, kind, **{"job": f"job_{n}_s{shard}", "of": f"job_{n}", "shard": shard, **begun, **other})
+
+
+def everywhere(n: int, number: int = 3) -> Enqueued:
+    return enqueued(n, shards=number, why="broadcast")
+
+
+def test_a_tick_that_went_to_all_queues_is_one_line_with_its_parts() -> None:
+    (run,) = runs(part(0, 2), part(0, 0), part(0, 1), everywhere(0))
+    assert (run.job_id, run.state, run.shards, run.why) == ("job_0", "succeeded", 3, "broadcast")
+    assert [(each.job_id, each.shard, each.state) for each in run.parts] == [
+        (f"job_0_s{n}", n, "succeeded") for n in range(3)
+    ]
+    assert (run.started_at, run.ended_at, run.duration) == (NINE + 2 * SECOND, NINE + 7 * SECOND, 5.0)
+    assert run.closed_at == NINE + 6 * SECOND
+
+
+def test_it_is_open_while_one_part_goes_on() -> None:
+    (run,) = runs(part(0, 2, "failed"), part(0, 0), everywhere(0))
+    assert (run.state, run.ended_at, run.duration, run.closed_at) == ("open", None, None, None)
+    assert [each.state for each in run.parts] == ["succeeded", "open", "failed"]
+
+
+@pytest.mark.parametrize(
+    ("states", "whole"),
+    [
+        (["succeeded", "succeeded", "stopped"], "stopped"),
+        (["stopped", "lost", "succeeded"], "lost"),
+        (["lost", "failed", "stopped"], "failed"),
+    ],
+)
+def test_it_ends_as_its_worst_part_did(states: list[str], whole: str) -> None:
+    (run,) = runs(*(part(0, n, kind) for n, kind in enumerate(states)), everywhere(0))
+    assert run.state == whole
+
+
+def test_its_error_is_that_of_the_part_that_failed_first() -> None:
+    first, second = Error("KeyError", "first", ""), Error("KeyError", "second", "")
+    later = part(0, 0, "failed", error=second, ended=NINE + MINUTE)
+    (run,) = runs(later, part(0, 1, "failed", error=first), part(0, 2), everywhere(0))
+    assert run.error == first
+
+
+def test_a_part_that_was_started_again_opens_the_tick_again() -> None:
+    again = reopened(0, job="job_0_s1", of="job_0", shard=1)
+    (run,) = runs(again, part(0, 0), part(0, 1, "failed"), everywhere(0, 2))
+    assert (run.state, [each.state for each in run.parts]) == ("open", ["succeeded", "open"])
+
+
+def test_parts_whose_verdict_was_trimmed_are_one_line_all_the_same() -> None:
+    (run,) = runs(part(0, 1), part(0, 0, "failed"))
+    assert (run.job_id, run.state, len(run.parts), run.enqueued_at) == ("job_0", "failed", 2, None)
+
+
+def test_a_number_of_parts_that_nobody_wrote_does_no_harm() -> None:
+    for number in (10**14, -3):
+        (run,) = runs(part(0, 0), everywhere(0, number))
+        assert len(run.parts) <= 100
+
+
+def test_a_run_says_where_it_went_and_whom_it_follows() -> None:
+    (run,) = runs(enqueued(0, queue="fast", why="shortest: 3 in line", after="beat_extract_1", by="follows"))
+    assert (run.queue, run.why, run.after, run.parts) == ("fast", "shortest: 3 in line", "beat_extract_1", ())
+    passed = Skipped(NINE, NINE, 1, "dependency", 1, NINE, "web-1", why="a has never succeeded", after="beat_b_1")
+    (line,) = assemble("report", [passed])
+    assert isinstance(line, Passed)
+    assert (line.why, line.after) == ("a has never succeeded", "beat_b_1")
+
+
+def test_a_tick_that_waits_for_its_group_says_which() -> None:
+    (line,) = assemble("report", [waiting(1, group="reports")])
+    assert isinstance(line, Waits)
+    assert line.group == "reports"

@@ -19,9 +19,27 @@ RULE = {"cron": "0 9 * * *", "tz": "Europe/Berlin"}
 LINES: dict[str, dict[str, Any]] = {
     "enqueued": {"tick": NINE, "job": "beat_a_1", "by": "scheduler", "late_ms": 4, "n": 1, **SIGNED},
     "enqueued by hand": {"tick": None, "job": "beat_a_m7", "by": "manual", "late_ms": 0, "n": 2, **SIGNED},
+    "enqueued by choice": {
+        "tick": NINE, "job": "beat_a_1", "by": "scheduler", "queue": "fast", "why": "shortest: 3 in line", "late_ms": 4,
+        "n": 3, **SIGNED,
+    },
+    "enqueued everywhere": {
+        "tick": NINE, "job": "beat_a_1", "by": "scheduler", "shards": 3, "why": "broadcast", "late_ms": 4, "n": 4,
+        **SIGNED,
+    },
+    "enqueued after another": {
+        "tick": NINE, "job": "beat_a_f1", "by": "follows", "after": "beat_b_1", "late_ms": 4, "n": 5, **SIGNED,
+    },
     "skipped": {"tick": NINE, "last": "2026-11-16T09:30:00Z", "count": 31, "reason": "misfire", "n": 31, **SIGNED},
     "skipped behind another": {
         "tick": NINE, "last": NINE, "count": 1, "reason": "overlap", "behind": "beat_a_0", "n": 32, **SIGNED,
+    },
+    "skipped after another": {
+        "tick": NINE, "last": NINE, "count": 1, "reason": "dependency", "why": "b has never succeeded",
+        "after": "beat_c_1", "n": 33, **SIGNED,
+    },
+    "waiting for its group": {
+        "tick": NINE, "job": "beat_a_1", "behind": "beat_c_0", "group": "reports", **SIGNED,
     },
     "waiting": {"tick": NINE, "job": "beat_a_1", "behind": "beat_a_0", **SIGNED},
     "succeeded": {
@@ -35,6 +53,13 @@ LINES: dict[str, dict[str, Any]] = {
     "failed by its report": {
         "tick": None, "job": "beat_a_m7", "started": None, "ended": NINE, "duration": 0.0, "worker": "w1",
         "attempts": 1, "reported": True, "message": "no rows", **SIGNED,
+    },
+    "succeeded in part": {
+        "tick": NINE, "job": "beat_a_1_s1", "of": "beat_a_1", "shard": 1, "started": NINE, "ended": NINE,
+        "duration": 0.5, "worker": "w1", "attempts": 1, **SIGNED,
+    },
+    "reopened in part": {
+        "tick": NINE, "job": "beat_a_1_s1", "of": "beat_a_1", "shard": 1, "was": "failed", "attempts": 1, **SIGNED,
     },
     "stopped": {
         "tick": NINE, "job": "beat_a_1", "started": None, "ended": None, "duration": None, "worker": None,
@@ -77,6 +102,8 @@ def test_the_fields_are_called_as_people_would() -> None:
     assert read(line("skipped")) == Skipped(nine, nine + timedelta(minutes=30), 31, "misfire", 31, at, "web-2:17")
     assert read(line("skipped behind another")) == Skipped(nine, nine, 1, "overlap", 32, at, "web-2:17", "beat_a_0")
     assert read(line("waiting")) == Waiting(nine, "beat_a_1", "beat_a_0", at, "web-2:17")
+    chosen = Enqueued(nine, "beat_a_1", "scheduler", 4, 3, at, "web-2:17", "fast", "shortest: 3 in line")
+    assert read(line("enqueued by choice")) == chosen
     assert read(line("reopened")) == Reopened(nine, "beat_a_1", "failed", 1, at, "web-2:17")
     assert read(line("registered")) == Changed("registered", "a1", RULE, None, None, nine, at, "web-2:17")
     assert read(line("failed")) == Outcome(
@@ -95,12 +122,15 @@ def test_what_may_be_left_out_may_be_nothing_too(name: str) -> None:
     assert read(line("failed", **{name: None})) is not None
 
 
-OPTIONAL = {"error", "reason", "reported", "message", "details"}
+OPTIONAL = {
+    "error", "reported", "message", "details", "queue", "why", "shards", "after", "group", "of", "shard",
+}  # fmt: skip
+LEFT_OUT = {("skipped behind another", "behind"), ("stopped", "reason"), ("lost", "reason")}
 NEEDED = [
     (kind, name)
     for kind in LINES
     for name in [*LINES[kind], "type"]
-    if name not in OPTIONAL and (kind, name) != ("skipped behind another", "behind")
+    if name not in OPTIONAL and (kind, name) not in LEFT_OUT
 ]
 
 
@@ -119,9 +149,11 @@ def fits(kind: str, name: str, value: object) -> bool:
     match name:
         case "from" | "reported":  # copied as it was; anything but true says no
             return True
-        case "rule" | "was" | "details" if kind != "reopened":
+        case "rule" | "was" | "details" if not kind.startswith("reopened"):
             return value == {}
         case "job" | "by" | "behind" | "reason" | "beat" | "worker" | "message" | "rev" | "was":
+            return isinstance(value, str)
+        case "queue" | "why" | "after" | "group" | "of":
             return isinstance(value, str)
         case _:
             return name == "duration" and isinstance(value, float)
@@ -191,9 +223,11 @@ values = st.recursive(
 )
 mappings = st.dictionaries(words, values, max_size=3)
 entries: st.SearchStrategy[Entry] = st.one_of(
-    st.builds(Enqueued, st.none() | instants, words, words, whole, whole, instants, words),
-    st.builds(Skipped, instants, instants, whole, words, whole, instants, words, words),
-    st.builds(Waiting, instants, words, words, instants, words),
+    st.builds(
+        Enqueued, st.none() | instants, words, words, whole, whole, instants, words, words, words, whole, words,
+    ),
+    st.builds(Skipped, instants, instants, whole, words, whole, instants, words, words, words, words),
+    st.builds(Waiting, instants, words, words, instants, words, words),
     st.builds(
         Outcome,
         type=st.sampled_from(ledger.OUTCOMES),
@@ -211,8 +245,10 @@ entries: st.SearchStrategy[Entry] = st.one_of(
         reported=st.booleans(),
         message=words,
         details=mappings,
+        of=words,
+        shard=whole,
     ),
-    st.builds(Reopened, st.none() | instants, words, words, whole, instants, words),
+    st.builds(Reopened, st.none() | instants, words, words, whole, instants, words, words, whole),
     st.builds(
         Changed, st.sampled_from(ledger.CHANGES), words, mappings, st.none() | mappings, st.none() | instants,
         st.none() | instants, instants, words,

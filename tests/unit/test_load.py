@@ -100,6 +100,15 @@ def test_a_ledger_that_was_trimmed_says_since_when_it_tells_all() -> None:
     assert tally(Ledger())[1:] == (False, "")
 
 
+def test_a_tick_that_went_to_all_queues_counts_once_as_its_parts_say() -> None:
+    tick, told = NINE - MINUTE, book().fired(NINE - MINUTE, shards=2)
+    job = told.job(tick)
+    told.ended(tick, job=f"{job}_s0", of=job)
+    assert tally(told).counts == {(2, "open"): 1}
+    told.ended(tick, "failed", job=f"{job}_s1", of=job, shard=1)
+    assert tally(told).counts == {(2, "failed"): 1}
+
+
 runs = st.builds(
     lambda n, kind, by: (
         ledger.Enqueued(NINE - n * SECOND, f"beat_report_{n}", by, 4, n, NINE - n * SECOND, "web-2-71-9c")

@@ -232,12 +232,21 @@ def test_follows_is_a_rule_as_an_expression_is() -> None:
         (None, {"follows": "extract", "seconds": True}, "seconds=True says nothing here: follows='extract' has no"),
         (None, {"follows": "extract", "phase": "5m"}, "phase='5m' says nothing here: follows='extract' has no times"),
         ("@daily", {"queue": "a", "queues": ["b", "c"], "route": "first"}, "queue='a' and queues= are two places"),
-        ("@daily", {"queue": "b", "queues": ["b", "c"], "route": "first"}, "queue='b' and queues= are two places"),
+        ("@daily", {"queue": "default", "queues": ["b", "c"], "route": "first"}, "queue='default' and queues= are two"),
         ("@daily", {"followed": "extract"}, "there is no option 'followed'. Did you mean 'follows'?"),
     ],
 )
 def test_what_contradicts_itself_is_refused(expression: str | None, given: dict[str, Any], said: str) -> None:
     assert said in refused(BadOption, lambda: declared(expression, **given))
+
+
+def test_queues_that_are_no_list_are_refused_in_their_own_words() -> None:
+    wrong = {"queue": "a", "queues": {"a", "b"}, "route": "first"}
+    assert "queues must be a list, not set" in refused(BadOption, lambda: declared("@daily", **wrong))
+
+
+def test_the_first_of_the_queues_may_be_named_as_a_document_does() -> None:
+    assert declared("@daily", queue="b", queues=["b", "c"], route="first").queue == "b"
 
 
 def test_the_queue_of_the_priority_is_for_those_that_name_none() -> None:

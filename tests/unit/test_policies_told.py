@@ -46,6 +46,7 @@ def raised() -> Policed:
 
 
 RUNNING = f"{job(1)} (the run of 09:01 UTC) was still running since 09:01 UTC"
+NOBODY = "no live worker reads default: rq worker default"
 QUEUED = f"{job(1)} (the run of 09:01 UTC) was still in its queue since 09:01 UTC"
 
 TOLD: list[tuple[str, Callable[[], Policed], str, str, str]] = [
@@ -198,7 +199,7 @@ TOLD: list[tuple[str, Callable[[], Policed], str, str, str]] = [
         lambda: Policed(overlap="wait").until(2).end(1),
         "09:02",
         "enqueued",
-        f"enqueued by manual-beat after it had waited 1 s behind {job(1)}, and waits in its queue",
+        f"enqueued by manual-beat after it had waited 1 s behind {job(1)}, and waits in its queue; {NOBODY}",
     ),
     (
         "put off by jitter",
@@ -239,7 +240,7 @@ TOLD: list[tuple[str, Callable[[], Policed], str, str, str]] = [
         lambda: Policed(misfire="all").away(10),
         "09:03",
         "enqueued",
-        "enqueued by manual-beat 7m late to catch up, and waits in its queue",
+        f"enqueued by manual-beat 7m late to catch up, and waits in its queue; {NOBODY}",
     ),
     (
         "after max_runs",
@@ -301,7 +302,7 @@ def test_programs_are_told_who_was_in_the_way() -> None:
     waiting = policed.document("why", "09:02")
     assert waiting["waiting"] == {
         "type": "waiting", "schedule": "report", "tick": "2026-11-16T09:02:00Z", "job": job(2), "state": "waiting",
-        "behind": job(1), "at": "2026-11-16T09:02:00Z", "beat": "manual-beat",
+        "behind": job(1), "group": None, "at": "2026-11-16T09:02:00Z", "beat": "manual-beat",
     }  # fmt: skip
     assert (waiting["behind"]["job"], waiting["behind"]["state"]) == (job(1), "started")
     skipped = policed.document("why", "09:03")

@@ -48,7 +48,14 @@ def chain(*items: Item) -> Chain:
 def test_a_fire_that_was_done_is_told_with_how_late_it_was() -> None:
     heard = Heard()
     assert heard.settle([fire()], Reply("OK")) is None
-    fields = {"tick": "tick-0", "job_id": "job-0", "queue": "default", "late_ms": 500, "next_run": "next"}
+    fields = {
+        "tick": "tick-0",
+        "job_id": "job-0",
+        "queue": "default",
+        "queues": ["default"],
+        "late_ms": 500,
+        "next_run": "next",
+    }
     assert heard.events == [Event("fired", "report", fields)]
 
 
@@ -56,7 +63,7 @@ def test_a_skip_is_told_with_its_count_and_reason() -> None:
     heard = Heard()
     heard.settle([SKIP], Reply("OK"))
     assert heard.events == [
-        Event("skipped", "report", {"tick": "tick", "count": 7, "reason": "overlap", "next_run": "next"})
+        Event("skipped", "report", {"tick": "tick", "count": 7, "reason": "overlap", "next_run": "next", "why": ""})
     ]
 
 

@@ -8,11 +8,15 @@ from typing import Any
 
 import pytest
 
-from beat import declaring, sources
+from beat import declaring, definitions, sources
 from beat.cli import documents
 from beat.cli.documents import Unread
 from beat.client.adding import Wanted
 from beat.errors import BadOption
+from beat.every import Every
+from beat.follows import Follows
+from beat.requires import Requires
+from beat.schedule import Schedule
 
 REPORT = {"id": "report", "func": "app.tasks.report", "cron": "0 9 * * *"}
 
@@ -71,6 +75,22 @@ def test_every_option_can_be_written_as_json_and_is_read_back_as_the_same_schedu
     assert made.on_success is not None
     assert (made.on_success.func, made.on_success.timeout) == ("app.hooks.done", 30)
     assert (made.args, made.max_waiting, made.catchup_limit) == ((1, "x"), 3, 5)
+
+
+PLACED: list[dict[str, Any]] = [
+    {"timing": Every("1h"), "queues": ["a", "b"], "route": "shortest", "group": "reports", "slow_queue": "slow"},
+    {"timing": Follows("extract"), "requires": [Requires("load", within="1h")], "slow_queue": "s", "slow_after": "2s"},
+    {"timing": Every("1h"), "requires": ["load", "extract"]},
+]
+
+
+@pytest.mark.parametrize("given", PLACED, ids=str)
+def test_the_policies_of_place_come_back_from_a_definition(given: dict[str, Any]) -> None:
+    made = Schedule(id="report", func="app.tasks.report", **given)
+    [found] = read({**json.loads(definitions.write(made)), "source": "api"})
+    assert isinstance(found, Wanted)
+    options: Any = {**found.options, "id": found.id}
+    assert declaring.declare(found.func, found.cron, options, sources.Defaults()) == made
 
 
 def test_what_comes_from_code_is_left_to_it() -> None:

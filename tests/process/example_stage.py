@@ -1,0 +1,115 @@
+"""Where examples/policies run: a Redis of its own, a real beat, real workers, and what they have written down."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from click.testing import CliRunner
+
+from beat import embedded
+from beat.cli import why
+from tests.beats import Beat
+from tests.facts import wait_until
+from tests.nursery import ROOT
+from tests.outcomes.ledgers import Ledgers
+from tests.workers import Steps, Worker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from beat.embedded import PrivateRedis
+
+EXAMPLES = sorted(f"examples.policies.{file.stem}" for file in (ROOT / "examples/policies").glob("*.py"))
+OF_PLACE = [
+    f"examples.policies.{name}" for name in ("broadcast", "follows", "group", "requires", "routes", "slow_lane")
+]
+PATIENCE_S = 90
+
+
+class Span(NamedTuple):
+    """A run, as its worker saw it."""
+
+    job: str
+    start: datetime
+    end: datetime
+
+
+@dataclass
+class Place:
+    """A Redis of its own, and what beats write there."""
+
+    home: Path
+    server: PrivateRedis
+    ledgers: Ledgers
+
+    @property
+    def redis(self) -> Any:
+        return self.ledgers.redis
+
+    def beat(self, *modules: str) -> Beat:
+        first, *others = modules
+        return Beat(self.home, self.server.url, *others, module=first, PYTHONPATH=str(ROOT))
+
+    def worker(self, *queues: str, options: tuple[str, ...] = ()) -> Worker:
+        return Worker(self.server.url, Steps(self.home / "steps.log"), *queues, options=options)
+
+    def lines(self, schedule_id: str, *types: str) -> list[dict[str, Any]]:
+        """Those of its ledger, oldest first."""
+        return [line for line in self.ledgers.book(schedule_id) if line["type"] in types]
+
+    def ticks(self, schedule_id: str, kind: str = "enqueued") -> list[datetime]:
+        return [instant(line["tick"]) for line in self.lines(schedule_id, kind)]
+
+    def runs(self, schedule_id: str) -> list[Span]:
+        """Those that have ended, in the order in which they did."""
+        ends = self.lines(schedule_id, "succeeded", "failed", "stopped")
+        return [Span(end["job"], instant(end["started"]), instant(end["ended"])) for end in ends if "started" in end]
+
+    def since(self, schedule_id: str, tick: str) -> list[dict[str, Any]]:
+        """The verdicts on what came after that tick."""
+        return [line for line in self.lines(schedule_id, "enqueued", "skipped") if line["tick"] > tick]
+
+    def fires(self, schedule_id: str, count: int, beat: Beat) -> None:
+        """Waits until there were so many jobs."""
+        wait_until(
+            lambda: self.ledgers.count(schedule_id, "run") >= count,
+            PATIENCE_S,
+            lambda: f"for {count} of {schedule_id}: {self.ledgers.book(schedule_id)}\n{beat.log[-1500:]}",
+        )
+
+    def reaches(self, schedule_id: str, state: str) -> None:
+        """Waits until the schedule is in that state."""
+        wait_until(
+            lambda: self.ledgers.state(schedule_id).get("state") == state,
+            PATIENCE_S,
+            lambda: f"for {state}: {self.ledgers.state(schedule_id)}",
+        )
+
+
+@contextmanager
+def a_place() -> Iterator[Place]:
+    home = Path(tempfile.mkdtemp(prefix="beat-"))
+    with embedded.start(home / "redis") as server, closing(Ledgers(server.url)) as ledgers:
+        yield Place(home, server, ledgers)
+    shutil.rmtree(home, ignore_errors=True)
+
+
+def explained(place: Place, line: dict[str, Any], schedule_id: str) -> None:
+    """`beat why` says of a tick that it was skipped, and for the reason that is written down."""
+    question = [schedule_id, line["tick"], "--redis-url", place.server.url]
+    said, plain = (CliRunner().invoke(why.command, [*question, *form]) for form in ([], ["--json"]))
+    assert said.stdout.count("\n") == 1
+    assert ": skipped by " in said.stdout
+    assert json.loads(plain.stdout)["skipped"]["reason"] == line["reason"]
+
+
+def instant(text: str) -> datetime:
+    """As the ledger writes it."""
+    return datetime.fromisoformat(text)
