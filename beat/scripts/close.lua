@@ -63,6 +63,7 @@ local waiting_prefix, followers_prefix, slow_prefix, shards_prefix = ARGV[11], A
 
 local first, width = 15, 19
 local remembered = 30 * 86400 * 1000  -- ms for which the parts of a broadcast are known that have not all succeeded
+local most_waiting = 1000  -- ticks of one that follows
 local counters = {succeeded = 'success_count', failed = 'failure_count', lost = 'failure_count', stopped = 'stopped_count'}
 local is_failure = {failed = true, lost = true}
 local severity = {succeeded = 1, stopped = 2, lost = 3, failed = 4}
@@ -150,9 +151,25 @@ local function followers_of(id)  -- those that are there, and say so themselves
   return found
 end
 
+local function pass_by(id, job)  -- a success that is not followed: so many wait that nobody seems to let them in
+  local key = schedule_prefix .. id
+  local count, kept = unpack(redis.call('HMGET', key, 'skip_count', 'kept'))
+  local total = string.format('%.0f', count_of(count) + 1)
+  local line = '{"type":"skipped","tick":"' .. now_text .. '","last":"' .. now_text .. '","count":1,"reason":"overlap","why":"' .. most_waiting
+    .. ' wait already","after":' .. quoted(job) .. ',"n":' .. total .. ',"at":"' .. now_text .. '","beat":' .. quoted(token) .. '}'
+  kept = append_verdict(id, line, kept)
+  if not kept then return end
+  redis.call('HSET', key, 'skip_count', total, 'kept', kept)
+  tell(id, 'skipped', now_text, '', token, line)
+end
+
 local function be_followed(id, job)  -- each that follows it has a tick from now on, once for this success
   for _, each in ipairs(followers_of(id)) do
-    redis.call('ZADD', waiting_prefix .. each, now, each .. ' ' .. now_text .. ' follows ' .. job)
+    if redis.call('ZCARD', waiting_prefix .. each) < most_waiting then
+      redis.call('ZADD', waiting_prefix .. each, now, each .. ' ' .. now_text .. ' follows ' .. job)
+    else
+      pass_by(each, job)
+    end
     redis.call('ZADD', waiting_slots, now, each)
   end
 end
@@ -257,7 +274,7 @@ local a_line, a_slow, a_part = waiting_prefix .. 'x', slow_prefix .. 'x', shards
 local barred = forbidden({{'hmget', a_key, 'x'}, {'hset', a_key, 'x', ''}, {'lpush', a_ledger, ''}, {'rpop', a_ledger}, {'ltrim', a_ledger, 0, 1},
   {'xadd', events, '*', 'x', ''}, {'zadd', open, 0, 'x'}, {'zrem', open, 'x'}, {'zadd', closed, 0, 'x'}, {'zrem', closed, 'x'},
   {'zcard', closed}, {'zrange', closed, 0, 1}, {'hset', records, 'x', ''}, {'hdel', records, 'x'},
-  {'zrem', running_prefix .. 'x', 'x'}, {'zadd', running_prefix .. 'x', 0, 'x'}, {'zadd', waiting_slots, 'XX', 0, 'x'}, {'zadd', a_line, 0, 'x'},
+  {'zrem', running_prefix .. 'x', 'x'}, {'zadd', running_prefix .. 'x', 0, 'x'}, {'zadd', waiting_slots, 'XX', 0, 'x'}, {'zadd', a_line, 0, 'x'}, {'zcard', a_line}, {'lrange', a_ledger, 0, -1},
   {'smembers', followers_prefix .. 'x'}, {'srem', followers_prefix .. 'x', 'x'}, {'zadd', a_slow, 0, 'x'}, {'zremrangebyrank', a_slow, 0, 1},
   {'pexpire', a_slow, 1}, {'hset', a_part, 'x', ''}, {'hdel', a_part, 'x'}, {'hget', a_part, 'x'}, {'hlen', a_part}, {'hvals', a_part},
   {'pexpire', a_part, 1}, {'del', a_part},

@@ -467,3 +467,18 @@ def test_hundreds_of_successes_that_waited_are_all_followed(store: Store) -> Non
     place.turn()
     assert afters(place) == [f"p{n:03}" for n in range(250)]
     assert json.loads(place.client.lindex("beat:runs:load", 0))["n"] == 250
+
+
+def test_no_more_than_a_thousand_wait_for_one_that_cannot_be_read_and_the_others_are_recorded(store: Store) -> None:
+    place = town(store)
+    place.client.hset("beat:schedule:load", mapping={"definition": "garbage", "rev": "unknown"})
+    now = clock.to_ms(store.time()) - 1000
+    line = {f"load {clock.text(clock.from_ms(now + n))} follows p{n:03}": now + n for n in range(999)}
+    place.client.zadd("beat:waiting:load", line)
+    last, passed = succeeds(place), succeeds(place)
+    place.turn()
+    assert place.client.zcard("beat:waiting:load") == 1000
+    assert f"load {last}" in place.waiting("load")
+    [told] = place.lines("load", "skipped")
+    assert (told["after"], told["reason"], told["why"]) == (passed, "overlap", "1000 wait already")
+    assert (place.state("load")["skip_count"], place.state("extract")["success_count"]) == ("1", "2")
