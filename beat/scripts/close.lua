@@ -160,7 +160,7 @@ local function be_followed(id, job)  -- each that follows it has a tick from now
     elseif kind ~= 'none' and kind ~= 'zset' then
       passes_by(each, job, 'broken', line .. ' is a ' .. kind)
     elseif redis.call('ZCARD', line) >= longest then
-      passes_by(each, job, 'full', longest .. ' of its ticks wait')
+      passes_by(each, job, 'overlap', longest .. ' wait already')
     else
       redis.call('ZADD', line, now, each .. ' ' .. now_text .. ' follows ' .. job)
       redis.call('ZADD', waiting_slots, now, each)
@@ -267,7 +267,7 @@ local a_line, a_slow, a_part = waiting_prefix .. 'x', slow_prefix .. 'x', shards
 local barred = forbidden({{'hmget', a_key, 'x'}, {'hset', a_key, 'x', ''}, {'lpush', a_ledger, ''}, {'rpop', a_ledger}, {'ltrim', a_ledger, 0, 1},
   {'xadd', events, '*', 'x', ''}, {'zadd', open, 0, 'x'}, {'zrem', open, 'x'}, {'zadd', closed, 0, 'x'}, {'zrem', closed, 'x'},
   {'zcard', closed}, {'zrange', closed, 0, 1}, {'hset', records, 'x', ''}, {'hdel', records, 'x'},
-  {'zrem', running_prefix .. 'x', 'x'}, {'zadd', running_prefix .. 'x', 0, 'x'}, {'zadd', waiting_slots, 'XX', 0, 'x'}, {'zadd', a_line, 0, 'x'}, {'zcard', a_line},
+  {'zrem', running_prefix .. 'x', 'x'}, {'zadd', running_prefix .. 'x', 0, 'x'}, {'zadd', waiting_slots, 'XX', 0, 'x'}, {'zadd', a_line, 0, 'x'}, {'zcard', a_line}, {'lrange', a_ledger, 0, -1},
   {'smembers', followers_prefix .. 'x'}, {'srem', followers_prefix .. 'x', 'x'}, {'zadd', a_slow, 0, 'x'}, {'zremrangebyrank', a_slow, 0, 1},
   {'pexpire', a_slow, 1}, {'hset', a_part, 'x', ''}, {'hdel', a_part, 'x'}, {'hget', a_part, 'x'}, {'hlen', a_part}, {'hvals', a_part},
   {'pexpire', a_part, 1}, {'del', a_part},

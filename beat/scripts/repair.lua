@@ -81,11 +81,11 @@ local function repair(id, lock, score)
     return 'GONE', ''
   end
   known[#known + 1] = id
+  local waits = is_forgotten(id, group)  -- whoever has the lock: no tick that waits needs it
   if lock then return 'LOCKED', '' end
   listed[#listed + 1] = id
   if source == 'code' and app and state ~= 'retired' then redis.pcall('SADD', app_prefix .. app, id) end
   local is_new = follows and state ~= 'retired' and follow(id, follows)
-  local waits = is_forgotten(id, group)
   local indexed = leave(id) or is_new or waits
   states[id], failing[id], overridden[id] = state, streak and streak ~= '0', override
   local wrong = problem(rev, next_run, due_at, run_count, skip_count, key)

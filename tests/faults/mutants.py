@@ -405,6 +405,22 @@ MUTANTS = [
         BROADCAST,
     ),
     Mutant(
+        "who waits is found by nobody",
+        (("beat/scripts/repair.lua", "local waits = is_forgotten(id)", "local waits = false"),),
+        FOLLOWED,
+    ),
+    Mutant(
+        "a line that grows for ever",
+        (
+            (
+                "beat/scripts/close.lua",
+                "if redis.call('ZCARD', waiting_prefix .. each) < most_waiting then",
+                "if true then",
+            ),
+        ),
+        FOLLOWED,
+    ),
+    Mutant(
         "a turn that nobody remembers",
         (("beat/scripts/fire.lua", "if uses ~= '' then redis.call('HSET', key, 'uses', uses) end", ""),),
         ROUTED,

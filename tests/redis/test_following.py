@@ -430,15 +430,6 @@ def test_a_follower_whose_line_is_something_else_keeps_its_parent_from_nothing(s
     place.client.delete("beat:waiting:load")
 
 
-def test_no_more_of_a_follower_wait_than_a_thousand_and_the_rest_has_its_verdict(store: Store) -> None:
-    place = town(store)
-    place.client.zadd("beat:waiting:load", {f"load 2026-11-16T09:00:00Z follows job-{n}": n for n in range(1000)})
-    parent = succeeds(place)
-    assert place.client.zcard("beat:waiting:load") == 1000
-    [line] = place.lines("load", "skipped")
-    assert (line["reason"], line["why"], line["after"]) == ("full", "1000 of its ticks wait", parent)
-
-
 @shows("close", "BADTYPE")
 def test_a_success_that_cannot_be_handed_on_is_written_when_it_can(store: Store) -> None:
     place, key = town(store), SLOTS
@@ -486,3 +477,18 @@ def test_hundreds_of_successes_that_waited_are_all_followed(store: Store) -> Non
     place.turn()
     assert afters(place) == [f"p{n:03}" for n in range(250)]
     assert json.loads(place.client.lindex("beat:runs:load", 0))["n"] == 250
+
+
+def test_no_more_than_a_thousand_wait_for_one_that_cannot_be_read_and_the_others_are_recorded(store: Store) -> None:
+    place = town(store)
+    place.client.hset("beat:schedule:load", mapping={"definition": "garbage", "rev": "unknown"})
+    now = clock.to_ms(store.time()) - 1000
+    line = {f"load {clock.text(clock.from_ms(now + n))} follows p{n:03}": now + n for n in range(999)}
+    place.client.zadd("beat:waiting:load", line)
+    last, passed = succeeds(place), succeeds(place)
+    place.turn()
+    assert place.client.zcard("beat:waiting:load") == 1000
+    assert f"load {last}" in place.waiting("load")
+    [told] = place.lines("load", "skipped")
+    assert (told["after"], told["reason"], told["why"]) == (passed, "overlap", "1000 wait already")
+    assert (place.state("load")["skip_count"], place.state("extract")["success_count"]) == ("1", "2")
