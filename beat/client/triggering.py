@@ -59,10 +59,7 @@ class Triggering(Changing):
             instead_of = found.next_run if skip_next else None
             named: dict[str, Any] = {"data": data, "force": force, "instead_of": instead_of}
             tried.append(now)
-            reply = asked(self._store, found.rev, schedule, job, now=now, operator=self.by, **named)
-            if reply.code == "FULL" and schedule.group:
-                raise Refused(_full(schedule, reply.words))
-            return reply
+            return _fits(asked(self._store, found.rev, schedule, job, now=now, operator=self.by, **named), schedule)
 
         try:
             self._settle(schedule_id, None, step)
@@ -110,11 +107,14 @@ class Triggering(Changing):
                 watcher.turn()
 
 
-def _full(schedule: Schedule, job: str) -> str:
-    """That there is no room: of its own, or in its group."""
+def _fits(reply: Reply, schedule: Schedule) -> Reply:
+    """The same; refuses where there is no room, of its own or in its group."""
+    if reply.code != "FULL" or not schedule.group:
+        return reply
     own = "" if schedule.overlap == "allow" else "it may not overlap, or "
-    why = f"{job} has not ended" if job else "others wait for it"
-    return f"{schedule.id} has no room: {own}the group {schedule.group} is full, and {why}: wait for it, or force it"
+    why = f"{reply.words} has not ended" if reply.words else "others wait for it"
+    full = f"{own}the group {schedule.group} is full, and {why}"
+    raise Refused(f"{schedule.id} has no room: {full}: wait for it, or force it")
 
 
 def asked(store: Store, rev: str, schedule: Schedule, job: str, *, now: datetime, operator: str, **named: Any) -> Reply:

@@ -342,7 +342,10 @@ def test_one_that_is_refused_does_not_keep_the_others(beat: Any, client: Client)
         (["backfill", "poll", "--from", "2026-01-01", "--to", "2026-02-01"], "ticks, more than 10,000: take a shorter"),
         (["add"], "add one schedule (beat add ID --func app.tasks.report --every 15m), or those of --file"),
         (["add", "x"], "which function? Say --func app.tasks.report"),
-        (["add", "x", "--func", FUNC], "when is it to tick? Give one of --cron '0 9 * * *' and --every 15m"),
+        (
+            ["add", "x", "--func", FUNC],
+            "when is it to tick? Give one of --cron '0 9 * * *', --every 15m and --follows ID",
+        ),
         (["add", "x", "--func", FUNC, "--every", "5m", "--cron", "* * * * *"], "Give one of --cron"),
         (["add", "x", "--func", FUNC, "--every", "5m", "--option", "jiter=5m"], "Did you mean 'jitter'?"),
         (["add", "x", "--func", FUNC, "--every", "5m", "--option", "every=6m"], "--option every says what was said"),
