@@ -71,6 +71,10 @@ class Attendant:
         for each, page in found.items():
             if page.schedule is None:
                 self._once.say(each, Event("broken", each, {"code": "BADSTATE", "error": page.problem}))
+        for slot in slots:
+            unread = [words for words in slot.waiting if found[words.partition(" ")[0]].schedule is None]
+            if slot.is_group and unread:
+                self._slots.step_aside(slot.id, unread)
         return found
 
     def _tell(self, items: Iterable[Item], replies: Iterable[Reply]) -> None:

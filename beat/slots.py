@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from beat import jobs
+from beat import clock, jobs
 from beat.protocol import Slot
 
 if TYPE_CHECKING:
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from beat.store import Store
 
+_ASIDE_MS = 30_000
 _CANCELLED_S = 86_400
 """For how long RQ's record of a job stays that was taken out of its queue."""
 
@@ -32,6 +33,14 @@ class Slots:
             Slot(_text(each), _text(rev), _text(state), ended, _texts(running), _texts(waiting), **_rest(rest))
             for each, rev, state, ended, running, waiting, rest in found
         ]
+
+    def step_aside(self, group: str, waiting: Sequence[str]) -> None:
+        """Whom nobody can let in keeps nobody else of the group waiting; their own lines know them."""
+        keys, now = self._store.keys, clock.to_ms(self._store.time())
+        with self._store.client.pipeline() as pipe:
+            pipe.zrem(keys.waiting(group), *waiting)
+            pipe.zadd(keys.waiting_slots, {words.partition(" ")[0]: now + _ASIDE_MS for words in waiting})
+            pipe.execute()
 
     def withdraw(self, ids: Sequence[str], *, kept: int = _CANCELLED_S) -> None:
         """Ends jobs that are no longer wanted: those in a queue at once, the others as soon as their workers hear."""

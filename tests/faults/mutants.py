@@ -84,7 +84,11 @@ MUTANTS = [
     Mutant(
         "enqueue outside the script",
         (
-            ("beat/scripts/fire.lua", "redis.call('RPUSH', queue, unpack(ends.back))", "local _ = queue"),
+            (
+                "beat/scripts/fire.lua",
+                "redis.call('RPUSH', queue, unpack(ends.back, n, math.min(n + 999, #ends.back)))",
+                "local _ = queue",
+            ),
             (
                 "beat/dialogue.py",
                 "        self._line.ask(calls)\n",
@@ -276,7 +280,7 @@ MUTANTS = [
         (
             (
                 "beat/scripts/parts/room.lua",
-                "if others == 0 and (count == 0 or count + item.jobs <= most.most) then return end",
+                "if others == 0 and fits_in(item) then return end",
                 "if true then return end",
             ),
         ),
@@ -287,8 +291,8 @@ MUTANTS = [
         (
             (
                 "beat/scripts/parts/room.lua",
-                "if waits == 0 and count + item.jobs <= most then return false end",
-                "if count + item.jobs <= most then return false end",
+                "if waits == 0 and fits and ended == 0 then return false end",
+                "if fits and ended == 0 then return false end",
             ),
         ),
         GROUPED,
@@ -316,7 +320,7 @@ MUTANTS = [
     ),
     Mutant(
         "who waits for the group has no room of its own",
-        (("beat/scripts/parts/room.lua", "    number = number + (score and 1 or 0)\n", ""),),
+        (("beat/scripts/parts/hall.lua", "    number = number + (score and 1 or 0)\n", ""),),
         GROUPED,
     ),
     Mutant(
@@ -332,7 +336,7 @@ MUTANTS = [
     ),
     Mutant(
         "who has left a group stands in its line",
-        (("beat/scripts/attend.lua", "if rev and '@' .. (group or '') == slot then", "if rev then"),),
+        (("beat/scripts/attend.lua", "if rev and '@' .. (group or '') == slot and", "if rev and"),),
         GROUPED,
     ),
     Mutant(
@@ -364,13 +368,23 @@ MUTANTS = [
     ),
     Mutant(
         "who does not follow any more does",
-        (("beat/scripts/close.lua", "and redis.call('HGET', schedule_prefix .. each, 'follows') == id then", "then"),),
+        (("beat/scripts/close.lua", " or redis.call('HGET', schedule_prefix .. each, 'follows') ~= id then", " then"),),
         FOLLOWED,
     ),
     Mutant(
-        "a success is written though it cannot be handed on",
-        (("beat/scripts/close.lua", "do wanted[waiting_prefix .. each] = 'zset' end", "do end"),),
+        "a line that is something else swallows a success",
+        (("beat/scripts/close.lua", "      passes_by(each, job, 'broken', line .. ' is a ' .. kind)\n", ""),),
         FOLLOWED,
+    ),
+    Mutant(
+        "who cannot be let in keeps the group waiting",
+        (("beat/scripts/fire.lua", "      step_aside(i)\n", ""),),
+        GROUPED,
+    ),
+    Mutant(
+        "one item breaks the page",
+        (("beat/scripts/fire.lua", "pcall(decide, i)", "true, decide(i)"),),
+        GROUPED,
     ),
     Mutant(
         "a broadcast goes where it can",
@@ -406,7 +420,7 @@ MUTANTS = [
     ),
     Mutant(
         "who waits is found by nobody",
-        (("beat/scripts/repair.lua", "local waits = is_forgotten(id)", "local waits = false"),),
+        (("beat/scripts/repair.lua", "local waits = is_forgotten(id, group)", "local waits = false"),),
         FOLLOWED,
     ),
     Mutant(
@@ -414,8 +428,8 @@ MUTANTS = [
         (
             (
                 "beat/scripts/close.lua",
-                "if redis.call('ZCARD', waiting_prefix .. each) < most_waiting then",
-                "if true then",
+                "elseif redis.call('ZCARD', line) >= longest then",
+                "elseif false then",
             ),
         ),
         FOLLOWED,

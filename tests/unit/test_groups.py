@@ -24,7 +24,6 @@ from tests.unit.refusals import HOSTILE, refused
 def test_a_group_is_one_line(group: Group, line: str) -> None:
     assert str(group) == line
     assert Group.read("reports", line) == group
-    assert Group.read("reports", f"  {line}\n") == group
 
 
 @pytest.mark.parametrize(
