@@ -70,8 +70,9 @@ def test_a_tick_that_cannot_be_enqueued_keeps_nobody_of_its_group_waiting(store:
     options = [periodic(each, group="g", queue=f"q{each}") for each in ("run", "a", "b")]
     place = Town(store, *options, g="wait 1")
     assert place.codes("run", "a", "b") == ["OK", "WAITS", "WAITS"]
+    place.end(place.job("run"))
     place.client.set("rq:queue:qa", "garbage", px=60_000)
-    place.succeed(place.job("run"))
+    place.close()
     for _ in range(2):
         place.turn()
     assert place.running("@g") == [place.job("b")]
