@@ -84,7 +84,7 @@ MUTANTS = [
     Mutant(
         "enqueue outside the script",
         (
-            ("beat/scripts/fire.lua", "redis.call('RPUSH', queue, unpack(ends.back))", "local _ = queue"),
+            ("beat/scripts/fire.lua", "redis.call('RPUSH', queue, ", "type("),
             (
                 "beat/dialogue.py",
                 "        self._line.ask(calls)\n",
@@ -276,7 +276,7 @@ MUTANTS = [
         (
             (
                 "beat/scripts/parts/room.lua",
-                "if others == 0 and (count == 0 or count + item.jobs <= most.most) then return end",
+                "if others == 0 and fits_in(item) then return end",
                 "if true then return end",
             ),
         ),
@@ -287,8 +287,8 @@ MUTANTS = [
         (
             (
                 "beat/scripts/parts/room.lua",
-                "if waits == 0 and count + item.jobs <= most then return false end",
-                "if count + item.jobs <= most then return false end",
+                "if waits == 0 and fits and ended == 0 then return false end",
+                "if fits and ended == 0 then return false end",
             ),
         ),
         GROUPED,
@@ -316,7 +316,7 @@ MUTANTS = [
     ),
     Mutant(
         "who waits for the group has no room of its own",
-        (("beat/scripts/parts/room.lua", "    number = number + (score and 1 or 0)\n", ""),),
+        (("beat/scripts/parts/hall.lua", "    number = number + (score and 1 or 0)\n", ""),),
         GROUPED,
     ),
     Mutant(
@@ -332,7 +332,7 @@ MUTANTS = [
     ),
     Mutant(
         "who has left a group stands in its line",
-        (("beat/scripts/attend.lua", "if rev and '@' .. (group or '') == slot then", "if rev then"),),
+        (("beat/scripts/attend.lua", "if rev and '@' .. (group or '') == slot and not", "if rev and not"),),
         GROUPED,
     ),
     Mutant(
@@ -364,12 +364,12 @@ MUTANTS = [
     ),
     Mutant(
         "who does not follow any more does",
-        (("beat/scripts/close.lua", "and redis.call('HGET', schedule_prefix .. each, 'follows') == id then", "then"),),
+        (("beat/scripts/close.lua", "or redis.call('HGET', schedule_prefix .. each, 'follows') ~= id then", "then"),),
         FOLLOWED,
     ),
     Mutant(
-        "a success is written though it cannot be handed on",
-        (("beat/scripts/close.lua", "do wanted[waiting_prefix .. each] = 'zset' end", "do end"),),
+        "a success that cannot be handed on is passed over in silence",
+        (("beat/scripts/close.lua", "passes_by(each, job, 'broken', line .. ' is a ' .. kind)", "local _ = kind"),),
         FOLLOWED,
     ),
     Mutant(
@@ -406,7 +406,7 @@ MUTANTS = [
     ),
     Mutant(
         "who waits is found by nobody",
-        (("beat/scripts/repair.lua", "local waits = is_forgotten(id)", "local waits = false"),),
+        (("beat/scripts/repair.lua", "local waits = is_forgotten(id, group)", "local waits = false"),),
         FOLLOWED,
     ),
     Mutant(
@@ -414,8 +414,8 @@ MUTANTS = [
         (
             (
                 "beat/scripts/close.lua",
-                "if redis.call('ZCARD', waiting_prefix .. each) < most_waiting then",
-                "if true then",
+                "elseif redis.call('ZCARD', line) >= longest then",
+                "elseif false then",
             ),
         ),
         FOLLOWED,
