@@ -65,7 +65,8 @@ ledger: $(READY) ## a thousand runs, beats and workers killed at random: outcome
 
 .PHONY: survive
 survive: $(READY) ## every trouble that Redis can make, with an absence of a whole minute; every act of an operator under every fault
-	LONG_TESTS=1 $(BIN)/pytest -n 4 tests/faults/test_survival.py tests/faults/test_control.py tests/faults/test_overlap.py
+	LONG_TESTS=1 $(BIN)/pytest -n 4 tests/faults/test_survival.py tests/faults/test_control.py tests/faults/test_overlap.py \
+	  tests/faults/test_place.py tests/faults/test_commands.py tests/policies tests/redis/test_place_histories.py
 
 .PHONY: mutants
 mutants: $(READY) ## beat with one safeguard taken out, one after the other: the tests must notice each (minutes)

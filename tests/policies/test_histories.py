@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 TIMES = 20 if os.environ.get("LONG_TESTS") else 1
 
 
-@settings(max_examples=60 * TIMES)
+@settings(max_examples=25 * TIMES)
 @given(history=histories())
 def test_every_tick_has_the_verdict_of_the_model(connect: Connect, history: History) -> None:
     Stage(history, connect).goes_on_to_the_end()
 
 
-@settings(max_examples=10 * TIMES)
+@settings(max_examples=5 * TIMES)
 @given(history=histories())
 def test_so_it_has_in_the_manual_beat_of_a_users_tests(history: History) -> None:
     Stage(history).goes_on_to_the_end()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from dataclasses import fields
 from typing import TYPE_CHECKING, get_args
 
@@ -148,7 +149,11 @@ def alone(connect: Connect) -> Callable[[Option, Option], str]:
     return lambda other, without: play(other.name, without.name if without.instead else "")
 
 
-@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: " with ".join(each.name for each in pair))
+EVERY = 1 if os.environ.get("LONG_TESTS") else 3  # `make survive` has all of them
+TODAY = [pair for n, pair in enumerate(PAIRS) if n % EVERY == 0 or (pair[0].name, pair[1].name) in EXPECTED]
+
+
+@pytest.mark.parametrize("pair", TODAY, ids=lambda pair: " with ".join(each.name for each in pair))
 def test_a_pair_does_what_the_page_says_and_each_of_the_two_makes_a_difference(
     pair: tuple[Option, Option], connect: Connect, alone: Callable[[Option, Option], str]
 ) -> None:
