@@ -514,14 +514,22 @@ def test_the_turn_of_a_tick_that_comes_too_late_is_recorded(store: Store, state:
     assert not place.client.exists("beat:waiting:@g", "beat:waiting:b", SLOTS)
 
 
-def test_who_cannot_be_read_keeps_nobody_else_waiting(store: Store) -> None:
+def test_who_cannot_be_read_keeps_nobody_else_waiting_and_goes_on_when_it_can(store: Store) -> None:
     place = town(store, "wait 1", "a", "b", "c")
     place.codes("a", "b", "c")
+    before = {name: place.state("b")[name] for name in ("definition", "rev")}
     place.client.hset("beat:schedule:b", mapping={"definition": "garbage", "rev": "unknown"})
     place.succeed(place.job("a"))
     place.turn()
     assert place.running("@g") == [place.job("c")]
+    assert (place.waiting("@g"), place.waiting("b")) == ([], ["b 0"])  # it steps aside, and is not forgotten
+    place.client.hset("beat:schedule:b", mapping=before)
+    place.turn()
     assert place.waiting("@g") == ["b 0"]
+    place.succeed(place.job("c"))
+    place.turn()
+    assert place.running("@g") == [place.job("b")]
+    place.one_verdict_each("a", "b", "c")
 
 
 # --- how many there are to be ----------------------------------------------------------------------------------------
