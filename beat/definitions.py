@@ -104,7 +104,8 @@ def ticking(found: Mapping[str, Any]) -> Schedule:
 
     A whole definition will do: it says whose id decides about `H`.
     """
-    return read(json.dumps({"id": "ticks", **found, "func": "nobody.knows"}))
+    nobody = "ticks" if found.get("follows") != "ticks" else "tick"  # none follows itself
+    return read(json.dumps({"id": nobody, **found, "func": "nobody.knows"}))
 
 
 def _timing(found: Mapping[str, Any]) -> Timing:

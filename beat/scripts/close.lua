@@ -139,30 +139,33 @@ local function gather(part, outcome, error)  -- of a tick that was broadcast: it
   return worst, was, why
 end
 
-local function passes_by(id, job, reason, why)  -- a tick that would have followed that job
+local function passes_by(id, tick, job, reason, why)  -- a tick that would have followed that job
   local key = schedule_prefix .. id
   local total, kept = unpack(redis.call('HMGET', key, 'skip_count', 'kept'))
   total = string.format('%.0f', count_of(total) + 1)
-  local line = '{"type":"skipped","tick":"' .. now_text .. '","last":"' .. now_text .. '","count":1,"reason":"' .. reason .. '","why":' .. quoted(why)
+  local line = '{"type":"skipped","tick":"' .. tick .. '","last":"' .. tick .. '","count":1,"reason":"' .. reason .. '","why":' .. quoted(why)
     .. ',"after":' .. quoted(job) .. ',"n":' .. total .. ',"at":"' .. now_text .. '","beat":' .. quoted(token) .. '}'
   kept = append_verdict(id, line, kept)
   if not kept then return end
   redis.call('HSET', key, 'skip_count', total, 'kept', kept)
-  tell(id, 'skipped', now_text, '', token, line)
+  tell(id, 'skipped', tick, '', token, line)
 end
 
+local successes = 0
 local function be_followed(id, job)  -- each that follows it has a tick from now on, once for this success
+  local tick = successes == 0 and now_text or string.sub(now_text, 1, -2) .. string.format('%03dZ', successes)  -- each at its own microsecond
+  successes = (successes + 1) % 1000
   for _, each in ipairs(kind_of(followers_prefix .. id) == 'set' and redis.call('SMEMBERS', followers_prefix .. id) or {}) do
     local line = waiting_prefix .. each
     local kind = kind_of(line)
     if kind_of(schedule_prefix .. each) ~= 'hash' or redis.call('HGET', schedule_prefix .. each, 'follows') ~= id then
       redis.call('SREM', followers_prefix .. id, each)  -- it is gone, or follows another
     elseif kind ~= 'none' and kind ~= 'zset' then
-      passes_by(each, job, 'broken', line .. ' is a ' .. kind)
+      passes_by(each, tick, job, 'broken', line .. ' is a ' .. kind)
     elseif redis.call('ZCARD', line) >= longest then
-      passes_by(each, job, 'overlap', longest .. ' wait already')
+      passes_by(each, tick, job, 'overlap', longest .. ' wait already')
     else
-      redis.call('ZADD', line, now, each .. ' ' .. now_text .. ' follows ' .. job)
+      redis.call('ZADD', line, now, each .. ' ' .. tick .. ' follows ' .. job)
       redis.call('ZADD', waiting_slots, now, each)
     end
   end

@@ -373,7 +373,7 @@ MUTANTS = [
     ),
     Mutant(
         "a line that is something else swallows a success",
-        (("beat/scripts/close.lua", "      passes_by(each, job, 'broken', line .. ' is a ' .. kind)\n", ""),),
+        (("beat/scripts/close.lua", "      passes_by(each, tick, job, 'broken', line .. ' is a ' .. kind)\n", ""),),
         FOLLOWED,
     ),
     Mutant(
