@@ -41,9 +41,13 @@ types: $(READY) ## mypy --strict
 wheel: $(READY) ## build the wheel, install it in a clean environment, use it
 	sh .ci/wheel $(BIN)/python
 
+.PHONY: compiled
+compiled: $(READY) # else each of the tests' processes compiles all of them by itself
+	@$(BIN)/pytest -q --collect-only tests > /dev/null
+
 .PHONY: check
 check: $(READY) ## all that CI runs
-	$(MAKE) -j lint types wheel
+	$(MAKE) -j lint types wheel compiled
 	$(MAKE) test
 	$(MAKE) guard
 

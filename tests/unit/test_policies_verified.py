@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -112,13 +113,17 @@ LIVES: dict[str, Callable[[], Policed]] = {
     "jitter that changes": lambda: Policed(jitter="50s").until(3.2).change(jitter="10s").until(4),
     "everything": lambda: busy(Policed(overlap="wait", misfire="all", jitter="20s", max_runs=8).away(5), minutes=12),
 }
-KEPT = {name: make() for name, make in LIVES.items()}
-"""Made once: who changes a ledger puts it back."""
 
 
-@pytest.fixture(params=KEPT)
+@functools.cache
+def lived(name: str) -> Policed:
+    """Made once, and when it is wanted: who changes a ledger puts it back."""
+    return LIVES[name]()
+
+
+@pytest.fixture(params=LIVES)
 def life(request: pytest.FixtureRequest) -> Any:
-    policed = KEPT[request.param]
+    policed = lived(request.param)
     whole = entries(policed)
     yield policed
     put(policed, whole)
@@ -137,7 +142,7 @@ def test_every_policy_leaves_a_sound_ledger(life: Policed) -> None:
 
 
 def test_the_lives_hold_every_reason_and_every_way() -> None:
-    told = [entry for policed in KEPT.values() for entry in entries(policed)]
+    told = [entry for policed in map(lived, LIVES) for entry in entries(policed)]
     assert {entry.reason for entry in told if isinstance(entry, Skipped)} == {
         "misfire", "too_old", "excluded", "overlap", "replaced", "paused", "finished",
     }  # fmt: skip
