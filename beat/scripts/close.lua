@@ -151,10 +151,11 @@ local function passes_by(id, tick, job, reason, why)  -- a tick that would have 
   tell(id, 'skipped', tick, '', token, line)
 end
 
-local successes = 0
+local successes = {}
 local function be_followed(id, job)  -- each that follows it has a tick from now on, once for this success
-  local tick = successes == 0 and now_text or string.sub(now_text, 1, -2) .. string.format('%03dZ', successes)  -- each at its own microsecond
-  successes = (successes + 1) % 1000
+  local before = successes[id] or 0  -- those of this step have each its own microsecond
+  local tick = before == 0 and now_text or string.sub(now_text, 1, -2) .. string.format('%03dZ', before)
+  successes[id] = (before + 1) % 1000
   for _, each in ipairs(kind_of(followers_prefix .. id) == 'set' and redis.call('SMEMBERS', followers_prefix .. id) or {}) do
     local line = waiting_prefix .. each
     local kind = kind_of(line)
