@@ -33,16 +33,13 @@ class Chain(NamedTuple):
     due: float
     """When the first of them is to be sent, in ms by Redis' clock."""
     func: str = ""
+    jobs: int = 1
+    """What it weighs in a page: of a broadcast each item has several."""
 
     @property
     def id(self) -> str:
         """The schedule."""
         return self.items[0].id
-
-    @property
-    def jobs(self) -> int:
-        """What it weighs in a page: a broadcast has several."""
-        return sum(1 + item.queue.count("\n") for item in self.items)
 
 
 def chain(
@@ -57,7 +54,7 @@ def chain(
         items.append(item)
     if items[0].due > claim.due or claim.mark == MOVED:  # it was placed before its jitter changed, or by an operator
         items[0] = items[0]._replace(due=claim.due)
-    return Chain(tuple(items), claim.due, schedule.func)
+    return Chain(tuple(items), claim.due, schedule.func, len(items) * policies.jobs(schedule))
 
 
 def awake(claim: Claim, rev: str, schedule: Schedule) -> Chain:

@@ -31,7 +31,7 @@ for name in list(os.environ):
 hypothesis.settings.register_profile(
     "beat",
     deadline=None,
-    max_examples=500 if os.environ.get("LONG_TESTS") else 30,
+    max_examples=500 if os.environ.get("LONG_TESTS") else 25,
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("beat")

@@ -97,6 +97,7 @@ local signed = ',"at":"' .. now_text .. '","beat":' .. quoted(token) .. '}'
 local enqueued = ',"enqueued":"' .. now_text .. '","n":'
 local kinds, pushes, scores, gone, ours, last_code, barred, opened, noted = {}, {}, {}, {}, {}, {}, {}, {}, {}
 local outbox_wrong, jobs_exist
+local nobody = {}
 local wanted = {fire = true, skip = true, admit = true, pass = true, manual = true, resume = true, release = true, quarantine = true}
 
 local function kind_once(key)  -- the keys that many items share are looked at once
@@ -182,10 +183,10 @@ local function rank(id, key, state, due_at)  -- its place in the index, if nothi
 end
 
 local function enqueue(id, job, queue, at, meta, ttl, data, origin)
-  local key, name = job_prefix .. job, string.sub(queue, #queue_prefix + 1)
+  local key = job_prefix .. job
   redis.call('COPY', template_prefix .. id, key, 'REPLACE')
   redis.call('HSET', key, 'created_at', stamp, 'enqueued_at', stamp, 'meta', meta)
-  if name ~= origin then redis.call('HSET', key, 'origin', name) end  -- it goes elsewhere than most
+  if queue ~= queue_prefix .. (origin or '') then redis.call('HSET', key, 'origin', string.sub(queue, #queue_prefix + 1)) end
   if data ~= '' then redis.call('HSET', key, 'data', data) end
   if ttl then redis.call('EXPIRE', key, ttl) end
   pushes[queue] = pushes[queue] or {front = {}, back = {}}
@@ -353,7 +354,7 @@ local function decide(i)
       group = item.group
     end
     wrong = not places and queue_problem(id, job, queue)
-    for n, place in ipairs(places or {}) do wrong = wrong or queue_problem(id, job .. '_s' .. n - 1, place, true) end
+    for n, place in ipairs(places or nobody) do wrong = wrong or queue_problem(id, job .. '_s' .. n - 1, place, true) end
     wrong = wrong or (item or max_runs ~= '') and misplaced(id, group)
     if wrong then return later(id, key, 'BADTYPE', wrong) end
     if group ~= '' and not item.forced and not limits_of(group) then
@@ -436,7 +437,7 @@ local function decide(i)
     .. ',"late_ms":' .. (manual and '0' or digits_of(now - number_of(due))) .. ',"n":' .. total .. signed
   kept = append_verdict(id, line, kept)  -- the first write: if the ledger is no list, it is refused and nothing has happened
   if not kept then return no_ledger(id, key) end
-  for n, place in ipairs(places or {}) do  -- one job for each, all in this step
+  for n, place in ipairs(places or nobody) do  -- one job for each, all in this step
     local each = job .. '_s' .. n - 1
     enqueue(id, each, place, at, (meta or '') .. blocks[n], ttl, data, origin)
     note(id, slot, group, each, place, tick, by, total, created_at, retries_left, result_ttl, failure_ttl,
