@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from beat.errors import BadOption
 from beat.groups import Group
-from beat.protocol import Reply
+from beat.protocol import Reply, decoded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,7 +19,7 @@ def keep(store: Store, groups: Iterable[Group], *, anew: bool) -> Reply:
     key, lines = store.keys.groups, {group.name: str(group) for group in groups}
     if not lines:
         return Reply("OK")
-    kind = _text(store.client.type(key))
+    kind = decoded(store.client.type(key))
     if kind not in {"hash", "none"}:
         return Reply("BADTYPE", f"{key} is a {kind}, not a hash")
     with store.client.pipeline(transaction=False) as pipe:
@@ -35,12 +35,8 @@ def known(store: Store) -> dict[str, Group]:
     read: dict[str, Group] = {}
     for name, line in found.items():
         try:
-            group = Group.read(_text(name), _text(line))
+            group = Group.read(decoded(name), decoded(line))
         except BadOption:
             continue
         read[group.name] = group
     return read
-
-
-def _text(value: Any) -> str:
-    return str(value.decode(errors="replace"))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from beat.protocol import Reply, replies
+from beat.protocol import Reply, decoded, replies
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +39,7 @@ class Operations:
         keys = self._store.keys
         own = {"schedule": keys.schedule(schedule_id), "runs": keys.runs(schedule_id), "schedule_id": schedule_id}
         said = self._store.run("defer", rev=rev, tick=tick, due_at=due_at, version=version, by=by, **own)
-        return Reply(*map(_text, said))
+        return Reply(*map(decoded, said))
 
     def remove(self, ids: Sequence[tuple[str, str]], *, by: str, state: str = "") -> list[Reply]:
         """Deletes these, each with the version that it must have, with all that is known of them."""
@@ -48,7 +48,3 @@ class Operations:
     def retire(self, items: Sequence[Stretch], *, beat: str, app: str, retire_after: int) -> list[Reply]:
         """Holds the ticks of those that no live beat declares any more; in the end they are retired."""
         return replies(self._store.run("retire", items, beat=beat, app=app, retire_after=retire_after))
-
-
-def _text(value: Any) -> str:
-    return str(value.decode(errors="replace"))

@@ -12,9 +12,8 @@ from beat.errors import BadOption
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-"""So many runs, longer than the first, within the last: then a schedule is slow."""
 MOST_QUEUES = 100
-_MS, _DAY = timedelta(milliseconds=1), timedelta(days=1)
+_DAY = timedelta(days=1)
 _FEWEST_QUEUES = 2
 _USUAL_QUEUE = "default"
 

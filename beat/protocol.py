@@ -153,12 +153,12 @@ class Claimed:
         """What the script `claim` said; of the claims those of high priority come first."""
         code, now, claims, troubles = reply
         if code != b"OK":
-            words = _text(claims) if isinstance(claims, bytes) else ""
-            return cls(_text(code), now, troubles=(("", Reply(_text(code), words)),))
-        lines = (line.split(" ") for line in _text(claims).split("\n") if line)
+            words = decoded(claims) if isinstance(claims, bytes) else ""
+            return cls(decoded(code), now, troubles=(("", Reply(decoded(code), words)),))
+        lines = (line.split(" ") for line in decoded(claims).split("\n") if line)
         found = [Claim(each, rev, tick, int(due), priority, mark) for each, rev, tick, due, priority, mark in lines]
         found.sort(key=lambda claim: (_PRIORITIES.get(claim.priority, 1), claim.due))
-        met = tuple((_text(schedule_id), Reply(*map(_text, words))) for schedule_id, *words in troubles)
+        met = tuple((decoded(schedule_id), Reply(*map(decoded, words))) for schedule_id, *words in troubles)
         return cls("OK", now, tuple(found), met)
 
 
@@ -187,7 +187,7 @@ class Looked:
     def read(cls, reply: Any) -> Self:
         """What the script `look` said."""
         now, told = reply
-        found = json.loads(_text(told))
+        found = json.loads(decoded(told))
         return cls(clock.from_ms(now), {n: State.read(values, template=bool(there)) for n, *values, there in found})
 
 
@@ -195,7 +195,7 @@ def unless_named(usual: Reply, number: int, others: Iterable[Sequence[Any]]) -> 
     """So many of the usual replies, but for those that are named by their number; 0 names all of them."""
     found = [usual] * number
     for which, *words in others:
-        said = Reply(*map(_text, words))
+        said = Reply(*map(decoded, words))
         if which:
             found[which - 1] = said
         else:
@@ -205,12 +205,13 @@ def unless_named(usual: Reply, number: int, others: Iterable[Sequence[Any]]) -> 
 
 def replies(reply: Iterable[Sequence[Any]]) -> list[Reply]:
     """A code, and what goes with it, for each item."""
-    return [Reply(*map(_text, each)) for each in reply]
+    return [Reply(*map(decoded, each)) for each in reply]
 
 
 _OK = Reply("OK")
 _PRIORITIES = {"high": 0, "normal": 1, "low": 2}
 
 
-def _text(value: Any) -> str:
+def decoded(value: Any) -> str:
+    """What Redis has as bytes, as text; no byte is a reason to fail."""
     return str(value.decode(errors="replace"))

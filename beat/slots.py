@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from beat import clock, jobs
-from beat.protocol import Slot
+from beat.protocol import Slot, decoded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +30,7 @@ class Slots:
         """
         _, looked, *found = self._store.run("attend", limit=limit, interval=interval)
         return looked, [
-            Slot(_text(each), _text(rev), _text(state), ended, _texts(running), _texts(waiting), **_rest(rest))
+            Slot(decoded(each), decoded(rev), decoded(state), ended, _texts(running), _texts(waiting), **_rest(rest))
             for each, rev, state, ended, running, waiting, rest in found
         ]
 
@@ -47,7 +47,7 @@ class Slots:
         replies = self._store.run("withdraw", [(each,) for each in ids], kept=kept)
         for each, (code, worker) in zip(ids, replies, strict=True):
             if code == b"STARTED":
-                jobs.stop(self._store.client, each, _text(worker))
+                jobs.stop(self._store.client, each, decoded(worker))
 
 
 def _rest(told: Any) -> dict[str, Any]:
@@ -55,8 +55,4 @@ def _rest(told: Any) -> dict[str, Any]:
 
 
 def _texts(values: Any) -> tuple[str, ...]:
-    return tuple(map(_text, values))
-
-
-def _text(value: Any) -> str:
-    return str(value.decode(errors="replace"))
+    return tuple(map(decoded, values))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from beat import clock, connection
 from beat.errors import BadInstant
 from beat.facts import Staff
-from beat.protocol import Reply
+from beat.protocol import Reply, decoded
 from beat.store import pages
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def note(
 ) -> tuple[list[str], list[Reply]]:
     """Notes which queues no worker reads, or a worker again: those that are noted now, and what is new of each."""
     noted, *replies = store.run("unread", seen, beat=beat, kept=kept, most=most)
-    return [_text(each) for each in noted], [Reply(*map(_text, each)) for each in replies]
+    return [decoded(each) for each in noted], [Reply(*map(decoded, each)) for each in replies]
 
 
 def unread(store: Store, queues: Sequence[str]) -> dict[str, datetime]:
@@ -63,10 +63,6 @@ def unread(store: Store, queues: Sequence[str]) -> dict[str, datetime]:
 
 def _since(value: bytes) -> datetime | None:
     try:
-        return clock.read(_text(value).partition(" ")[0])
+        return clock.read(decoded(value).partition(" ")[0])
     except BadInstant:
         return None
-
-
-def _text(value: Any) -> str:
-    return str(value.decode(errors="replace"))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from beat import clock, connection, names, scripts
 from beat.connection import Call
-from beat.protocol import Claimed, Decided, Looked, Reply, Sight, replies, unless_named
+from beat.protocol import Claimed, Decided, Looked, Reply, Sight, decoded, replies, unless_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -79,7 +79,7 @@ class Store:
             {"announced": self.keys.announced(digest), "digest": digest, "ttl": ttl, "kept": kept},
         )
         for page in pages([*revs.items(), *((each, "") for each in functions)]):
-            reply = Reply(*map(_text, self.run("announce", page, **named)))
+            reply = Reply(*map(decoded, self.run("announce", page, **named)))
         return reply
 
     def heartbeat(
@@ -98,7 +98,7 @@ class Store:
             judged=judged,
             mark=mark,
         )
-        return Reply(*map(_text, said))
+        return Reply(*map(decoded, said))
 
     def look(self, ids: Sequence[str], *, app: str = "") -> list[State | None]:
         """What Redis knows about each of these schedules."""
@@ -119,12 +119,12 @@ class Store:
             for each in ids:
                 pipe.hmget(self.keys.schedule(each), "rev", "definition")
             found = pipe.execute(raise_on_error=False)
-        return [(_text(v[0] or b""), _text(v[1] or b"")) if isinstance(v, list) else ("", "") for v in found]
+        return [(decoded(v[0] or b""), decoded(v[1] or b"")) if isinstance(v, list) else ("", "") for v in found]
 
     def due(self, limit: int) -> list[str]:
         """The ids of what is due, earliest first."""
         now = clock.to_ms(self.time())
-        return [_text(each) for each in self.client.zrangebyscore(self.keys.due, "-inf", now, start=0, num=limit)]
+        return [decoded(each) for each in self.client.zrangebyscore(self.keys.due, "-inf", now, start=0, num=limit)]
 
     def strange(self) -> list[str]:
         """The shared keys that are not what they should be, in words."""
@@ -132,16 +132,16 @@ class Store:
         wanted = {mine.schedules: "set", mine.due: "zset", mine.meta: "hash", mine.events: "stream"}
         wanted |= {mine.open: "zset", mine.closed: "zset", mine.records: "hash", mine.waiting_slots: "zset"}
         wanted |= {mine.functions: "zset", mine.groups: "hash", mine.unread: "hash"}
-        found = {key: _text(self.client.type(key)) for key in wanted}
+        found = {key: decoded(self.client.type(key)) for key in wanted}
         wrong = (key for key, kind in found.items() if kind not in {wanted[key], "none"})
         return [f"{key} is a {found[key]}, not a {wanted[key]}" for key in wrong]
 
     def ids(self) -> Iterator[list[str]]:
         """Every id that the set or the index knows, in pages; some may come twice."""
-        yield from pages(_text(each) for each in self.client.sscan_iter(self.keys.schedules, count=_PAGE))
+        yield from pages(decoded(each) for each in self.client.sscan_iter(self.keys.schedules, count=_PAGE))
         for page in pages(each for each, _ in self.client.zscan_iter(self.keys.due, count=_PAGE)):
             known = self.client.smismember(self.keys.schedules, page)
-            if strangers := [_text(each) for each, is_known in zip(page, known, strict=True) if not is_known]:
+            if strangers := [decoded(each) for each, is_known in zip(page, known, strict=True) if not is_known]:
                 yield strangers
 
     def is_empty(self) -> bool:
@@ -155,7 +155,7 @@ class Store:
     def high_water(self) -> tuple[str, str]:
         """The highest time that a beat has found sound, and the mark that went with it; empty if none."""
         time, mark = self.client.hmget(self.keys.meta, "time", "mark")
-        return _text(time or b""), _text(mark or b"")
+        return decoded(time or b""), decoded(mark or b"")
 
     def leave(self, *, name: str, digest: str, linger: int) -> None:
         """Takes the heartbeat away at once; what was announced lingers for so many ms, for a beat that restarts."""
@@ -197,7 +197,3 @@ def words_of(items: Iterable[Registration]) -> Iterator[list[Value]]:
 
 def _flat(mapping: Mapping[str, Value]) -> list[Value]:
     return list(itertools.chain.from_iterable(mapping.items()))
-
-
-def _text(value: Any) -> str:
-    return str(value.decode(errors="replace"))

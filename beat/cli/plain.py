@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from beat.history import Line, Part
+    from beat.ledger import Error
 
 
 def plain(line: Line) -> dict[str, Any]:
@@ -40,8 +41,11 @@ def times(found: Mapping[str, Any]) -> dict[str, Any]:
     return {name: clock.text(value) if hasattr(value, "astimezone") else value for name, value in found.items()}
 
 
+def _plain_error(error: Error | None) -> dict[str, str] | None:
+    return None if error is None else {"type": error.type, "message": error.message, "traceback": error.traceback}
+
+
 def _plain_run(run: Fired) -> dict[str, Any]:
-    failed = run.error
     return times({
         "schedule": run.schedule_id,
         "tick": run.tick,
@@ -60,7 +64,7 @@ def _plain_run(run: Fired) -> dict[str, Any]:
         "duration": run.duration,
         "worker": run.worker,
         "attempts": run.attempts,
-        "error": failed and {"type": failed.type, "message": failed.message, "traceback": failed.traceback},
+        "error": _plain_error(run.error),
         "reason": run.reason or None,
         "reported": run.reported,
         "message": run.message or None, "details": dict(run.details),
@@ -71,7 +75,6 @@ def _plain_run(run: Fired) -> dict[str, Any]:
 
 
 def _plain_part(part: Part) -> dict[str, Any]:
-    failed = part.error
     return times({
         "job": part.job_id,
         "shard": part.shard,
@@ -81,6 +84,6 @@ def _plain_part(part: Part) -> dict[str, Any]:
         "duration": part.duration,
         "worker": part.worker,
         "attempts": part.attempts,
-        "error": failed and {"type": failed.type, "message": failed.message, "traceback": failed.traceback},
+        "error": _plain_error(part.error),
         "reason": part.reason or None,
     })  # fmt: skip

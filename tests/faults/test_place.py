@@ -163,7 +163,7 @@ def stopped_for_longer_than_the_lock_lives(scene: Scene) -> Fault:
     fired: list[int] = []
 
     def number() -> int:
-        return len(scene.drain.broadcasts())  # type: ignore[attr-defined]
+        return len(scene.drain.broadcasts())  # type: ignore[attr-defined]  # it is a Log here
 
     def stop() -> None:
         scene.victim().freeze()

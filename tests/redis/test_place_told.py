@@ -15,7 +15,7 @@ from beat.cli import (
     asking,
     backfill,
     history,
-    next,  # noqa: A004
+    next,  # noqa: A004 (a command)
     pause,
     plan,
     reschedule,

@@ -116,5 +116,5 @@ def test_wrong_groups_are_collected_with_their_places() -> None:
 
 
 def test_the_front_door_has_them() -> None:
-    assert beat.group.__self__ is beat.registry.default  # type: ignore[attr-defined]
+    assert beat.group.__self__ is beat.registry.default  # type: ignore[attr-defined]  # a bound method
     assert {"Group", "Requires", "Follows", "group"} <= set(beat.__all__)

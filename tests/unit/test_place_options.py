@@ -36,7 +36,7 @@ def follower(**given: Any) -> Schedule:
 
 
 def declared(expression: str | None = None, **given: Any) -> Schedule:
-    options: Options = given  # type: ignore[assignment]
+    options: Options = given  # type: ignore[assignment]  # as a table has them
     return declare("app.tasks.report", expression, options, DEFAULTS, id="report")
 
 

@@ -30,7 +30,7 @@ STAFF = st.dictionaries(
         Staff, st.integers(0, 5), st.one_of(st.none(), st.integers(0, 2)), st.one_of(st.none(), st.integers(0, 2))
     ),
 )
-ROUTES: list[Any] = [each for each in Route.__args__ if each != "broadcast"]  # type: ignore[attr-defined]
+ROUTES: list[Any] = [each for each in Route.__args__ if each != "broadcast"]  # type: ignore[attr-defined]  # a Literal
 TICK = clock.at(1_794_819_600)
 
 
