@@ -35,6 +35,20 @@ Uses = tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True)
+class Told:
+    """What Redis says of one schedule, as it has it: anybody can write anything there."""
+
+    uses: str = ""
+    slow: int = 0
+    """How many of its last runs were slow."""
+    parents: Mapping[str, Parent] = field(default_factory=dict)
+    """Of the schedules that it requires."""
+
+
+UNTOLD = Told()
+
+
+@dataclass(frozen=True)
 class Facts:
     """Of one schedule, at one time."""
 

@@ -50,7 +50,8 @@ class Holding:
     def prepare(self, claims: Sequence[tuple[Claim, Page]], now_ms: float) -> None:
         """Decides about claims by their definitions and the facts, and holds what was decided."""
         known = [page.schedule for _, page in claims if page.schedule]
-        facts = self.inquiry.about(known, now_ms) if self.inquiry else {}
+        told = {claim.id: claim.told for claim, _ in claims}
+        facts = self.inquiry.about(known, now_ms, told) if self.inquiry else {}
         now, lateness = clock.from_ms(int(now_ms)), self._pace.lateness
         for claim, page in claims:
             if page.schedule is None:

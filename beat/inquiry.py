@@ -6,11 +6,11 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from beat import routing
-from beat.facts import Facts, Parent
+from beat.facts import Facts, Parent, Told
 from beat.staff import staff
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from beat.facts import Staff, Uses
     from beat.schedule import Schedule
@@ -28,15 +28,21 @@ class Inquiry:
         self._staff: dict[str, Staff] = {}
         self._asked_ms = 0.0
 
-    def about(self, schedules: Iterable[Schedule], now_ms: float) -> dict[str, Facts]:
-        """Of those that depend on anything; most do not, and nothing is asked."""
-        asked = {each.id: each for each in schedules if _depends(each)}
-        if not asked:
+    def about(
+        self, schedules: Iterable[Schedule], now_ms: float, told: Mapping[str, Told] | None = None
+    ) -> dict[str, Facts]:
+        """Of those that depend on anything; most do not. What was told already is not asked."""
+        asking = [each for each in schedules if _depends(each)]
+        if not asking:
             return {}
-        self._learn([queue for each in asked.values() for queue in routing.looks_at(each)], now_ms)
-        return dict(zip(asked, self._read(list(asked.values()), now_ms), strict=True))
+        self._learn([queue for each in asking for queue in routing.looks_at(each)], now_ms)
+        known = dict(told or {})
+        if unknown := [each for each in asking if each.id not in known or not _is_whole(known[each.id], each)]:
+            known |= self.read(unknown, now_ms)
+        return {each.id: self._facts(known[each.id]) for each in asking}
 
-    def _read(self, schedules: Sequence[Schedule], now_ms: float) -> list[Facts]:
+    def read(self, schedules: Sequence[Schedule], now_ms: float) -> dict[str, Told]:
+        """What `claim` would tell of these."""
         keys = self._store.keys
         with self._store.client.pipeline(transaction=False) as pipe:
             for each in schedules:
@@ -47,12 +53,10 @@ class Inquiry:
                 for required in each.requires:
                     pipe.hmget(keys.schedule(required.id), "state", "last_success", "renamed_to")
             found = iter(pipe.execute(raise_on_error=False))
-        return [self._facts(each, next(found), next(found), [next(found) for _ in each.requires]) for each in schedules]
+        return {each.id: _told(each, found) for each in schedules}
 
-    def _facts(self, schedule: Schedule, uses: Any, slow: Any, parents: Sequence[Any]) -> Facts:
-        told = [Parent(*map(_text, each)) if isinstance(each, list) else Parent() for each in parents]
-        known = {required.id: parent for required, parent in zip(schedule.requires, told, strict=True)}
-        return Facts(_uses(uses), slow if isinstance(slow, int) else 0, known, self._staff)
+    def _facts(self, told: Told) -> Facts:
+        return Facts(_uses(told.uses), told.slow, told.parents, self._staff)
 
     def _learn(self, queues: Sequence[str], now_ms: float) -> None:
         """Who works there, unless that was asked just now."""
@@ -66,10 +70,24 @@ def _depends(schedule: Schedule) -> bool:
     return bool(schedule.requires or schedule.slow_queue or routing.remembers(schedule) or routing.looks_at(schedule))
 
 
-def _uses(written: Any) -> Uses:
-    """Anything may stand there, since anybody can write to Redis."""
+def _is_whole(told: Told, schedule: Schedule) -> bool:
+    """Whether it tells of all that is required: `claim` goes by a field that anybody can write."""
+    return all(required.id in told.parents for required in schedule.requires)
+
+
+def _told(schedule: Schedule, found: Iterator[Any]) -> Told:
+    uses, slow = _text(next(found)), next(found)
+    said = ((required.id, next(found)) for required in schedule.requires)
+    parents = {each: Parent(*map(_text, words)) if isinstance(words, list) else Parent() for each, words in said}
+    return Told(uses, slow if isinstance(slow, int) else 0, parents)
+
+
+def _uses(written: str) -> Uses:
+    """Anything may stand there."""
+    if not written:
+        return ()
     try:
-        found = [(str(queue), int(count)) for queue, count in json.loads(written or b"[]")]
+        found = [(str(queue), int(count)) for queue, count in json.loads(written)]
     except (ValueError, TypeError, OverflowError, RecursionError):
         return ()
     return tuple(each for n, each in enumerate(found) if each[0] not in {queue for queue, _ in found[n + 1 :]})

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from beat import clock
+from beat.facts import UNTOLD, Parent, Told
 from beat.state import State
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ class Claim(NamedTuple):
     priority: str
     mark: str = ""
     """`moved` when an operator said when the tick is due; or when the pause ended that holds the schedule."""
+    told: Told = UNTOLD
+    """What its ticks may depend on besides their time."""
 
 
 class Reply(NamedTuple):
@@ -151,12 +154,16 @@ class Claimed:
     @classmethod
     def read(cls, reply: Any) -> Self:
         """What the script `claim` said; of the claims those of high priority come first."""
-        code, now, claims, troubles = reply
+        code, now, claims, troubles, facts = reply
         if code != b"OK":
             words = decoded(claims) if isinstance(claims, bytes) else ""
             return cls(decoded(code), now, troubles=(("", Reply(decoded(code), words)),))
         lines = (line.split(" ") for line in decoded(claims).split("\n") if line)
-        found = [Claim(each, rev, tick, int(due), priority, mark) for each, rev, tick, due, priority, mark in lines]
+        told = {each: Told(uses, slow, _parents(said)) for each, uses, slow, said in json.loads(f"[{decoded(facts)}]")}
+        found = [
+            Claim(each, rev, tick, int(due), priority, mark, told.get(each, UNTOLD))
+            for each, rev, tick, due, priority, mark in lines
+        ]
         found.sort(key=lambda claim: (_PRIORITIES.get(claim.priority, 1), claim.due))
         met = tuple((decoded(schedule_id), Reply(*map(decoded, words))) for schedule_id, *words in troubles)
         return cls("OK", now, tuple(found), met)
@@ -210,6 +217,10 @@ def replies(reply: Iterable[Sequence[Any]]) -> list[Reply]:
 
 _OK = Reply("OK")
 _PRIORITIES = {"high": 0, "normal": 1, "low": 2}
+
+
+def _parents(told: Iterable[Sequence[str]]) -> dict[str, Parent]:
+    return {each: Parent(*words) for each, *words in told}
 
 
 def decoded(value: Any) -> str:

@@ -12,10 +12,11 @@
 -- ARGV[6] limit            count  how many at most
 -- ARGV[7] only             text   a Lua pattern that ids must match, or nothing
 -- ARGV[8] format           count  the newest format of the keys that this beat understands
--- ARGV[9…] items, each of
+-- ARGV[9] slow_prefix      text   followed by an id: which of its last runs were slow, and when
+-- ARGV[10…] items, each of
 -- ITEM[1] id  text  a schedule that this beat cannot read: passed over
 --
--- Replies {code, now in ms, claims, troubles}
+-- Replies {code, now in ms, claims, troubles, facts}
 --   OK       claims: a line each, of id, rev, next_run, due_at in ms, priority and mark, for a list of lists is slow to
 --            read. The mark is nothing; `moved` when an operator said when the tick is due; or when the pause ended that
 --            holds it. What follows another has no next_run: it is handed out when its pause has ended.
@@ -24,28 +25,32 @@
 --            GONE      there is no such schedule; taken out of the index
 --            BADTYPE   its key is no hash; looked at again in 30 s
 --            BADSTATE  its hash cannot be used; looked at again in 30 s
+--            facts: what the claims may depend on besides their time, as JSON: of each that may its id, uses, how many of its
+--            last runs were slow, and of what it requires the id, state, last_success and renamed_to each
 --   NEWER    the keys were written by a newer beat: left alone; claims: their format
 --   HOLD     the clock jumped: nothing is handed out until it has proved itself
 --   BADTYPE  `due` or `meta` is not what it should be; claims: which, and what it is
 local due, meta = KEYS[1], KEYS[2]
 local schedule_prefix, lock_prefix, token, lock_ttl, lookahead, limit, only, format = unpack(ARGV, 1, 8)
+local slow_prefix = ARGV[9]
 
 -- include instants
 -- include now
 -- include sane
+-- include quoted
 
 for key, wanted in pairs({[due] = 'zset', [meta] = 'hash'}) do
   local kind = kind_of(key)
   if kind ~= 'none' and kind ~= wanted then
-    return {'BADTYPE', now, key .. ' is a ' .. kind .. ', not a ' .. wanted, {}}
+    return {'BADTYPE', now, key .. ' is a ' .. kind .. ', not a ' .. wanted, {}, ''}
   end
 end
 local known = redis.call('HMGET', meta, 'hold_from', 'hold_until', 'format')
 local hold_from, hold_until = tonumber(known[1] or ''), tonumber(known[2] or '')
-if known[3] and tonumber(known[3]) ~= tonumber(format) then return {'NEWER', now, known[3], {}} end
-if hold_from and hold_until and hold_from <= now and now < hold_until then return {'HOLD', now, {}, {}} end
+if known[3] and tonumber(known[3]) ~= tonumber(format) then return {'NEWER', now, known[3], {}, ''} end
+if hold_from and hold_until and hold_from <= now and now < hold_until then return {'HOLD', now, {}, {}, ''} end
 
-local horizon, claims, troubles, moves = now + lookahead, {}, {}, {}
+local horizon, claims, troubles, moves, facts, parents = now + lookahead, {}, {}, {}, {}, {}
 
 local function move(id, score) moves[#moves + 1], moves[#moves + 2] = score, id end
 
@@ -54,10 +59,26 @@ local function hide(id, untl, code, words)
   if code then troubles[#troubles + 1] = {id, code, words or ''} end
 end
 
+local function about(id)  -- what others require of a schedule; many may require the same
+  if not parents[id] then
+    local h = redis.pcall('HMGET', schedule_prefix .. id, 'state', 'last_success', 'renamed_to')
+    parents[id] = '[' .. quoted(id) .. ',' .. quoted(h[1] or '') .. ',' .. quoted(h[2] or '') .. ',' .. quoted(h[3] or '') .. ']'
+  end
+  return parents[id]
+end
+
+local function tell_facts(id, uses, slow, requires)
+  local window, told = string.match(slow or '', '^%d+ %d+ (%d+)$'), {}
+  local count = window and redis.pcall('ZCOUNT', slow_prefix .. id, string.format('%.0f', now - window), '+inf')
+  for each in string.gmatch(requires or '', '([%w_-]+)[^,]*') do told[#told + 1] = about(each) end
+  facts[#facts + 1] = '[' .. quoted(id) .. ',' .. quoted(uses or '') .. ',' .. (type(count) == 'number' and count or 0)
+    .. ',[' .. table.concat(told, ',') .. ']]'
+end
+
 local function take(id)
   local key, lock = schedule_prefix .. id, lock_prefix .. id
   local h = redis.pcall('HMGET', key, 'state', 'rev', 'next_run', 'due_at', 'run_count', 'skip_count', 'priority', 'unannounced_at',
-    'moved', 'follows')
+    'moved', 'follows', 'uses', 'slow', 'requires')
   local kind = not h[1] and kind_of(key)  -- what has a state is a hash
   if kind == 'hash' and h['err'] then return hide(id, now + 30000, 'BADSTATE', h['err']) end
   if kind == 'none' then
@@ -66,7 +87,7 @@ local function take(id)
     return
   end
   if kind and kind ~= 'hash' then return hide(id, now + 30000, 'BADTYPE', key .. ' is a ' .. kind) end
-  local state, rev, next_run, due_at, run_count, skip_count, priority, unannounced_at, moved, follows = unpack(h, 1, 10)
+  local state, rev, next_run, due_at, run_count, skip_count, priority, unannounced_at, moved, follows, uses, slow, requires = unpack(h, 1, 13)
   local mark = moved and moved == next_run and 'moved' or ''
   if state == 'paused' then  -- with an end, after which it goes on
     mark = redis.call('HGET', key, 'pause_until') or ''
@@ -91,11 +112,12 @@ local function take(id)
   hide(id, now + lock_ttl)
   claims[#claims + 1] = id .. ' ' .. rev .. ' ' .. (next_run or '') .. ' ' .. digits_of(to_ms(due_at)) .. ' ' .. string.match(priority or '', '^%a*')
     .. ' ' .. mark
+  if uses or slow or requires then tell_facts(id, uses, slow, requires) end
 end
 
 -- Whatever is looked at leaves the window, except what is passed over: that is what `passed` counts.
 local looked, passed, unread, page = 0, 0, {}, only == '' and limit or 1000
-for i = 9, #ARGV do unread[ARGV[i]] = true end
+for i = 10, #ARGV do unread[ARGV[i]] = true end
 while #claims < tonumber(limit) and looked < 1000 and passed < 50000 do
   local ids = redis.call('ZRANGEBYSCORE', due, '-inf', horizon, 'LIMIT', passed, page)
   if #ids == 0 then break end
@@ -110,4 +132,4 @@ while #claims < tonumber(limit) and looked < 1000 and passed < 50000 do
   if #moves > 0 then redis.call('ZADD', due, unpack(moves)) end
   moves = {}
 end
-return {'OK', now, table.concat(claims, '\n'), troubles}
+return {'OK', now, table.concat(claims, '\n'), troubles, table.concat(facts, ',')}

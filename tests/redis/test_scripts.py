@@ -244,7 +244,7 @@ def test_every_part_is_used() -> None:
 DEFECTS: list[tuple[str, str, str, str]] = [
     ("the_first_line_has_the_whole_script_refused", "claim", "#!lua\n", ""),
     ("the_header_is_what_beat_reads", "fire", "--   STALE     next_run", "--   STALE next_run"),
-    ("the_header_is_what_beat_reads", "claim", "-- ARGV[8] format ", "-- ARGV[8] format, "),
+    ("the_header_is_what_beat_reads", "claim", "-- ARGV[9] slow_prefix ", "-- ARGV[9] slow_prefix, "),
     ("the_header_is_what_beat_reads", "release", "-- KEYS[1] lock ", "-- KEYS[1]\tlock "),
     ("the_bindings_are_the_header", "fire", "local due_index, queues, ann", "local queues, due_index, ann"),
     ("the_bindings_are_the_header", "register", "due, meta, events, announcements, functions, ",
@@ -277,7 +277,7 @@ DEFECTS: list[tuple[str, str, str, str]] = [
     ("every_reply_is_documented", "heartbeat", "--   LOST ", "--   HELD  never said\n--   LOST "),
     ("every_part_exists_and_comes_once", "announce", "-- include sane\n", "-- include insane\n"),
     ("every_part_exists_and_comes_once", "announce", "-- include sane\n", "-- include sane\n-- include sane\n"),
-    ("no_key_is_named", "claim", "schedule_prefix .. id,", "'beat:schedule:' .. id,"),
+    ("no_key_is_named", "claim", "lock = schedule_prefix .. id,", "lock = 'beat:schedule:' .. id,"),
     ("no_key_is_named", "parts/sane", "redis.call('TYPE', key)", "redis.call('TYPE', 'beat:due')"),
 ]  # fmt: skip
 

@@ -11,12 +11,12 @@ local function limits_of(group)  -- what becomes of a tick when the group is ful
 end
 
 local function misplaced(id, group)  -- the keys of its slots, and its ledger
-  local kinds = {[running_prefix .. id] = 'zset', [waiting_prefix .. id] = 'zset', [waiting_slots] = 'zset', [runs_prefix .. id] = 'list'}
+  local wanted_of = {[running_prefix .. id] = 'zset', [waiting_prefix .. id] = 'zset', [waiting_slots] = 'zset', [runs_prefix .. id] = 'list'}
   if group ~= '' then
-    kinds[running_prefix .. '@' .. group], kinds[waiting_prefix .. '@' .. group], kinds[groups] = 'zset', 'zset', 'hash'
+    wanted_of[running_prefix .. '@' .. group], wanted_of[waiting_prefix .. '@' .. group], wanted_of[groups] = 'zset', 'zset', 'hash'
   end
-  for key, wanted in pairs(kinds) do
-    local kind = kind_of(key)
+  for key, wanted in pairs(wanted_of) do
+    local kind = kind_once(key)  -- the page may make what was none, and makes it as it should be
     if kind ~= 'none' and kind ~= wanted then return key .. ' is a ' .. kind .. ', not a ' .. wanted end
   end
 end
