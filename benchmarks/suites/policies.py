@@ -1,8 +1,10 @@
-"""What policies cost: a pass over many schedules that are all due, some of which skip, wait, or have jitter and bounds.
+"""What policies cost: a pass over many schedules that are all due, some of which have policies.
 
-Of the schedules a tenth finds its previous run still going and skips, a tenth waits for it, a tenth has jitter (of a
-few milliseconds, so that nobody waits for it), an end, a limit of runs and days of rest. *Plain* has none of that. A
-pass is counted from the due instant until every schedule has moved on to its next tick; the two take turns.
+*Policies of time*: of the schedules a tenth finds its previous run still going and skips, a tenth waits for it, a tenth
+has jitter (of a few milliseconds, so that nobody waits for it), an end, a limit of runs and days of rest. *Policies of
+place*: a tenth is in one of 50 groups, a tenth is routed to one of three queues in four ways, and a twentieth requires
+another. *Plain* has none of that. A pass is counted from the due instant until every schedule has moved on to its next
+tick; the three take turns.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import math
 import time
 from typing import TYPE_CHECKING
 
+from beat import clock
 from benchmarks.figures import Figure
 from benchmarks.firing import AHEAD_S, EACH_S, STARTS_S, TooLate
 from benchmarks.stage import Beat, stage, until_registered, wait_for
@@ -26,59 +29,77 @@ TITLE = "What policies cost"
 SUITE = "policies"
 SCHEDULES = 10_000
 ROUNDS, TRIES = 3, 4
+PLAIN, TIME, PLACE = "beat, plain", "beat", "beat, place"
+QUEUES, PARENT = ("q0", "q1", "q2"), "s000005"
 TASKS = """
 from datetime import datetime, timedelta, timezone
-from beat import register
+from beat import group, register
 
 def work(): ...
 
+def of_time(n):
+    bounds = dict(end=start + timedelta(days=30), max_runs=100, exclude=["2020-12-25"], jitter="5ms")
+    return {{0: dict(overlap="skip"), 1: dict(overlap="wait"), 2: bounds}}.get(n % 10, {{}})
+
+def of_place(n):
+    crowd, way = f"g{{n // 20 % 50}}", ("round_robin", "shortest", "hash", "failover")[n // 20 % 4]
+    routed, requires = dict(queues={queues}, route=way), dict(requires="{parent}")
+    return {{0: dict(group=crowd), 1: dict(group=crowd), 2: routed, 3: routed, 4: requires}}.get(n % 20, {{}})
+
 start = datetime.fromtimestamp({start}, timezone.utc)
-bounds = dict(end=start + timedelta(days=30), max_runs=100, exclude=["2020-12-25"], jitter="5ms")
-policies = [dict(overlap="skip"), dict(overlap="wait"), bounds] if {mixed} else []
+for n in range(50):
+    group(f"g{{n}}", max_running=1000)
 for n in range({schedules}):
-    given = policies[n % 10] if n % 10 < len(policies) else {{}}
-    register(work, every="1h", start=start, id=f"s{{n:06d}}", queue="q0", **given)
+    given = {given}
+    if "queues" not in given:
+        given["queue"] = "q0"
+    register(work, every="1h", start=start, id=f"s{{n:06d}}", **given)
 """
+_GIVEN = {PLAIN: "{}", TIME: "of_time(n)", PLACE: "of_place(n)"}
 
 
 def run(scale: Scale, say: Say) -> Iterator[Figure]:
-    taken: dict[str, list[float]] = {"beat, plain": [], "beat": []}
+    taken: dict[str, list[float]] = {who: [] for who in _GIVEN}
     with stage() as made:
         for turn in range(1 if scale.quick else ROUNDS):
             for who, seconds in taken.items():
                 say(f"{who}: {SCHEDULES:,} schedules, round {turn + 1}")
-                seconds.append(passed(made, mixed=who == "beat"))
+                seconds.append(passed(made, who))
     for who, seconds in taken.items():
         yield Figure(SUITE, "pass", tuple(seconds), "s", who, {"schedules": SCHEDULES})
 
 
-def passed(made: Stage, *, mixed: bool) -> float:
+def passed(made: Stage, who: str) -> float:
     """How long after the due instant all have moved on."""
     each_s = EACH_S
     for _ in range(TRIES):
         try:
-            return _passed(made, mixed=mixed, each_s=each_s)
+            return _passed(made, who, each_s=each_s)
         except TooLate:
             each_s *= 1.5
     raise TimeoutError(f"{SCHEDULES:,} schedules were not registered in time, {TRIES} times")
 
 
-def _passed(made: Stage, *, mixed: bool, each_s: float) -> float:
+def _passed(made: Stage, who: str, *, each_s: float) -> float:
     home = made.clean()
     start = math.ceil(made.now() + STARTS_S + AHEAD_S + 1.6 * SCHEDULES * each_s)
-    words = TASKS.format(start=start, mixed=mixed, schedules=SCHEDULES)
+    words = TASKS.format(start=start, given=_GIVEN[who], schedules=SCHEDULES, queues=list(QUEUES), parent=PARENT)
     (home / "tasks.py").write_text(words, encoding="utf-8")
     with Beat(home, made.url) as beat:
         until_registered(made, beat, SCHEDULES)
-        busy = [f"s{n:06d}" for n in range(SCHEDULES) if n % 10 in {0, 1}] if mixed else []  # that skip, and that wait
+        busy = (
+            [f"s{n:06d}" for n in range(SCHEDULES) if n % 10 in {0, 1}] if who == TIME else []
+        )  # they skip, they wait
         occupy(made, busy)
+        if who == PLACE:
+            made.redis.hset(f"beat:schedule:{PARENT}", "last_success", clock.text(clock.at(start - 1)))
         if made.now() > start - AHEAD_S:
             raise TooLate
         time.sleep(start - AHEAD_S + 0.1 - made.now())
         later = (start + 1800) * 1000
         wait_for(lambda: made.redis.zcount("beat:due", later, "+inf") == SCHEDULES, 120, pause=0.005)
         taken = made.now() - start
-        check(made, len(busy))
+        check(made, who, len(busy))
     return taken
 
 
@@ -95,8 +116,9 @@ def occupy(made: Stage, ids: Sequence[str]) -> None:
         pipe.execute()
 
 
-def check(made: Stage, busy: int) -> None:
+def check(made: Stage, who: str, busy: int) -> None:
     """What was measured is what was meant."""
-    fired, waiting = made.redis.llen("rq:queue:q0"), made.redis.zcard("beat:waiting")
-    if (fired, waiting) != (SCHEDULES - busy, busy // 2):
-        raise AssertionError(f"{fired:,} fired and {waiting:,} wait, of {SCHEDULES:,} with {busy:,} busy")
+    fired, *routed = (made.redis.llen(f"rq:queue:{queue}") for queue in QUEUES)
+    waiting = made.redis.zcard("beat:waiting")
+    if (fired + sum(routed), waiting) != (SCHEDULES - busy, busy // 2) or all(routed) != (who == PLACE):
+        raise AssertionError(f"{fired:,} and {routed} fired and {waiting:,} wait, of {SCHEDULES:,} with {busy:,} busy")
