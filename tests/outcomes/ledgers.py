@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from typing import Any
 
@@ -103,4 +104,4 @@ class Ledgers:
 
 def schedule_of(job: str) -> str:
     """The id of the schedule, from that of a job as these tests have them."""
-    return job.removeprefix("beat_").rpartition("_")[0]
+    return re.sub(r"_s\d+$", "", job).removeprefix("beat_").rpartition("_")[0]

@@ -6,7 +6,7 @@ import json
 import shutil
 import tempfile
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -48,6 +48,8 @@ class Place:
     home: Path
     server: PrivateRedis
     ledgers: Ledgers
+    killed: dict[str, str] = field(default_factory=dict)
+    """The jobs at which a worker was killed, by the name of what it did."""
 
     @property
     def redis(self) -> Any:
@@ -68,9 +70,10 @@ class Place:
         return [instant(line["tick"]) for line in self.lines(schedule_id, kind)]
 
     def runs(self, schedule_id: str) -> list[Span]:
-        """Those that have ended, in the order in which they did."""
-        ends = self.lines(schedule_id, "succeeded", "failed", "stopped")
-        return [Span(end["job"], instant(end["started"]), instant(end["ended"])) for end in ends if "started" in end]
+        """Those that have ended, in the order in which they did; one whose worker was killed when beat noticed."""
+        ends = self.lines(schedule_id, "succeeded", "failed", "stopped", "lost")
+        known = ((end, end["ended"] or end["at"]) for end in ends if end.get("started"))
+        return [Span(end["job"], instant(end["started"]), instant(ended)) for end, ended in known]
 
     def since(self, schedule_id: str, tick: str) -> list[dict[str, Any]]:
         """The verdicts on what came after that tick."""
@@ -83,6 +86,12 @@ class Place:
             PATIENCE_S,
             lambda: f"for {count} of {schedule_id}: {self.ledgers.book(schedule_id)}\n{beat.log[-1500:]}",
         )
+
+    def is_lost(self, job: str, queue: str) -> None:
+        """Beat notices that nobody is at it any more; the minutes that this takes pass at once."""
+        self.ledgers.let_life_lapse(job, queue)
+        wait_until(lambda: self.ledgers.age(job) or self.ledgers.types(job), PATIENCE_S, lambda: f"to miss {job}")
+        wait_until(lambda: self.ledgers.types(job), PATIENCE_S, lambda: f"to lose {job}: {self.ledgers.record(job)}")
 
     def reaches(self, schedule_id: str, state: str) -> None:
         """Waits until the schedule is in that state."""

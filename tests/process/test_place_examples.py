@@ -1,26 +1,33 @@
 """The policies of place in examples/policies with real workers: what docs/guides/places.md says, happens.
 
-All of them run side by side in one beat for some ten seconds; the tests then read what was written down.
+All of them run side by side in one beat for some ten seconds, and workers are killed at their work; the tests then read
+what was written down.
 """
 
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pytest
 
 from beat import Client
+from tests.facts import wait_until
 from tests.process.example_stage import OF_PLACE, Place, a_place, explained, instant
-from tests.workers import SIMPLE
+from tests.workers import SIMPLE, Worker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 WORKERS = [
-    *[("reports",)] * 3, *[("alerts",)] * 2, ("left", "host-a"), ("right", "host-b"), ("host-c",),
-    ("quick", "slow"), ("etl", "chain"),
+    *[("reports",)] * 3, *[("alerts",)] * 2, ("left", "host-a"), ("right", "host-b"),
+    ("quick", "slow"),
 ]  # fmt: skip
+FORKING = [("host-c",), ("etl",), ("chain",)]
+"""Those whose jobs last no longer than the blink of an eye: with a work-horse there is time to kill it."""
+KILLED = {"report": "reports", "flush": "host-c", "load": "chain", "collect": "etl"}
+"""Whose worker is killed at it, in which queue."""
 REPORTS = ["report-north", "report-east", "report-south", "report-west"]
 ALERTS = ["alert-disk", "alert-load"]
 LONG_ENOUGH = {
@@ -30,19 +37,91 @@ LONG_ENOUGH = {
 """How many jobs of each there must be before the tests have something to look at."""
 
 
+@dataclass
+class Crew:
+    """The workers, each of which may be killed, and another comes in its place."""
+
+    place: Place
+    stage: ExitStack
+    workers: list[Worker] = field(default_factory=list)
+
+    def hire(self, *queues: str, options: tuple[str, ...] = ()) -> None:
+        self.workers.append(self.stage.enter_context(self.place.worker(*queues, options=options)))
+
+    def lose(self, name: str, queue: str) -> str:
+        """Kills a worker at a job of that name, and its work-horse; the job, which nobody will end."""
+
+        def struck() -> str:
+            for job in self._taken(name, queue):
+                if worker := self._at(job, queue):
+                    worker.__exit__()
+                    self.workers.remove(worker)
+                    self.hire(*worker.queues, options=SIMPLE if worker.queues in WORKERS else ())
+                    if job in self._taken(name, queue):  # else it has ended just then
+                        return job
+            return ""
+
+        return wait_until(struck, 60, lambda: f"to kill a worker at {name}: {self._taken(name, queue)}")
+
+    def _taken(self, name: str, queue: str) -> list[str]:
+        """The jobs of that name that a worker has taken out of the queue, and not ended."""
+        jobs = (each.partition(":")[0] for each in self.place.redis.zrange(f"rq:wip:{queue}", 0, -1))
+        return [each for each in jobs if each.startswith(f"beat_{name}")]
+
+    def _at(self, job: str, queue: str) -> Worker | None:
+        """The worker that has it; of several this is not known at once."""
+        found = [each for each in self.workers if queue in each.queues]
+        is_at_it = [each for each in found if self.place.redis.hget(f"rq:worker:{each.name}", "current_job") == job]
+        return found[0] if len(found) == 1 else next(iter(is_at_it), None)
+
+
 @pytest.fixture(scope="module")
 def show() -> Iterator[Place]:
-    """All of them have run for a while, and have ended; Redis is still there."""
+    """All of them have run for a while, some workers were killed, and all have ended; Redis is still there."""
     with a_place() as made:
         with ExitStack() as stage:
-            workers = [stage.enter_context(made.worker(*queues, options=SIMPLE)) for queues in WORKERS]
-            for worker in workers:
+            crew = Crew(made, stage)
+            for queues in WORKERS:
+                crew.hire(*queues, options=SIMPLE)
+            for queues in FORKING:
+                crew.hire(*queues)
+            for worker in crew.workers:
                 worker.says("Listening")
             beat = stage.enter_context(made.beat(*OF_PLACE))
+            for name, queue in KILLED.items():
+                made.killed[name] = crew.lose(name, queue)
+                made.is_lost(made.killed[name], queue)
             for schedule_id, count in LONG_ENOUGH.items():
                 made.fires(schedule_id, count, beat)
             assert beat.end() == 0
         yield made
+
+
+# --- workers that are killed at their work --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", KILLED)
+def test_what_a_worker_was_at_when_it_was_killed_has_one_end(show: Place, name: str) -> None:
+    [line] = show.ledgers.lines(show.killed[name])
+    assert line["type"] in {"lost", "failed"}  # as RQ calls it, if it was the first to notice
+
+
+def test_the_room_of_a_run_that_was_lost_is_there_again(show: Place) -> None:
+    lost = instant(show.ledgers.lines(show.killed["report"])[0]["at"])
+    later = [run for schedule_id in REPORTS for run in show.runs(schedule_id) if run.start > lost]
+    assert max(sum(run.start <= each.start < run.end for run in later) for each in later) == 2
+
+
+def test_a_broadcast_of_which_a_part_was_lost_has_not_succeeded(show: Place) -> None:
+    tick, _, shard = show.killed["flush"].rpartition("_s")
+    ended = {line["job"] for line in show.lines("flush", "succeeded") if line["of"] == tick}
+    assert ended == {f"{tick}_s{n}" for n in range(3)} - {f"{tick}_s{shard}"}
+    assert tick not in followed(show, "tell")
+    assert int(show.ledgers.state("flush")["failure_count"]) == 1
+
+
+def test_nothing_follows_what_was_lost(show: Place) -> None:
+    assert show.killed["load"] not in followed(show, "publish")
 
 
 # --- groups ----------------------------------------------------------------------------------------------------------
