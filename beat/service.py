@@ -6,18 +6,28 @@ for a signal, and sees to it that the others do not hang.
 
 from __future__ import annotations
 
-import contextlib
 import fnmatch
 import os
 import queue
 import secrets
-import signal
 import socket
 import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from beat import connection, globs, logs, registry, rehearsal, relations, server, settings, vitals
+from beat import (
+    companions,
+    connection,
+    globs,
+    interrupts,
+    logs,
+    registry,
+    rehearsal,
+    relations,
+    server,
+    settings,
+    vitals,
+)
 from beat.attendant import Attendant
 from beat.book import Book
 from beat.dialogue import Dialogue
@@ -39,7 +49,7 @@ from beat.watchdog import Watchdog
 from beat.watcher import Watcher
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from beat.connection import Redis
     from beat.event import Emit
@@ -57,7 +67,6 @@ there is nothing to do: the code declares no schedule, and Redis knows none. Wri
 
 and start `beat run tasks`."""
 _STOP_S = 1.5
-_INTERRUPTED = 130
 
 
 class Scheduler:
@@ -102,7 +111,7 @@ class Scheduler:
         """Runs until `stop()`, SIGTERM or SIGINT; refuses a Redis that cannot work. Raises Stuck if a thread hangs."""
         self._observers.start()
         work = _thread(self._work, name="beat-housekeeper")
-        with _signals(self.stop):
+        with interrupts.stopping(self.stop):
             work.start()
             problem = self._watchdog.wait(self._wishes)
             self._stopping.set()
@@ -129,10 +138,9 @@ class Scheduler:
         sync = Sync(store, self._schedules, beat=self.name, emit=emit, **self._told)
         self._until_it_works(lambda: self._greet(store))
         self._until_it_works(lambda: self._register(store, sync))
-        pace, book = Pace.of(self.settings), Book(store, ((each, each.rev) for each in self._schedules))
-        ticker = Ticker(desk, book, pace, token=self.name, emit=emit, health=self._health, only=globs.lua(self._only))
-        ticker.timekeeper.guard, ticker.holding.inquiry = Guard(self._mark), Inquiry(desk)
-        ticker.attendant = _attendant(desk, book, self.name, emit)
+        book = Book(store, ((each, each.rev) for each in self._schedules))
+        told: Any = {"token": self.name, "emit": emit, "health": self._health, "only": globs.lua(self._only)}
+        ticker = _ticker(desk, book, Pace.of(self.settings), Guard(self._mark), told)
         keeper = Housekeeper(
             store,
             sync,
@@ -150,6 +158,7 @@ class Scheduler:
         self._watchdog.watch("ticker", lambda: ticker.awake_at, desk.client)
         self._watchdog.watch("housekeeper", lambda: max(keeper.awake_at, store.answered_at), store.client, patient=True)
         self._watchdog.ready(len(self._schedules))
+        companions.start(companions.wanted(self.settings, self._source, self.name, emit), emit, self._stopping)
         keeper.run(self._stopping)
         ticking.join(_STOP_S / 2)  # one that hangs does not keep the heartbeat from being taken away
         keeper.leave()
@@ -222,28 +231,13 @@ def _retirement(store: Store, mine: Settings, name: str, emit: Emit) -> Retireme
     return Retirement(store, beat=name, app=mine.app, after=mine.retire_after, emit=emit)
 
 
+def _ticker(desk: Dialogue, book: Book, pace: Pace, guard: Guard, told: dict[str, Any]) -> Ticker:
+    ticker = Ticker(desk, book, pace, **told)
+    ticker.timekeeper.guard, ticker.holding.inquiry = guard, Inquiry(desk)
+    ticker.attendant = _attendant(desk, book, told["token"], told["emit"])
+    return ticker
+
+
 def _attendant(store: Store, book: Book, name: str, emit: Emit) -> Attendant:
     """Each thread has its own, as it has its own connection."""
     return Attendant(store, book, Watcher(store, name=name, emit=emit), token=name, emit=emit)
-
-
-@contextlib.contextmanager
-def _signals(stop: Callable[[], None]) -> Iterator[None]:
-    """Within it SIGTERM and SIGINT stop, the second one at once; only the main thread may ask for that."""
-    asked: list[bool] = []
-
-    def handle(*_: object) -> None:
-        if asked:
-            os._exit(_INTERRUPTED)
-        asked.append(True)
-        stop()
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {each: signal.signal(each, handle) for each in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield
-    finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)

@@ -40,7 +40,7 @@ STOREYS = {
     ],
     "control": ["client", "events", "planning", "moving", "doctor"],
     "observers": ["observers", "logs"],
-    "house": ["service", "embedded", "dev", "testing"],
+    "house": ["service", "interrupts", "companions", "embedded", "dev", "testing"],
     "faces": ["cli", "__main__"],
 }  # fmt: skip
 FRONT = "__init__"  # `import beat` shows what users need: it stands above the house and below the faces

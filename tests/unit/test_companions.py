@@ -1,0 +1,68 @@
+"""Companions: each in a thread of its own; what one of them raises is told once, and it begins again."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from redis.exceptions import ConnectionError as NoConnection
+
+from beat import companions
+from beat.event import Event
+from tests.facts import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Sick:
+    """Raises these, one after the other, then works until it is told to stop."""
+
+    name = "metrics"
+
+    def __init__(self, *errors: Exception) -> None:
+        self._errors: Iterator[Exception] = iter(errors)
+        self.works, self.thread = threading.Event(), ""
+
+    def run(self, stopping: threading.Event) -> None:
+        self.thread = threading.current_thread().name
+        for error in self._errors:
+            raise error
+        self.works.set()
+        stopping.wait()
+
+
+def started(*sick: Sick) -> tuple[list[Event], threading.Event]:
+    events, stopping = list[Event](), threading.Event()
+    companions.start(sick, events.append, stopping)
+    return events, stopping
+
+
+def test_a_companion_that_fails_is_told_of_once_and_begins_again() -> None:
+    sick = Sick(ValueError("bad day"), ValueError("bad day"), KeyError("x"))
+    events, stopping = started(sick)
+    assert sick.works.wait(30)
+    stopping.set()
+    assert sick.thread == "beat-metrics"
+    said = [(event.name, event.fields["companion"], event.fields["error"]) for event in events]
+    assert said == [
+        ("companion_failed", "metrics", "ValueError: bad day"),
+        ("companion_failed", "metrics", "KeyError: 'x'"),
+    ]
+
+
+def test_without_redis_it_waits_and_leaves_the_saying_to_the_ticker() -> None:
+    sick = Sick(NoConnection("away"), NoConnection("away"))
+    events, stopping = started(sick)
+    assert sick.works.wait(30)
+    stopping.set()
+    assert events == []
+
+
+def test_one_that_hangs_keeps_no_other_from_working() -> None:
+    hanging, well = Sick(), Sick()
+    _, stopping = started(hanging, well)
+    assert hanging.works.wait(30)
+    assert well.works.wait(30)
+    stopping.set()
+    wait_until(lambda: not [each for each in threading.enumerate() if each.name == "beat-metrics"])
