@@ -39,8 +39,8 @@ class Told:
     """What Redis says of one schedule, as it has it: anybody can write anything there."""
 
     uses: str = ""
-    slow: int = 0
-    """How many of its last runs were slow."""
+    slow: int | None = None
+    """How many of its last runs were slow; None where that does not matter."""
     parents: Mapping[str, Parent] = field(default_factory=dict)
     """Of the schedules that it requires."""
 

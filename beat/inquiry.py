@@ -1,4 +1,4 @@
-"""What the ticks of a page depend on besides their time, read from Redis for all of them at once."""
+"""What ticks depend on besides their time: what `claim` has told, and what is asked because it could not tell."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from beat.store import Store
 
 _FRESH_MS = 900
-"""For so long it is known who works at a queue: not for longer than a pass."""
+"""For so long it is known who works at a queue: a pass that is longer asks again."""
 
 
 class Inquiry:
@@ -56,7 +56,7 @@ class Inquiry:
         return {each.id: _told(each, found) for each in schedules}
 
     def _facts(self, told: Told) -> Facts:
-        return Facts(_uses(told.uses), told.slow, told.parents, self._staff)
+        return Facts(_uses(told.uses), told.slow or 0, told.parents, self._staff)
 
     def _learn(self, queues: Sequence[str], now_ms: float) -> None:
         """Who works there, unless that was asked just now."""
@@ -71,7 +71,9 @@ def _depends(schedule: Schedule) -> bool:
 
 
 def _is_whole(told: Told, schedule: Schedule) -> bool:
-    """Whether it tells of all that is required: `claim` goes by a field that anybody can write."""
+    """Whether it tells all that matters: `claim` goes by fields that anybody can write."""
+    if schedule.slow_queue and told.slow is None:
+        return False
     return all(required.id in told.parents for required in schedule.requires)
 
 
@@ -79,7 +81,8 @@ def _told(schedule: Schedule, found: Iterator[Any]) -> Told:
     uses, slow = _text(next(found)), next(found)
     said = ((required.id, next(found)) for required in schedule.requires)
     parents = {each: Parent(*map(_text, words)) if isinstance(words, list) else Parent() for each, words in said}
-    return Told(uses, slow if isinstance(slow, int) else 0, parents)
+    count = slow if isinstance(slow, int) else 0
+    return Told(uses, count if schedule.slow_queue else None, parents)
 
 
 def _uses(written: str) -> Uses:

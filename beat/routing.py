@@ -11,8 +11,8 @@
     failover         the first at which somebody works
     broadcast        all of them, a job each
 
-A schedule that was slow too often goes to its slow queue, whatever its route. Whoever decides reads the facts once for
-a whole pass, and counts those whom he sends somewhere.
+A schedule that was slow too often goes to its slow queue, whatever its route. Whoever decides knows the
+facts beforehand, and counts those whom he sends somewhere.
 """
 
 from __future__ import annotations

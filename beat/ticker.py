@@ -6,7 +6,7 @@ side on one Redis, and none of them leads.
 ::
 
     claim     one script    the earliest schedules that are due, or will be within the lookahead: each gets a lock and
-                            is hidden from the others
+                            is hidden from the others; with what some depend on besides their time
     prepare   pure Python   what becomes of each tick, and which tick follows
     fire      one script    per tick: guards → compare-and-set → job, queue, state and index at once → one code back
 

@@ -32,7 +32,7 @@ _OF_NO_KEY = {
 }
 _ONLY_TO_ASK = {
     "client|setinfo", "hgetall", "info", "lindex", "memory|usage", "scan", "script|exists", "script|load",
-    "select", "srandmember", "xinfo|groups", "xinfo|stream", "xlen", "xread", "zcount",
+    "select", "srandmember", "xinfo|groups", "xinfo|stream", "xlen", "xread",
 }  # fmt: skip
 _ONLY_ASKED = {f"%R~{jobs.SUSPENDED_KEY}", f"%R~{jobs.workers_key('*')}"}
 

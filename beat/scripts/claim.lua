@@ -26,7 +26,7 @@
 --            BADTYPE   its key is no hash; looked at again in 30 s
 --            BADSTATE  its hash cannot be used; looked at again in 30 s
 --            facts: what the claims may depend on besides their time, as JSON: of each that may its id, uses, how many of its
---            last runs were slow, and of what it requires the id, state, last_success and renamed_to each
+--            last runs were slow if that matters, and of what it requires the id, state, last_success and renamed_to each
 --   NEWER    the keys were written by a newer beat: left alone; claims: their format
 --   HOLD     the clock jumped: nothing is handed out until it has proved itself
 --   BADTYPE  `due` or `meta` is not what it should be; claims: which, and what it is
@@ -70,8 +70,11 @@ end
 local function tell_facts(id, uses, slow, requires)
   local window, told = string.match(slow or '', '^%d+ %d+ (%d+)$'), {}
   local count = window and redis.pcall('ZCOUNT', slow_prefix .. id, string.format('%.0f', now - window), '+inf')
-  for each in string.gmatch(requires or '', '([%w_-]+)[^,]*') do told[#told + 1] = about(each) end
-  facts[#facts + 1] = '[' .. quoted(id) .. ',' .. quoted(uses or '') .. ',' .. (type(count) == 'number' and count or 0)
+  for each in string.gmatch(requires or '', '([%w_-]+)[^,]*') do
+    if #told == 10 then break end  -- no more may be required; who is told too little asks
+    told[#told + 1] = about(each)
+  end
+  facts[#facts + 1] = '[' .. quoted(id) .. ',' .. quoted(uses or '') .. ',' .. (window and (type(count) == 'number' and count or 0) or 'null')
     .. ',[' .. table.concat(told, ',') .. ']]'
 end
 

@@ -2,9 +2,9 @@
 
 *Policies of time*: of the schedules a tenth finds its previous run still going and skips, a tenth waits for it, a tenth
 has jitter (of a few milliseconds, so that nobody waits for it), an end, a limit of runs and days of rest. *Policies of
-place*: a tenth is in one of 50 groups, a tenth is routed to one of three queues in four ways, and a twentieth requires
-another. *Plain* has none of that. A pass is counted from the due instant until every schedule has moved on to its next
-tick; the three take turns.
+place*: a tenth is in one of 50 groups, a tenth is routed to one of three queues in four ways, half of those with a slow
+lane, and a twentieth requires another, each its own. *Plain* has none of that. A pass is counted from the due instant
+until every schedule has moved on to its next tick; the three take turns.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SUITE = "policies"
 SCHEDULES = 10_000
 ROUNDS, TRIES = 3, 4
 PLAIN, TIME, PLACE = "beat, plain", "beat", "beat, place"
-QUEUES, PARENT = ("q0", "q1", "q2"), "s000005"
+QUEUES = ("q0", "q1", "q2")
 TASKS = """
 from datetime import datetime, timedelta, timezone
 from beat import group, register
@@ -43,8 +43,9 @@ def of_time(n):
 
 def of_place(n):
     crowd, way = f"g{{n // 20 % 50}}", ("round_robin", "shortest", "hash", "failover")[n // 20 % 4]
-    routed, requires = dict(queues={queues}, route=way), dict(requires="{parent}")
-    return {{0: dict(group=crowd), 1: dict(group=crowd), 2: routed, 3: routed, 4: requires}}.get(n % 20, {{}})
+    routed, requires = dict(queues={queues}, route=way), dict(requires=f"s{{n + 1:06d}}")
+    lane = dict(slow_queue="q9")
+    return {{0: dict(group=crowd), 1: dict(group=crowd), 2: routed, 3: routed | lane, 4: requires}}.get(n % 20, {{}})
 
 start = datetime.fromtimestamp({start}, timezone.utc)
 for n in range(50):
@@ -83,7 +84,7 @@ def passed(made: Stage, who: str) -> float:
 def _passed(made: Stage, who: str, *, each_s: float) -> float:
     home = made.clean()
     start = math.ceil(made.now() + STARTS_S + AHEAD_S + 1.6 * SCHEDULES * each_s)
-    words = TASKS.format(start=start, given=_GIVEN[who], schedules=SCHEDULES, queues=list(QUEUES), parent=PARENT)
+    words = TASKS.format(start=start, given=_GIVEN[who], schedules=SCHEDULES, queues=list(QUEUES))
     (home / "tasks.py").write_text(words, encoding="utf-8")
     with Beat(home, made.url) as beat:
         until_registered(made, beat, SCHEDULES)
@@ -92,7 +93,7 @@ def _passed(made: Stage, who: str, *, each_s: float) -> float:
         )  # they skip, they wait
         occupy(made, busy)
         if who == PLACE:
-            made.redis.hset(f"beat:schedule:{PARENT}", "last_success", clock.text(clock.at(start - 1)))
+            remember(made, clock.text(clock.at(start - 1)))
         if made.now() > start - AHEAD_S:
             raise TooLate
         time.sleep(start - AHEAD_S + 0.1 - made.now())
@@ -113,6 +114,17 @@ def occupy(made: Stage, ids: Sequence[str]) -> None:
             pipe.zadd("beat:open", {job: later})
             pipe.hset("beat:records", job, json.dumps({"schedule": each}))
             pipe.hset(f"rq:job:{job}", "status", "started")
+        pipe.execute()
+
+
+def remember(made: Stage, succeeded: str) -> None:
+    """What was before: successes of those that others require, and queues that were used."""
+    with made.redis.pipeline(transaction=False) as pipe:
+        for n in range(0, SCHEDULES, 20):
+            pipe.hset(f"beat:schedule:s{n + 5:06d}", "last_success", succeeded)
+            if n // 20 % 4 == 0:
+                for routed in (n + 2, n + 3):
+                    pipe.hset(f"beat:schedule:s{routed:06d}", "uses", json.dumps([[queue, 7] for queue in QUEUES]))
         pipe.execute()
 
 

@@ -18,7 +18,7 @@ from beat.cli import why
 from tests.beats import Beat
 from tests.facts import wait_until
 from tests.nursery import ROOT
-from tests.outcomes.ledgers import Ledgers
+from tests.outcomes.ledgers import OUTCOMES, Ledgers
 from tests.workers import Steps, Worker
 
 if TYPE_CHECKING:
@@ -90,8 +90,12 @@ class Place:
     def is_lost(self, job: str, queue: str) -> None:
         """Beat notices that nobody is at it any more; the minutes that this takes pass at once."""
         self.ledgers.let_life_lapse(job, queue)
-        wait_until(lambda: self.ledgers.age(job) or self.ledgers.types(job), PATIENCE_S, lambda: f"to miss {job}")
-        wait_until(lambda: self.ledgers.types(job), PATIENCE_S, lambda: f"to lose {job}: {self.ledgers.record(job)}")
+        wait_until(lambda: self.ledgers.age(job) or self.ends(job), PATIENCE_S, lambda: f"to miss {job}")
+        wait_until(lambda: self.ends(job), PATIENCE_S, lambda: f"to lose {job}: {self.ledgers.record(job)}")
+
+    def ends(self, job: str) -> list[dict[str, Any]]:
+        """What the ledger says of how it ended."""
+        return [line for line in self.ledgers.lines(job) if line["type"] in OUTCOMES]
 
     def reaches(self, schedule_id: str, state: str) -> None:
         """Waits until the schedule is in that state."""

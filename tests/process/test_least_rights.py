@@ -21,7 +21,7 @@ from tests.beats import Beat
 from tests.facts import wait_until
 from tests.files import lay_out
 from tests.process.test_command_line import beat, document
-from tests.workers import Steps, Worker
+from tests.workers import SIMPLE, Steps, Worker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +31,7 @@ TASKS = """
     import time
     from datetime import timedelta
 
-    from beat import housekeeper, lookout, outcomes, periodic, watcher
+    from beat import Requires, group, housekeeper, lookout, outcomes, periodic, watcher
 
     housekeeper.HEARTBEAT_S, lookout.GRACE_S = 1, 0
     # Jobs that vanished are looked for at once, and are lost soon.
@@ -66,6 +66,27 @@ TASKS = """
 
     @periodic(every="1s", queue="lost", overlap="skip")
     def vanishes(): ...
+
+    group("few", max_running=1)
+
+    @periodic(every="2s", group="few", id="in_group_one", queue="simple")
+    @periodic(every="2s", group="few", id="in_group_two", queue="simple")
+    def in_group(): ...
+
+    @periodic(every="2s", queues=["simple", "other"], route="round_robin", slow_queue="late", slow_after="1ms")
+    def in_turn(): ...
+
+    @periodic(every="2s", queues=["simple", "other"], route="shortest")
+    def shortest(): ...
+
+    @periodic(every="2s", queues=["simple", "other"], route="broadcast")
+    def everywhere(): ...
+
+    @periodic(every="2s", requires=Requires("everywhere", within="1h"), queue="simple")
+    def requires_it(): ...
+
+    @periodic(follows="everywhere", queue="simple")
+    def follows_it(): ...
 """
 
 
@@ -112,6 +133,7 @@ def test_a_beat_does_all_its_work(stage: Stage) -> None:
     with (
         Worker(stage.everybody, steps, "default", "again", options=["--with-scheduler"]) as worker,
         Worker(stage.everybody, steps, "slow") as slow,
+        Worker(stage.everybody, steps, "simple", "other", "late", options=SIMPLE),
         Beat(stage.here, stage.url) as first,
     ):
         _everything_happens(stage, first, f"{worker.log}\n{slow.log}")
@@ -146,6 +168,8 @@ def _everything_happens(stage: Stage, beat: Beat, workers: str) -> None:
     happened("replaced", "stopped_count")
     happened("replaced_in_its_queue", "stopped_count")
     happened("waits", "success_count")
+    for each in ("in_group_one", "in_group_two", "in_turn", "shortest", "everywhere", "requires_it", "follows_it"):
+        happened(each, "success_count")
     wait_until(lambda: stage.admin.hget("beat:schedule:waits", "state") == "finished", what=lambda: beat.log)
     job = wait_until(lambda: stage.admin.lpop("rq:queue:lost"), what=lambda: beat.log)
     happened("vanishes", "failure_count")  # that job is lost

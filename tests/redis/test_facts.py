@@ -51,7 +51,7 @@ def test_a_claim_tells_of_a_parent_that_is_gone_or_is_called_otherwise(store: St
 
 def test_a_claim_tells_the_queues_that_were_used_and_how_many_runs_were_slow(store: Store) -> None:
     place = town(store, queues=QUEUES, route="round_robin", slow_queue="slow", slow_window="1m")
-    assert told(place) == Told()
+    assert told(place) == Told("", 0)
     place.fire("report")
     place.client.zadd("beat:slow:report", {"a": place.start * 1000, "b": 1, "c": (place.start + 5) * 1000})
     place.client.expire("beat:slow:report", 60)
@@ -82,9 +82,25 @@ def test_bytes_that_are_no_text_and_keys_of_another_kind_are_no_reason_to_fail(s
     assert told(place) == Told("", 0, {"extract": Parent("active", "��"), "load": Parent()})
 
 
+def test_no_more_is_told_than_may_be_required_whatever_stands_there(store: Store, server: PrivateRedis) -> None:
+    crew = Crew(store, server, hourly("extract"), hourly("report", requires=Requires("extract", within="1h")))
+    store.client.hset("beat:schedule:extract", "last_success", clock.text(store.time()))
+    store.client.hset("beat:schedule:report", "requires", ", ".join([*(f"s{n}" for n in range(100_000)), "extract"]))
+    crew.due("report")
+    [found] = claim(store).claims
+    assert len(found.told.parents) == 10
+    store.client.delete("beat:lock:report")
+    crew.tick("report")
+    assert enqueued(crew) == 1
+
+
 def test_what_depends_on_nothing_is_told_nothing(store: Store) -> None:
     place = town(store)
     assert [each.told for each in claim(place.store).claims] == [UNTOLD] * 3
+
+
+def enqueued(crew: Crew) -> int:
+    return len([line for line in crew.lines("report") if '"enqueued"' in line])
 
 
 DEPENDS = {
@@ -97,7 +113,7 @@ DEPENDS = {
 
 
 @pytest.mark.parametrize("schedule", DEPENDS.values(), ids=DEPENDS)
-def test_a_pass_does_not_stop_to_ask(
+def test_a_pass_does_not_stop_to_ask_what_it_was_told(
     store: Store, server: PrivateRedis, monkeypatch: pytest.MonkeyPatch, schedule: Schedule
 ) -> None:
     crew = Crew(store, server, hourly("extract"), schedule)
@@ -106,14 +122,17 @@ def test_a_pass_does_not_stop_to_ask(
     monkeypatch.setattr(Inquiry, "read", lambda _, found, __: asked.extend(each.id for each in found))
     for n in (1, 2):
         crew.tick("report")
-        assert len([line for line in crew.lines("report") if '"enqueued"' in line]) == n
+        assert enqueued(crew) == n
     assert asked == []
 
 
 def test_who_was_not_told_asks(store: Store, server: PrivateRedis) -> None:
-    crew = Crew(store, server, hourly("extract"), hourly("report", requires=Requires("extract", within="1h")))
+    requires = Requires("extract", within="1h")
+    crew = Crew(store, server, hourly("extract"), hourly("report", requires=requires, slow_queue="slow", slow_times=1))
     store.client.hset("beat:schedule:extract", "last_success", clock.text(store.time()))
-    store.client.hdel("beat:schedule:report", "requires")  # by hand: it is there for people
+    store.client.zadd("beat:slow:report", {"a": clock.to_ms(store.time())})
+    store.client.expire("beat:slow:report", 60)
+    store.client.hdel("beat:schedule:report", "requires", "slow")  # by hand: they are there for people, too
     crew.tick("report")
-    [line] = [each for each in crew.lines("report") if '"tick"' in each]
-    assert '"enqueued"' in line
+    assert enqueued(crew) == 1
+    assert store.client.llen("rq:queue:slow") == 1
