@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from beat import connection, sentry_dsn
+from beat.errors import NoRedis
 from beat.keys import Keys
 from beat.lock import Lock
 from beat.monitors import healthchecks, sentry
 from beat.monitors.reading import Reading, Register
-from beat.monitors.round import Round
+from beat.monitors.rounds import Round
 from beat.outbox import Outbox
 
 if TYPE_CHECKING:
@@ -47,6 +48,10 @@ class Monitors:
                     stopping.wait(_REST_S)
                     continue
                 self._lead(client, register, lock, stopping)
+        except connection.Refused as e:
+            if connection.forbids(e):
+                raise NoRedis(f"Redis does not let this user read the outbox as one of a group: {e}") from None
+            raise
         finally:
             client.connection_pool.disconnect()
 
