@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import http.client
 import urllib.error
 import urllib.request
+from http.client import HTTPException
 from typing import TYPE_CHECKING, NamedTuple
 
 from beat._version import __version__
@@ -40,7 +40,7 @@ def post(request: Request, patience_s: float = PATIENCE_S) -> Failure | None:
         return _silent(patience_s)
     except urllib.error.URLError as e:
         return _silent(patience_s) if isinstance(e.reason, TimeoutError) else Failure(_line(e.reason), final=False)
-    except (OSError, http.client.HTTPException) as e:
+    except (OSError, HTTPException) as e:
         return Failure(_line(e) or type(e).__name__, final=False)
 
 

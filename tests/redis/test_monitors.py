@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pytest
 
-from beat import monitors
+from beat import Client, monitors
 from beat.keys import Keys
 from beat.monitors import Monitors, healthchecks, lane, post, rounds
 from beat.monitors.pings import Ping
@@ -323,3 +323,17 @@ def test_the_index_knows_who_has_a_monitor_and_redis_cli_sees_no_secret(
     register(store, schedule("report"), monitored(service, "quiet"))
     assert redis.smembers(INDEX) == {"quiet"}
     assert redis.hget("beat:schedule:report", "monitor") is None
+
+
+def test_the_index_follows_what_is_renamed_and_removed_and_is_put_right(
+    store: Store, redis: Redis, server: PrivateRedis, service: StandIn
+) -> None:
+    register(store, monitored(service))
+    register(store, monitored(service, "daily", renamed_from="report"))
+    assert redis.smembers(INDEX) == {"daily"}
+    redis.sadd(INDEX, "report")
+    redis.srem(INDEX, "daily")
+    store.repair(["daily", "report"])
+    assert redis.smembers(INDEX) == {"daily"}
+    Client(server.url).remove("daily")
+    assert redis.exists(INDEX) == 0
