@@ -42,6 +42,8 @@ def post(request: Request, patience_s: float = PATIENCE_S) -> Failure | None:
         return _silent(patience_s) if isinstance(e.reason, TimeoutError) else Failure(_line(e.reason), final=False)
     except (OSError, HTTPException) as e:
         return Failure(_line(e) or type(e).__name__, final=False)
+    except Exception as e:  # noqa: BLE001 (a bug is no reason to be silent about all that comes after)
+        return Failure(type(e).__name__, final=True)
 
 
 def _silent(patience_s: float) -> Failure:

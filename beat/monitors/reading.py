@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from beat.connection import Redis
     from beat.keys import Keys
-    from beat.outbox import Outbox
+    from beat.outbox import Entry, Outbox
     from beat.schedule import Schedule
 
 GROUP = CONSUMER = "monitors"
@@ -31,10 +31,16 @@ _SINCE = "1m"
 
 
 class Taken(NamedTuple):
-    """An event, and what it says; None for what is nobody's business."""
+    """An event, and what it says; None for what is nobody's business, or gone."""
 
     id: str
     notice: Notice | None
+    is_gone: bool = False
+    """It was trimmed before anybody acknowledged it."""
+
+
+def _taken(entry: Entry) -> Taken:
+    return Taken(entry.id, Notice.read(entry.id, entry.fields or {}), entry.fields is None)
 
 
 class Reading:
@@ -43,13 +49,15 @@ class Reading:
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
         self._known = self._told = ""
+        self.missed = 0
+        """How many events were gone before they could be read, as far as that is known."""
 
     def left(self) -> Iterator[list[Taken]]:
         """What was handed out before and never acknowledged, page by page."""
         after = START
         while page := self._outbox.left(group=GROUP, consumer=CONSUMER, after=after, count=_PAGE):
             after = page[-1].id
-            yield [Taken(each.id, Notice.read(each.id, each.fields or {})) for each in page]
+            yield [_taken(each) for each in page]
 
     def take(self) -> list[Taken]:
         """What comes next; perhaps nothing."""
@@ -66,7 +74,8 @@ class Reading:
         lost = handed.code == "LOST"
         self._known = "" if lost else handed.stands
         self._told = str(handed.gone) if handed.code == "MISSED" else ""
-        return [Taken(each.id, Notice.read(each.id, each.fields or {})) for each in handed.entries]
+        self.missed += handed.missed or 0
+        return [_taken(each) for each in handed.entries]
 
     def acknowledge(self, ids: Sequence[str]) -> None:
         """They need not come again."""

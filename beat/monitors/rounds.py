@@ -13,7 +13,7 @@ from beat.monitors.lane import GIVE_UP_S, Lane, Letter
 from beat.monitors.pings import BEGINS, ENDS, Ping, ended
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Sequence
 
     from beat.event import Emit
     from beat.monitors.pings import Request
@@ -65,7 +65,10 @@ class Round:
         for lane in self._lanes.values():
             lane.stop()
 
-    def _handle(self, page: Iterable[Taken]) -> None:
+    def _handle(self, page: Sequence[Taken]) -> None:
+        if gone := self._reading.missed + sum(each.is_gone for each in page):
+            self._reading.missed = 0
+            self._emit(Event("monitor_missed", fields={"count": gone}))
         told = [(each.id, each.notice) for each in page]
         wanted = {n.schedule_id for _, n in told if n and n.job_id and (n.type in BEGINS or n.type in ENDS)}
         known = self._register.among(wanted)

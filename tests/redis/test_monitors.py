@@ -337,3 +337,24 @@ def test_the_index_follows_what_is_renamed_and_removed_and_is_put_right(
     assert redis.smembers(INDEX) == {"daily"}
     Client(server.url).remove("daily")
     assert redis.exists(INDEX) == 0
+
+
+# --- what is gone ----------------------------------------------------------------------------------------------------
+
+
+def test_what_was_trimmed_before_it_was_read_or_told_is_no_secret(
+    store: Store, redis: Redis, server: PrivateRedis, service: StandIn
+) -> None:
+    register(store, monitored(service))
+    with Beat(server.url):
+        tell(redis, "enqueued")  # and never starts
+        wait_until(lambda: pending(redis) == 1)
+    for n in range(4):
+        tell(redis, "succeeded", f"j{n}")
+    redis.xtrim("beat:events", maxlen=1, approximate=False)
+    with Beat(server.url) as beat:
+        wait_until(lambda: service.told and settled(redis))
+    assert [(event.name, event.fields["count"]) for event in beat.events] == [
+        ("monitor_missed", 1),
+        ("monitor_missed", 3),
+    ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -16,6 +16,7 @@ from beat.monitor import Monitor
 from beat.planning.differences import differences, plain
 from beat.schedule import Schedule
 from beat.settings import load
+from beat.testing import ManualBeat
 from tests.unit.declared import plain as plain_function
 
 TOKEN = "0f63-canary-8a1e"  # noqa: S105 (nobody's)
@@ -154,3 +155,12 @@ def test_the_setting_is_beats_own_or_the_applications() -> None:
 
 def test_a_masked_dsn_shows_its_host_alone() -> None:
     assert redis_url.masked(DSN) == "https://***@o1.ingest.sentry.io/42"
+
+
+def test_a_manual_beat_fires_and_tells_nobody() -> None:
+    registry = Registry()
+    for name, given in {"pinged": URL, "checked": "sentry"}.items():
+        registry.register(plain_function, "0 * * * *", id=name, monitor=given)
+    beat = ManualBeat(datetime(2026, 11, 16, 8, 30, tzinfo=UTC), registry=registry)
+    assert {each.schedule_id for each in beat.tick_until("1h")} == {"pinged", "checked"}
+    assert beat.run_jobs() == ["plain", "plain"]

@@ -20,7 +20,7 @@ from beat.follows import Follows
 from beat.monitors import healthchecks, lane, sentry
 from beat.monitors.lane import Lane, Letter
 from beat.monitors.pings import Ping, Request, ended
-from beat.monitors.post import Failure
+from beat.monitors.post import Failure, post
 from beat.schedule import Schedule
 from tests.facts import wait_until
 
@@ -270,3 +270,11 @@ def test_when_it_is_time_to_stop_nothing_more_is_sent_nor_said_to_be_done() -> N
     way.stop()
     wait_until(lambda: not [each for each in threading.enumerate() if each.name == "beat-monitor-hc-ping.com"])
     assert (service.taken, done) == ([], [])
+
+
+def test_a_bug_is_told_by_its_kind_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise ValueError(URL)
+
+    monkeypatch.setattr("urllib.request.urlopen", fails)
+    assert post(healthchecks.request(ping("ok"), URL)) == ("ValueError", True)
