@@ -73,7 +73,8 @@ def kind(schedule: Any) -> str:
 
 @functools.lru_cache(maxsize=_MOST)
 def _kind(timing: str, values: tuple[Any, ...]) -> str:
-    return digest(written([timing, *map(plain, values)]))
+    told = values if values[-1] else values[:-1]  # without a monitor it is what it was before there were any
+    return digest(written([timing, *map(plain, told)]))
 
 
 def plain(value: Any) -> Any:

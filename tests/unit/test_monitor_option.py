@@ -164,3 +164,8 @@ def test_a_manual_beat_fires_and_tells_nobody() -> None:
     beat = ManualBeat(datetime(2026, 11, 16, 8, 30, tzinfo=UTC), registry=registry)
     assert {each.schedule_id for each in beat.tick_until("1h")} == {"pinged", "checked"}
     assert beat.run_jobs() == ["plain", "plain"]
+
+
+def test_without_a_monitor_a_schedule_keeps_the_rev_that_older_beats_know() -> None:
+    assert schedule().rev == "aa2342d089db54ea"
+    assert schedule(monitor=None).rev == schedule().rev != schedule(monitor="sentry").rev
