@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from beat.every import Every
     from beat.follows import Follows
     from beat.groups import Group
+    from beat.monitor import Monitor
     from beat.registry import Registry, group, periodic, register, schedulable
     from beat.report import Report
     from beat.requires import Requires
@@ -61,6 +62,7 @@ __all__ = [
     "Follows",
     "Group",
     "LoadError",
+    "Monitor",
     "NoRedis",
     "Refused",
     "Registry",
@@ -86,6 +88,7 @@ _HOMES = {  # the others are errors
     "Every": "every",
     "Follows": "follows",
     "Group": "groups",
+    "Monitor": "monitor",
     "Registry": "registry",
     "Report": "report",
     "Requires": "requires",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from beat import connection
 from beat.event import Event
 from beat.health import Once, Patience, cause
+from beat.monitors import Monitors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,8 +28,8 @@ class Companion(Protocol):
 
 
 def wanted(settings: Settings, redis: Redis | str, name: str, emit: Emit) -> list[Companion]:  # noqa: ARG001 (soon)
-    """Those that the settings ask for."""
-    return []
+    """Those that the settings ask for; monitors, schedules ask for."""
+    return [Monitors(redis, prefix=settings.prefix, dsn=settings.sentry_dsn, emit=emit)]
 
 
 def start(companions: Iterable[Companion], emit: Emit, stopping: threading.Event) -> None:

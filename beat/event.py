@@ -54,6 +54,9 @@ NAMES = {
     "clock_backward": "Redis' clock jumped backward",
     "stuck": "a thread of this beat has been at one step for long",
     "hung": "it still is: the beat ends, for somebody to start another",
+    "monitor_failed": "a service that watches over runs does not take what it is told",
+    "monitor_back": "it does again",
+    "monitor_missed": "events were gone before anybody could tell monitors of them",
     "companion_failed": "what works beside the engine failed, and begins again",
     "failed": "a bug: something raised that nobody expected",
 }

@@ -46,6 +46,8 @@ class Keys:
     """String: lasts until it is time to look at open runs again."""
     searched = _One("searched")
     """String: lasts until it is time to look for jobs that vanished from their queue."""
+    monitoring = _One("monitoring")
+    """String: the lock of the beat that tells monitors of runs."""
     instances = _One("instances")
     """Sorted set: the name of each live beat → when its heartbeat lapses, in ms."""
     announcements = _One("announcements")

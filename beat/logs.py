@@ -82,6 +82,12 @@ LINES = {
     "clock_backward": (_W, "Redis' clock jumped backward by {seconds} s: no tick is repeated"),
     "stuck": (_E, "the {thread} has been at one step for {seconds} s: it seems to hang"),
     "hung": (_E, "the {thread} hangs, for {seconds} s now: this beat ends, and its supervisor should start another"),
+    "monitor_failed": (_W, "{schedule_id}: its monitor at {service} cannot be told: {error}"),
+    "monitor_back": (_I, "the monitors at {service} can be told again, after {seconds} s"),
+    "monitor_missed": (
+        _W,
+        "{count:event} gone from the outbox before monitors could be told: runs may be missing there",
+    ),
     "companion_failed": (_E, "{companion} failed, and begins again; ticks go on: {error}"),
     "failed": (_E, "this is a bug in beat, please report it: {error}"),
 }

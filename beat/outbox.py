@@ -74,6 +74,18 @@ class Outbox:
             return handed._replace(gone=gone, missed=None if missed < 0 else missed, first=_text(first))
         return handed._replace(entries=tuple(_entries(rest[0] if rest else ())))
 
+    def left(self, *, group: str, consumer: str, after: str, count: int) -> list[Entry]:
+        """What a consumer was handed and has not acknowledged, after an event; nothing where there is no such group."""
+        with self._client.pipeline(transaction=False) as pipe:
+            pipe.xreadgroup(group, consumer, {self._key: after}, count=count)
+            [found] = pipe.execute(raise_on_error=False)
+        if isinstance(found, Exception):
+            if "NOGROUP" in str(found):
+                return []
+            raise found
+        entries = found[0][1] if found else ()
+        return [Entry(_text(each), fields or None) for each, fields in entries]
+
     def acknowledge(self, group: str, ids: Sequence[str]) -> None:
         """They need not be handed out again; safe to send again."""
         self._client.xack(self._key, group, *ids)

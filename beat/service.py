@@ -94,7 +94,7 @@ class Scheduler:
         found = registry.default if schedules is None else schedules
         self._schedules = [each for each in found if only is None or fnmatch.fnmatchcase(each.id, only)]
         self._functions = () if only else found.functions
-        groups = relations.agreed(found, self.settings.groups)
+        groups = relations.agreed(found, self.settings.groups, self.settings.sentry_dsn)
         self._told: Any = {"app": self.settings.app, "functions": self._functions, "groups": groups}
         self._fired = 0
         self._wishes: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()

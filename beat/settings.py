@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast, get_args
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, field_serializer, model_validator
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
-from beat import durations, redis_url, sources
+from beat import durations, redis_url, sentry_dsn, sources
 from beat.errors import BadDuration, BeatError, ConfigError, did_you_mean
 from beat.zones import zone
 
@@ -89,6 +89,7 @@ Groups = Annotated[Mapping[str, str], Reads("a table", "name = number, or max_ru
 Duration = Annotated[timedelta, BeforeValidator(_duration), Reads("a duration")]
 MaybeDuration = Annotated[timedelta | None, BeforeValidator(_duration), Reads("a duration")]
 Count = Annotated[int, _digits, Reads("a whole number")]
+Dsn = Annotated[str | None, AfterValidator(sentry_dsn.checked), Reads("a URL", "the DSN of a project, or off")]
 Level = Annotated[Literal["debug", "info", "warning", "error"], _lower, Reads("a word")]
 Format = Annotated[Literal["text", "json"], _lower, Reads("a word")]
 
@@ -152,6 +153,7 @@ class Settings(BaseSettings):
         le=_S * 86_400 * 30,
         description="How long a schedule stays that the code no longer declares.",
     )
+    sentry_dsn: Dsn = Field(default=None, repr=False, description="Where monitors of Sentry Crons check in.")
     log_level: Level = Field(default="info", description="The least serious log lines that are written.")
     log_format: Format = Field(default="text", description="Log lines for people (text) or for machines (json).")
 
@@ -169,9 +171,9 @@ class Settings(BaseSettings):
             raise ValueError("lookahead must be shorter than lock_ttl, or locks expire before their ticks are due")
         return self
 
-    @field_serializer("redis_url")
-    def _without_password(self, url: str) -> str:
-        return redis_url.masked(url)
+    @field_serializer("redis_url", "sentry_dsn")
+    def _without_password(self, url: str | None) -> str | None:
+        return url and redis_url.masked(url)
 
     @property
     def misfire_limit(self) -> timedelta:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from beat import groups, redis_url
+from beat import groups, redis_url, sentry_dsn
 from beat.errors import BadOption, ConfigError, did_you_mean
 
 ENV = "BEAT_"
@@ -70,7 +70,7 @@ def find(
 ) -> Found:
     """Every value that is set; flags win over the environment, the environment over pyproject.toml."""
     environ = os.environ if environ is None else environ
-    layers = [_pyproject(cwd), _shared_redis(environ), _environment(environ), _flags(flags or {})]
+    layers = [_pyproject(cwd), _shared(environ), _environment(environ), _flags(flags or {})]
     values = {name: raw for layer in layers for name, raw in layer.items()}
     problems: list[str] = []
     for table in [name for name in _TABLES if name in values]:
@@ -118,11 +118,15 @@ def _by_kubernetes(variable: str, value: str) -> bool:
     return bool(_KUBERNETES.fullmatch(variable))
 
 
-def _shared_redis(environ: Mapping[str, str]) -> dict[str, Raw]:
-    for variable in ("RQ_REDIS_URL", "REDIS_URL"):
+def _shared(environ: Mapping[str, str]) -> dict[str, Raw]:
+    """What others have set for themselves: the workers' Redis, and the application's Sentry, if it is one."""
+    found = {}
+    for variable in ("REDIS_URL", "RQ_REDIS_URL"):
         if environ.get(variable, "").strip():
-            return {"redis_url": Raw("redis_url", environ[variable], variable)}
-    return {}
+            found["redis_url"] = Raw("redis_url", environ[variable], variable)
+    if sentry_dsn.read(environ.get("SENTRY_DSN", "")):
+        found["sentry_dsn"] = Raw("sentry_dsn", environ["SENTRY_DSN"], "SENTRY_DSN")
+    return found
 
 
 def _pyproject(cwd: Path | None) -> dict[str, Raw]:

@@ -18,12 +18,12 @@ HOUSE = Path(__file__).parent.parent / "beat"
 # From the ground up: a room may use the rooms of its own storey and of those below, never those above.
 STOREYS = {
     "leaves": [
-        "_version", "errors", "clock", "durations", "zones", "redis_url", "checks", "groups", "sources",
+        "_version", "errors", "clock", "durations", "zones", "redis_url", "sentry_dsn", "checks", "groups", "sources",
         "settings", "keys",
     ],
     "domain": [
         "cron", "every", "timing", "exclusions", "policy_options", "policies", "functions", "arguments", "options",
-        "rq_options", "place_options", "follows", "requires", "grouping", "relations", "place", "refusals",
+        "rq_options", "place_options", "follows", "requires", "monitor", "grouping", "relations", "place", "refusals",
         "kinds", "schedule", "declaring", "loader", "registry", "lint", "run", "state", "definitions", "placement",
         "prepare", "event", "guard", "globs", "ledger", "history", "verification", "statistics", "report", "sighting",
         "shards",
@@ -39,7 +39,7 @@ STOREYS = {
         "registrations", "retirement", "lineage", "vitals", "watchdog",
     ],
     "control": ["client", "events", "planning", "moving", "doctor"],
-    "observers": ["observers", "logs"],
+    "observers": ["observers", "logs", "monitors"],
     "house": ["service", "interrupts", "companions", "embedded", "dev", "testing"],
     "faces": ["cli", "__main__"],
 }  # fmt: skip

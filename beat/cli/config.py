@@ -38,6 +38,7 @@ def rows(loaded: settings.Loaded) -> list[Row]:
     fields = settings.Settings.model_fields
     values = {name: getattr(loaded.settings, name) for name in fields}
     values["redis_url"] = redis_url.masked(loaded.settings.redis_url)
+    values["sentry_dsn"] = (dsn := loaded.settings.sentry_dsn) and redis_url.masked(dsn)
     values["misfire_after"] = loaded.settings.misfire_limit  # what counts, also when it is not set
     return [
         Row(
@@ -88,6 +89,7 @@ def command(*, as_json: bool, verbose: bool) -> None:
     1. a flag of the command          --redis-url redis://cache:6379/0
     2. the environment                BEAT_REDIS_URL=redis://cache:6379/0
        for redis_url also             RQ_REDIS_URL, then REDIS_URL
+       for sentry_dsn also            SENTRY_DSN
     3. the nearest pyproject.toml     [tool.beat]
        here or in a parent directory  redis_url = "redis://cache:6379/0"
     4. the default

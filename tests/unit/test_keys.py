@@ -21,6 +21,7 @@ NAMES = {
     "waiting_slots": "beat:waiting",
     "groups": "beat:groups",
     "unread": "beat:unread",
+    "monitoring": "beat:monitoring",
     "instances": "beat:instances",
     "announcements": "beat:announcements",
     "functions": "beat:functions",

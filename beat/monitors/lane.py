@@ -1,0 +1,115 @@
+"""The way to one service: what it is to be told, in order, in a thread of its own, so that it delays no other.
+
+A message is tried again for a quarter of an hour, with pauses that grow; then it is given up, for what is newer says
+more. A service that fails is told of once, and once when it is back.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from typing import TYPE_CHECKING, NamedTuple
+
+from beat.event import Event
+from beat.health import Once
+from beat.monitors.post import post
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from beat.event import Emit
+    from beat.monitors.pings import Request
+    from beat.monitors.post import Failure
+
+GIVE_UP_S = 900.0
+MOST = 1000
+"""How many messages wait for a service; then the oldest are given up."""
+_FIRST_S, _LONGEST_S = 1.0, 60.0
+_IDLE_S = 60.0
+
+
+class Letter(NamedTuple):
+    """A message to a service."""
+
+    schedule_id: str
+    request: Request
+    done: Callable[[], None]
+    """Called when it was taken, or is given up."""
+    until: float
+    """When it is given up, by the monotonic clock."""
+
+
+class Lane:
+    """One service, and what it has yet to be told."""
+
+    def __init__(self, service: str, emit: Emit, send: Callable[[Request], Failure | None] = post) -> None:
+        self._service, self._emit, self._send = service, emit, send
+        self._once = Once(emit)
+        self._letters: deque[Letter] = deque()
+        self._changed = threading.Condition()
+        self._stopping = threading.Event()
+        self._works = False
+        self._failing_since: float | None = None
+
+    def put(self, letter: Letter) -> None:
+        """It is sent after those that were put before."""
+        with self._changed:
+            if len(self._letters) >= MOST:
+                self._letters.popleft().done()
+            self._letters.append(letter)
+            self._changed.notify()
+            if not self._works:
+                self._works = True
+                threading.Thread(target=self._run, name=f"beat-monitor-{self._service}", daemon=True).start()
+
+    def stop(self) -> None:
+        """Nothing more is sent, but for what is on its way."""
+        self._stopping.set()
+        with self._changed:
+            self._changed.notify()
+
+    def _run(self) -> None:
+        while letter := self._next():
+            if self._deliver(letter):
+                letter.done()
+
+    def _next(self) -> Letter | None:
+        """None when it is time to stop, or nothing has come for long: then the thread ends."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._letters or self._stopping.is_set(), _IDLE_S)
+            if self._letters and not self._stopping.is_set():
+                return self._letters.popleft()
+            self._works = False
+            return None
+
+    def _deliver(self, letter: Letter) -> bool:
+        """Whether it was taken, or given up; not so when it is time to stop."""
+        pause_s = _FIRST_S
+        while not self._stopping.is_set():
+            failure = self._send(letter.request)
+            if failure is None:
+                self._well(letter.schedule_id)
+                return True
+            self._say(letter.schedule_id, failure)
+            if failure.final or time.monotonic() + pause_s > letter.until:
+                return True
+            self._stopping.wait(pause_s)
+            pause_s = min(pause_s * 2, _LONGEST_S)
+        return False
+
+    def _say(self, schedule_id: str, failure: Failure) -> None:
+        """A service that is away is told of once; one that refuses a monitor, once for each."""
+        event = Event("monitor_failed", schedule_id, {"service": self._service, "error": failure.words})
+        if failure.final:
+            self._once.say(schedule_id, event)
+        elif self._failing_since is None:
+            self._failing_since = time.monotonic()
+            self._emit(event)
+
+    def _well(self, schedule_id: str) -> None:
+        self._once.forget(schedule_id)
+        if self._failing_since is not None:
+            seconds = round(time.monotonic() - self._failing_since, 1)
+            self._failing_since = None
+            self._emit(Event("monitor_back", fields={"service": self._service, "seconds": seconds}))
