@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import TYPE_CHECKING, Protocol
 
 from beat import connection
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
     from beat.connection import Redis
     from beat.event import Emit
     from beat.settings import Settings
+
+
+_WELL_S = 60
+"""After so long without an error the next one is news."""
 
 
 class Companion(Protocol):
@@ -41,10 +46,13 @@ def start(companions: Iterable[Companion], emit: Emit, stopping: threading.Event
 def _accompany(companion: Companion, emit: Emit, stopping: threading.Event) -> None:
     patience, once = Patience(), Once(emit)
     while not stopping.is_set():
+        began = time.monotonic()
         try:
             companion.run(stopping)
-        except connection.Errors:
-            patience.wait(stopping)  # the ticker says that Redis is away
         except Exception as e:  # noqa: BLE001 (a bug here is not the ticker's affair)
-            once.say("", Event("companion_failed", fields={"companion": companion.name, "error": cause(e)}))
+            if time.monotonic() - began > _WELL_S:
+                patience.reset()
+                once.forget("")
+            if not isinstance(e, connection.Errors) or isinstance(e, connection.Refused):  # else the ticker says it
+                once.say("", Event("companion_failed", fields={"companion": companion.name, "error": cause(e)}))
             patience.wait(stopping)

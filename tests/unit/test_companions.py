@@ -6,6 +6,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from redis.exceptions import ConnectionError as NoConnection
+from redis.exceptions import ResponseError
 
 from beat import companions
 from beat.event import Event
@@ -13,6 +14,8 @@ from tests.facts import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import pytest
 
 
 class Sick:
@@ -66,3 +69,20 @@ def test_one_that_hangs_keeps_no_other_from_working() -> None:
     assert well.works.wait(30)
     stopping.set()
     wait_until(lambda: not [each for each in threading.enumerate() if each.name == "beat-metrics"])
+
+
+def test_what_redis_refuses_to_it_alone_is_told() -> None:
+    sick = Sick(ResponseError("WRONGTYPE"), ResponseError("WRONGTYPE"))
+    events, stopping = started(sick)
+    assert sick.works.wait(30)
+    stopping.set()
+    assert [event.fields["error"] for event in events] == ["ResponseError: WRONGTYPE"]
+
+
+def test_after_it_has_worked_for_long_the_same_error_is_news(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("beat.companions._WELL_S", -1)
+    sick = Sick(ValueError("bad day"), ValueError("bad day"))
+    events, stopping = started(sick)
+    assert sick.works.wait(30)
+    stopping.set()
+    assert len(events) == 2
