@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from beat.embedded import PrivateRedis
 
 for name in list(os.environ):
-    if name.startswith("BEAT_") or name in {"REDIS_URL", "RQ_REDIS_URL", "DJANGO_SETTINGS_MODULE", "NO_COLOR"}:
+    colours = {"NO_COLOR", "FORCE_COLOR"}
+    if name.startswith("BEAT_") or name in {"REDIS_URL", "RQ_REDIS_URL", "DJANGO_SETTINGS_MODULE", *colours}:
         del os.environ[name]
 
 # A machine under load is slow, which is no fault of the code.
