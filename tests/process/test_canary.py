@@ -1,0 +1,145 @@
+"""A canary in every place that holds a secret, and escape sequences in all that users write: neither comes out again.
+
+One stage for all: two beats at the level `debug`, one for people and one for machines, on a Redis with a password; a
+job that fails; strange things that somebody else wrote into Redis; every command that answers a question; a wrong
+password; and a Redis that dies.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from redis import Redis
+from rq import Queue, SimpleWorker
+
+from beat import embedded
+from tests.beats import Beat
+from tests.facts import wait_until
+from tests.files import lay_out
+from tests.process.commands import called, on_a_terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CANARY, OTHER = "tweet-8f1c", "chirp-77aa"
+ESCAPES = "\x1b[31mred\x1b]0;title\x07\r\x08\x00\x9b2J\u202e"
+SHOWN = "\\x1b[31mred"
+TASKS = f"""
+from beat import periodic
+
+ESCAPES = {ESCAPES!r}
+
+@periodic(every="1s", args=[ESCAPES], meta={{"who": ESCAPES}})
+def wild(words): ...
+
+@periodic(every="1s", overlap="skip", queue="failing")
+def fails():
+    raise ValueError("redis://ann:{OTHER}@db/0 " + ESCAPES)
+"""
+REFUSED = TASKS.replace("overlap", "description=ESCAPES, overlap")
+COMMANDS = [
+    "--help", "list", "show wild", "show fails --json", "history -v", "why fails 2026-01-01T00:00Z", "doctor", "config",
+    "config --json", "health", "check refused", "plan canary_tasks", "pause fails --reason", "list --state",
+    "list --redis-url",
+]  # fmt: skip
+MORE = {
+    "pause fails --reason": [ESCAPES.replace("\0", "")],
+    "list --state": [ESCAPES.replace("\0", "")],
+    "list --redis-url": [f"redis://ann:{CANARY}@127.0.0.1:1/x"],
+}
+HAPPENED = ["cannot be used", "failed after"]
+
+
+@pytest.fixture(scope="module")
+def said() -> Iterator[dict[str, str]]:
+    """All that was written to stdout and stderr, by what wrote it."""
+    home = lay_out(Path(tempfile.mkdtemp(prefix="beat-")), {"canary_tasks.py": TASKS, "refused.py": REFUSED})
+    sys.path.insert(0, str(home))
+    try:
+        with embedded.start(home / "redis", options=["--requirepass", CANARY]) as private:
+            socket = private.url.partition("?")[0].removeprefix("unix://")
+            url = f"unix://ann:{CANARY}@{socket}?db=0&client_name={CANARY}"
+            lay_out(home, {"pyproject.toml": f'[tool.beat]\nredis_url = "{url}"\nsecret = "{CANARY}"\n'})
+            with Redis.from_url(f"unix://:{CANARY}@{socket}") as client:
+                yield {name: text.replace("\r\n", "\n") for name, text in _everything(home, url, client, private.kill)}
+    finally:
+        sys.path.remove(str(home))
+        sys.modules.pop("canary_tasks", None)
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def _everything(home: Path, url: str, client: Any, kill: Any) -> Iterator[tuple[str, str]]:
+    client.acl_setuser("ann", enabled=True, passwords=[f"+{CANARY}"], categories=["+@all"], keys=["*"], channels=["*"])
+    told = {"module": "canary_tasks", "BEAT_REDIS_URL": url}
+    wrong = called("run", "canary_tasks", cwd=home, BEAT_REDIS_URL=url.replace(f":{CANARY}", f":not-{CANARY}", 1))
+    yield "a wrong password", (wrong.stdout + wrong.stderr).decode()
+    with contextlib.ExitStack() as stack:
+        beats = {
+            form: Beat(home, url, "--log-level", "debug", "--log-format", form, **told) for form in ("text", "json")
+        }
+        for beat in beats.values():
+            stack.enter_context(beat)
+            beat.says("has started")
+        wait_until(lambda: client.llen("rq:queue:failing"))
+        SimpleWorker([Queue("failing", connection=client)], connection=client).work(burst=True)
+        _vandalise(client)
+        wait_until(lambda: all(words in "".join(beat.log for beat in beats.values()) for words in HAPPENED))
+        yield from ((each, _answered(home, *each.split(), *MORE.get(each, []))) for each in COMMANDS)
+        yield "a terminal", on_a_terminal("history", "-v", cwd=home, NO_COLOR="1")[1]
+        kill()
+        for beat in beats.values():
+            beat.says("Redis does not work for us")
+        yield from ((form, beat.log) for form, beat in beats.items())
+    yield "without Redis", _answered(home, "list")
+
+
+def _vandalise(client: Any) -> None:
+    """Anybody can write anything."""
+    client.hset("beat:schedule:wild", mapping={"next_run": ESCAPES, "last_error": ESCAPES})
+    client.hset("beat:schedule:fails", "description", ESCAPES)
+    client.zadd("beat:due", {f"evil{ESCAPES}": 0})
+    client.hset(f"beat:schedule:evil{ESCAPES}", mapping={"state": ESCAPES, "rev": ESCAPES})
+    client.sadd("beat:schedules", f"evil{ESCAPES}")
+    client.lpush("beat:runs:fails", json.dumps({"type": ESCAPES, "at": ESCAPES}))
+
+
+def _answered(home: Path, *arguments: str) -> str:
+    done = called(*arguments, cwd=home)
+    return (done.stdout + done.stderr).decode()
+
+
+def test_the_canary_sings_for_nobody(said: dict[str, str]) -> None:
+    assert [name for name, text in said.items() if CANARY in text] == []
+
+
+def test_a_log_line_hides_passwords_that_the_error_of_a_job_tells(said: dict[str, str]) -> None:
+    logged = said["text"] + said["json"]
+    assert "ValueError: redis://***@db/0" in logged
+    assert OTHER not in logged
+
+
+def test_nothing_steers_the_terminal(said: dict[str, str]) -> None:
+    wild = {name: [line for line in text.split("\n") if not line.isprintable()] for name, text in said.items()}
+    assert {name: lines for name, lines in wild.items() if lines} == {}
+
+
+def test_what_was_hidden_and_escaped_was_there(said: dict[str, str]) -> None:
+    assert "ann:***@" in said["config"]
+    assert "client_name=***" in said["config"]
+    assert "Redis refuses user 'ann'" in said["a wrong password"]
+    assert SHOWN in said["text"] + said["json"].replace("\\\\", "\\")  # whichever of them met it
+    assert [name for name in ("history -v", "a terminal", "show wild") if SHOWN not in said[name]] == []
+    assert [name for name, text in said.items() if "a bug in beat" in text] == []
+
+
+def test_every_line_for_machines_is_an_object_with_its_component(said: dict[str, str]) -> None:
+    read = [json.loads(line) for line in said["json"].splitlines()]
+    assert {"advice", "started", "redis_away"} <= {each["event"] for each in read}
+    assert all(each["component"] for each in read)
