@@ -90,6 +90,7 @@ Duration = Annotated[timedelta, BeforeValidator(_duration), Reads("a duration")]
 MaybeDuration = Annotated[timedelta | None, BeforeValidator(_duration), Reads("a duration")]
 Count = Annotated[int, _digits, Reads("a whole number")]
 Level = Annotated[Literal["debug", "info", "warning", "error"], _lower, Reads("a word")]
+Switch = Annotated[Literal["on", "off"], _lower, Reads("a word")]
 Format = Annotated[Literal["text", "json"], _lower, Reads("a word")]
 
 
@@ -154,6 +155,7 @@ class Settings(BaseSettings):
     )
     log_level: Level = Field(default="info", description="The least serious log lines that are written.")
     log_format: Format = Field(default="text", description="Log lines for people (text) or for machines (json).")
+    traces: Switch = Field(default="on", description="Whether fires are spans, where OpenTelemetry is set up.")
 
     @classmethod
     def settings_customise_sources(
