@@ -31,15 +31,14 @@ def attributes(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def plain(value: object) -> Any:
     """Data that every program and every terminal can read, whatever it was."""
-    match value:
-        case None | bool() | int():
-            return value
-        case float() if math.isfinite(value):
-            return value
-        case list() | tuple():
-            return [plain(each) for each in value]
-        case dict():
-            return {printable(str(name)): plain(each) for name, each in value.items()}
+    if isinstance(value, str):  # as nearly all are
+        return printable(value)
+    if value is None or isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    if isinstance(value, dict):
+        return {printable(str(name)): plain(each) for name, each in value.items()}
     return printable(str(value))
 
 

@@ -65,6 +65,11 @@ def test_of_every_event_is_known_which_part_of_a_beat_tells_it() -> None:
     assert set(COMPONENTS) == {*NAMES, "would_fire"}
 
 
+def test_every_part_that_tells_events_is_in_the_guide() -> None:
+    text = (ROOT / "docs/guides/monitoring.md").read_text(encoding="utf-8")
+    assert [each for each in set(COMPONENTS.values()) if f"| `{each}` |" not in text] == []
+
+
 @pytest.mark.parametrize("each", emitted(), ids=lambda each: f"{each.name} at {each.place}")
 def test_whoever_tells_an_event_gives_its_line_all_it_needs(each: Emitted) -> None:
     if each.name == "would_fire":  # a fired one by another name
