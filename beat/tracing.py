@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 SPAN = "beat.fire"
 _API = "opentelemetry.trace"
 _MOST = 10_000
-"""How many fires may be without a verdict; of the oldest, nobody will know."""
+"""How many fires may be without a verdict: of the oldest nobody will know. So many spans may wait to be ended, too."""
 _FIRES = {"fire", "admit", "manual"}
 _UNDECIDED = {"EARLY", "ENDED"}
 _WORDS = {"OK": "fired", "WAITS": "waits", "SKIPPED": "skipped"}
@@ -78,8 +78,13 @@ class Tracing:
 
     def decided(self, items: Sequence[Item], replies: Sequence[Reply]) -> None:
         """What became of items; those that will be sent again go on."""
-        if not self._open:
-            return
+        if self._open:
+            try:
+                self._settle(items, replies)
+            except Exception:  # noqa: BLE001 (no thread can be started, say)
+                self._complain()
+
+    def _settle(self, items: Sequence[Item], replies: Sequence[Reply]) -> None:
         ours = {item.job for item in items}
         for item, reply in zip(items, replies, strict=True):
             fire = None if reply.code in _UNDECIDED else self._open.pop(item.job, None)
@@ -109,11 +114,13 @@ class Tracing:
         return item._replace(run=blocks.in_context(item.run, self._open[item.job].context))
 
     def _end(self, fire: _Fire, verdict: str, error: str = "") -> None:
-        self._ended.put(_End(fire.span, int(clock.now().timestamp() * 1e9), verdict, error))
+        end = _End(fire.span, int(clock.now().timestamp() * 1e9), verdict, error)
         if self._thread is None:
-            self._finish(self._ended.get())
-        elif not self._thread.is_alive():
-            self._thread.start()
+            self._finish(end)
+        elif self._ended.qsize() < _MOST:  # else the exporter hangs, and they are lost
+            self._ended.put(end)
+            if not self._thread.is_alive():
+                self._thread.start()
 
     def _run(self) -> None:
         while True:
@@ -127,7 +134,7 @@ class Tracing:
             if end.error:
                 end.span.set_status(trace.Status(trace.StatusCode.ERROR, end.error))
             end.span.end(end.at_ns)
-        except Exception:  # noqa: BLE001 (nor an exporter)
+        except BaseException:  # noqa: BLE001 (an exporter's sys.exit() is its own affair, too)
             self._complain()
 
     def _complain(self) -> None:

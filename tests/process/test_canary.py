@@ -13,13 +13,13 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 from redis import Redis
 from rq import Queue, SimpleWorker
 
-from beat import embedded
+from beat import cli, embedded
 from tests.beats import Beat
 from tests.facts import wait_until
 from tests.files import lay_out
@@ -128,6 +128,18 @@ def test_a_log_line_hides_passwords_that_the_error_of_a_job_tells(said: dict[str
 def test_nothing_steers_the_terminal(said: dict[str, str]) -> None:
     wild = {name: [line for line in text.split("\n") if not line.isprintable()] for name, text in said.items()}
     assert {name: lines for name, lines in wild.items() if lines} == {}
+
+
+def test_a_bug_tells_no_secret_either(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def fails(_: object) -> NoReturn:
+        raise LookupError(f"redis://ann:{CANARY}@db/0 {ESCAPES}")
+
+    monkeypatch.setattr(cli.cli, "invoke", fails)
+    with pytest.raises(SystemExit, match="70"):
+        cli.main(["list"])
+    shown = capsys.readouterr().err
+    assert "LookupError: redis://***@db/0 \\x1b[31mred" in shown
+    assert CANARY not in shown
 
 
 def test_what_was_hidden_and_escaped_was_there(said: dict[str, str]) -> None:

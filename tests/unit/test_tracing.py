@@ -198,6 +198,39 @@ def test_an_exporter_that_hangs_keeps_no_tick_waiting(monkeypatch: pytest.Monkey
     assert all(each.end_time // 1_000_000 <= decided for each in found)
 
 
+def test_what_a_hanging_exporter_leaves_does_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    exporter, provider = Hanging(), TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    monkeypatch.setattr(CURRENT, provider)
+    monkeypatch.setattr(tracing, "_MOST", 3)
+    mine = Tracing()
+    for number in range(20):
+        mine.sent([fire(number)])
+        mine.decided([fire(number)], [Reply("OK")])
+    exporter.let.set()
+    wait_until(lambda: len(exporter.exported) >= 3)
+    assert len(exporter.exported) <= 4  # and the one that hung
+
+
+class Leaving(SpanExporter):
+    def export(self, _: Sequence[ReadableSpan]) -> SpanExportResult:
+        raise SystemExit
+
+
+def test_an_exporter_that_leaves_takes_nobody_with_it(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(Leaving()))
+    monkeypatch.setattr(CURRENT, provider)
+    monkeypatch.setattr(logging.getLogger("beat"), "propagate", True)
+    mine = Tracing()
+    for number in range(2):
+        mine.sent([fire(number)])
+        mine.decided([fire(number)], [Reply("OK")])
+    wait_until(lambda: [record.message for record in caplog.records] == ["OpenTelemetry failed, and ticks go on"])
+
+
 # --- the meta of the job ---------------------------------------------------------------------------------------------
 
 
