@@ -57,7 +57,7 @@ MORE = {
 HAPPENED = ["cannot be used", "failed after"]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def said() -> Iterator[dict[str, str]]:
     """All that was written to stdout and stderr, by what wrote it."""
     home = lay_out(Path(tempfile.mkdtemp(prefix="beat-")), {"canary_tasks.py": TASKS, "refused.py": REFUSED})
@@ -115,19 +115,32 @@ def _answered(home: Path, *arguments: str) -> str:
     return (done.stdout + done.stderr).decode()
 
 
-def test_the_canary_sings_for_nobody(said: dict[str, str]) -> None:
+def test_no_secret_and_nothing_that_steers_a_terminal_comes_out(said: dict[str, str]) -> None:
+    # one test, so that the stage is set once, however many processes share the tests
     assert [name for name, text in said.items() if CANARY in text] == []
+    wild = {name: [line for line in text.split("\n") if not line.isprintable()] for name, text in said.items()}
+    assert {name: lines for name, lines in wild.items() if lines} == {}
+    assert [name for name, text in said.items() if "please report it" in text] == []
+    _is_what_was_hidden(said)
+    _is_for_machines(said["json"])
 
 
-def test_a_log_line_hides_passwords_that_the_error_of_a_job_tells(said: dict[str, str]) -> None:
-    logged = said["text"] + said["json"]
+def _is_what_was_hidden(said: dict[str, str]) -> None:
+    """What was looked for was there, and is shown in another way."""
+    assert "ann:***@" in said["config"]
+    assert "client_name=***" in said["config"]
+    assert "Redis refuses user 'ann'" in said["a wrong password"]
+    assert [name for name in ("history -v", "a terminal", "show wild") if SHOWN not in said[name]] == []
+    logged = said["text"] + said["json"].replace("\\\\", "\\")  # whichever of them met it
+    assert SHOWN in logged
     assert "ValueError: redis://***@db/0" in logged
     assert OTHER not in logged
 
 
-def test_nothing_steers_the_terminal(said: dict[str, str]) -> None:
-    wild = {name: [line for line in text.split("\n") if not line.isprintable()] for name, text in said.items()}
-    assert {name: lines for name, lines in wild.items() if lines} == {}
+def _is_for_machines(lines: str) -> None:
+    read = [json.loads(line) for line in lines.splitlines()]
+    assert {"advice", "started", "redis_away"} <= {each["event"] for each in read}
+    assert all(each["component"] for each in read)
 
 
 def test_a_bug_tells_no_secret_either(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -140,18 +153,3 @@ def test_a_bug_tells_no_secret_either(monkeypatch: pytest.MonkeyPatch, capsys: p
     shown = capsys.readouterr().err
     assert "LookupError: redis://***@db/0 \\x1b[31mred" in shown
     assert CANARY not in shown
-
-
-def test_what_was_hidden_and_escaped_was_there(said: dict[str, str]) -> None:
-    assert "ann:***@" in said["config"]
-    assert "client_name=***" in said["config"]
-    assert "Redis refuses user 'ann'" in said["a wrong password"]
-    assert SHOWN in said["text"] + said["json"].replace("\\\\", "\\")  # whichever of them met it
-    assert [name for name in ("history -v", "a terminal", "show wild") if SHOWN not in said[name]] == []
-    assert [name for name, text in said.items() if "please report it" in text] == []
-
-
-def test_every_line_for_machines_is_an_object_with_its_component(said: dict[str, str]) -> None:
-    read = [json.loads(line) for line in said["json"].splitlines()]
-    assert {"advice", "started", "redis_away"} <= {each["event"] for each in read}
-    assert all(each["component"] for each in read)
