@@ -60,6 +60,25 @@ NAMES = {
     "companion_failed": "what works beside the engine failed, and begins again",
     "failed": "a bug: something raised that nobody expected",
 }
+_TOLD_BY = {
+    "service": "started stopped advice",
+    "registrar": "registered updated moved renamed returned overridden older refused reseeded",
+    "ticker": (
+        "fired would_fire skipped waiting resumed locked fenced unread gone passed_on enqueue_failed broken misplaced"
+    ),
+    "attendant": "admitted followed",
+    "clock": "clock_forward clock_backward stood_still holding",
+    "watcher": "run_succeeded run_failed run_stopped run_lost run_reopened run_forgotten unclosed",
+    "lookout": "no_worker worker_back",
+    "housekeeper": "held retired mended repaired",
+    "connection": "redis_away redis_back",
+    "watchdog": "stuck hung",
+    "monitors": "monitor_failed monitor_back monitor_missed",
+    "companions": "companion_failed",
+    "engine": "failed",
+}
+COMPONENTS = {name: component for component, names in _TOLD_BY.items() for name in names.split()}
+"""Which part of a beat tells an event, where several can the one that mostly does."""
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from beat import (
     relations,
     server,
     settings,
+    tracing,
     vitals,
 )
 from beat.attendant import Attendant
@@ -182,7 +183,9 @@ class Scheduler:
 
     def _store(self, kind: type[S]) -> S:
         limits = {name: getattr(self.settings, name) for name in ("history_limit", "events_limit")}
-        return kind(connection.connect(self._source), Keys(self.settings.prefix), **limits)
+        store = kind(connection.connect(self._source), Keys(self.settings.prefix), **limits)
+        store.tracer = tracing.wanted(self.settings)
+        return store
 
     def _until_it_works(self, step: Callable[[], None]) -> None:
         """Redis may be away when a beat starts: it waits."""

@@ -91,6 +91,7 @@ MaybeDuration = Annotated[timedelta | None, BeforeValidator(_duration), Reads("a
 Count = Annotated[int, _digits, Reads("a whole number")]
 Dsn = Annotated[str | None, AfterValidator(sentry_dsn.checked), Reads("a URL", "the DSN of a project, or off")]
 Level = Annotated[Literal["debug", "info", "warning", "error"], _lower, Reads("a word")]
+Switch = Annotated[Literal["on", "off"], _lower, Reads("a word")]
 Format = Annotated[Literal["text", "json"], _lower, Reads("a word")]
 
 
@@ -156,6 +157,7 @@ class Settings(BaseSettings):
     sentry_dsn: Dsn = Field(default=None, repr=False, description="Where monitors of Sentry Crons check in.")
     log_level: Level = Field(default="info", description="The least serious log lines that are written.")
     log_format: Format = Field(default="text", description="Log lines for people (text) or for machines (json).")
+    traces: Switch = Field(default="on", description="Whether fires are spans, where OpenTelemetry is set up.")
 
     @classmethod
     def settings_customise_sources(

@@ -24,13 +24,8 @@ if TYPE_CHECKING:
     from beat.embedded import PrivateRedis
 
 for name in list(os.environ):
-    if name.startswith("BEAT_") or name in {
-        "REDIS_URL",
-        "RQ_REDIS_URL",
-        "SENTRY_DSN",
-        "DJANGO_SETTINGS_MODULE",
-        "NO_COLOR",
-    }:
+    colours, others = {"NO_COLOR", "FORCE_COLOR"}, {"SENTRY_DSN", "SENTRY_ENVIRONMENT", "DJANGO_SETTINGS_MODULE"}
+    if name.startswith("BEAT_") or name in {"REDIS_URL", "RQ_REDIS_URL", *colours, *others}:
         del os.environ[name]
 
 # A machine under load is slow, which is no fault of the code.

@@ -27,7 +27,7 @@ STOREYS = {
         "kinds", "schedule", "declaring", "loader", "registry", "lint", "run", "state", "definitions", "placement",
         "prepare", "event", "guard", "globs", "ledger", "history", "verification", "statistics", "report", "sighting",
         "shards",
-        "outcomes", "overrides", "instance", "facts", "routing", "dependencies",
+        "blocks", "outcomes", "overrides", "instance", "facts", "routing", "dependencies",
     ],
     "doors": [
         "scripts", "connection", "jobs", "server", "protocol", "names", "store", "groups_kept", "dialogue", "lock",
@@ -39,7 +39,7 @@ STOREYS = {
         "registrations", "retirement", "lineage", "vitals", "watchdog",
     ],
     "control": ["client", "events", "planning", "moving", "doctor"],
-    "observers": ["observers", "logs", "monitors"],
+    "observers": ["observers", "logs", "log_forms", "tracing", "monitors"],
     "house": ["service", "interrupts", "companions", "embedded", "dev", "testing"],
     "faces": ["cli", "__main__"],
 }  # fmt: skip
@@ -52,6 +52,7 @@ DOORS = {
     "redis": ["connection", "server", "cli", "testing"],
     "click": ["cli"],
     "fakeredis": ["testing"],
+    "opentelemetry": ["tracing"],
     "pydantic": ["settings"],
     "pydantic_settings": ["settings"],
     "zoneinfo": ["zones"],

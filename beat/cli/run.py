@@ -11,6 +11,7 @@ import click
 from beat import logs, settings
 from beat.cli import output
 from beat.errors import Stuck
+from beat.event import Event
 from beat.registry import default
 from beat.service import Scheduler
 
@@ -71,9 +72,17 @@ def _end(stuck: Stuck) -> NoReturn:
 
 def _load(loaded: Loaded) -> None:
     for warning in loaded.warnings:
-        output.complaint("warning", warning, err=True)
+        _warn(loaded, warning)
     done = default.load(*loaded.settings.modules, setup=loaded.settings.setup)
     for name in done.silent:
-        output.complaint("warning", f"{name} declares no schedule with beat.periodic", err=True)
+        _warn(loaded, f"{name} declares no schedule with beat.periodic")
     for name in done.unseen:
-        output.complaint("warning", f"{name} holds schedules but no __init__.py, and was not imported", err=True)
+        _warn(loaded, f"{name} holds schedules but no __init__.py, and was not imported")
+
+
+def _warn(loaded: Loaded, words: str) -> None:
+    """Where machines read, this is a line like all others."""
+    if loaded.settings.log_format == "json":
+        logs.listen(Event("advice", fields={"words": words}))
+    else:
+        output.complaint("warning", words, err=True)
