@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Protocol
 from beat import connection
 from beat.event import Event
 from beat.health import Once, Patience, cause
+from beat.metrics import Metrics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from beat.connection import Redis
     from beat.event import Emit
+    from beat.metrics import Tally
     from beat.settings import Settings
 
 
@@ -26,9 +28,12 @@ class Companion(Protocol):
         """Works until it is time to stop; what it raises is told, and it begins again."""
 
 
-def wanted(settings: Settings, redis: Redis | str, name: str, emit: Emit) -> list[Companion]:  # noqa: ARG001 (soon)
-    """Those that the settings ask for."""
-    return []
+def wanted(settings: Settings, redis: Redis | str, name: str, emit: Emit, tally: Tally) -> list[Companion]:
+    """Those that the settings ask for; what cannot work is refused before anything ticks."""
+    found: list[Companion] = []
+    if settings.metrics_port:
+        found.append(Metrics(settings, redis, name, emit, tally))
+    return found
 
 
 def start(companions: Iterable[Companion], emit: Emit, stopping: threading.Event) -> None:

@@ -54,6 +54,7 @@ NAMES = {
     "clock_backward": "Redis' clock jumped backward",
     "stuck": "a thread of this beat has been at one step for long",
     "hung": "it still is: the beat ends, for somebody to start another",
+    "serving": "metrics are served, and where",
     "companion_failed": "what works beside the engine failed, and begins again",
     "failed": "a bug: something raised that nobody expected",
 }

@@ -82,6 +82,7 @@ LINES = {
     "clock_backward": (_W, "Redis' clock jumped backward by {seconds} s: no tick is repeated"),
     "stuck": (_E, "the {thread} has been at one step for {seconds} s: it seems to hang"),
     "hung": (_E, "the {thread} hangs, for {seconds} s now: this beat ends, and its supervisor should start another"),
+    "serving": (_I, "metrics are served at {address}"),
     "companion_failed": (_E, "{companion} failed, and begins again; ticks go on: {error}"),
     "failed": (_E, "this is a bug in beat, please report it: {error}"),
 }

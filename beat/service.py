@@ -39,6 +39,7 @@ from beat.housekeeper import Housekeeper
 from beat.inquiry import Inquiry
 from beat.keys import Keys
 from beat.lookout import Lookout
+from beat.metrics import Tally
 from beat.observers import Observers
 from beat.pace import Pace
 from beat.retirement import Retirement
@@ -51,6 +52,7 @@ from beat.watcher import Watcher
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from beat.companions import Companion
     from beat.connection import Redis
     from beat.event import Emit
     from beat.registry import Registry
@@ -96,19 +98,19 @@ class Scheduler:
         self._functions = () if only else found.functions
         groups = relations.agreed(found, self.settings.groups)
         self._told: Any = {"app": self.settings.app, "functions": self._functions, "groups": groups}
-        self._fired = 0
+        self._fired, self._greeted, self._tally = 0, False, Tally()
         self._wishes: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
         self._stopping = threading.Event()
-        self._observers = Observers([self._count, logs.listen, *listeners])
+        self._observers = Observers([self._count, logs.listen, self._tally.listen, *listeners])
         self._health = Health(self._observers.emit)
         self._watchdog = Watchdog(self._observers.emit, self._health)
         self._about = {**vitals.process(), "app": self.settings.app, "schedules": str(len(self._schedules))}
         self._mark: Mark | None = None
         self._lookout: Lookout | None = None
-        self._greeted = False
 
     def run(self) -> None:
         """Runs until `stop()`, SIGTERM or SIGINT; refuses a Redis that cannot work. Raises Stuck if a thread hangs."""
+        self._beside = [] if self._dry_run else self._companions()
         self._observers.start()
         work = _thread(self._work, name="beat-housekeeper")
         with interrupts.stopping(self.stop):
@@ -140,7 +142,7 @@ class Scheduler:
         self._until_it_works(lambda: self._register(store, sync))
         book = Book(store, ((each, each.rev) for each in self._schedules))
         told: Any = {"token": self.name, "emit": emit, "health": self._health, "only": globs.lua(self._only)}
-        ticker = _ticker(desk, book, Pace.of(self.settings), Guard(self._mark), told)
+        ticker = _ticker(desk, book, Pace.of(self.settings), told, guard=Guard(self._mark), tally=self._tally)
         keeper = Housekeeper(
             store,
             sync,
@@ -158,10 +160,13 @@ class Scheduler:
         self._watchdog.watch("ticker", lambda: ticker.awake_at, desk.client)
         self._watchdog.watch("housekeeper", lambda: max(keeper.awake_at, store.answered_at), store.client, patient=True)
         self._watchdog.ready(len(self._schedules))
-        companions.start(companions.wanted(self.settings, self._source, self.name, emit), emit, self._stopping)
+        companions.start(self._beside, emit, self._stopping)
         keeper.run(self._stopping)
         ticking.join(_STOP_S / 2)  # one that hangs does not keep the heartbeat from being taken away
         keeper.leave()
+
+    def _companions(self) -> list[Companion]:
+        return companions.wanted(self.settings, self._source, self.name, self._observers.emit, self._tally)
 
     def _rehearse(self) -> None:
         store = self._store(Store)
@@ -231,8 +236,9 @@ def _retirement(store: Store, mine: Settings, name: str, emit: Emit) -> Retireme
     return Retirement(store, beat=name, app=mine.app, after=mine.retire_after, emit=emit)
 
 
-def _ticker(desk: Dialogue, book: Book, pace: Pace, guard: Guard, told: dict[str, Any]) -> Ticker:
+def _ticker(desk: Dialogue, book: Book, pace: Pace, told: dict[str, Any], *, guard: Guard, tally: Tally) -> Ticker:
     ticker = Ticker(desk, book, pace, **told)
+    tally.passes, tally.health = ticker.passes, told["health"]
     ticker.timekeeper.guard, ticker.holding.inquiry = guard, Inquiry(desk)
     ticker.attendant = _attendant(desk, book, told["token"], told["emit"])
     return ticker

@@ -68,7 +68,7 @@ def _tz(value: str) -> str:
 
 
 _lower = BeforeValidator(lambda value: str(value).lower())
-_digits = BeforeValidator(lambda value: value if re.fullmatch(r"\s*\d{1,9}\s*", str(value), re.ASCII) else None)
+_digits = BeforeValidator(lambda v: v if v is None or re.fullmatch(r"\s*\d{1,9}\s*", str(v), re.ASCII) else "")
 _split = BeforeValidator(lambda value: re.findall(r"[^\s,]+", value) if isinstance(value, str) else value)
 
 Url = Annotated[str, AfterValidator(_redis_url), Reads("a URL", "redis://, rediss:// or unix://")]
@@ -90,6 +90,10 @@ Duration = Annotated[timedelta, BeforeValidator(_duration), Reads("a duration")]
 MaybeDuration = Annotated[timedelta | None, BeforeValidator(_duration), Reads("a duration")]
 Count = Annotated[int, _digits, Reads("a whole number")]
 Level = Annotated[Literal["debug", "info", "warning", "error"], _lower, Reads("a word")]
+Port = Annotated[int | None, _digits, Reads("a whole number")]
+Host = Annotated[str, Field(pattern=r"\A[A-Za-z0-9.:_-]{1,253}\Z"), Reads("a name or address", "such as 0.0.0.0")]
+Glob = Annotated[str, Field(pattern=r"\A[A-Za-z0-9_*?\[\]!-]{1,200}\Z")]
+Globs = Annotated[tuple[Glob, ...], _split, Reads("ids", "with * ? or [a-z] for what may differ")]
 Format = Annotated[Literal["text", "json"], _lower, Reads("a word")]
 
 
@@ -154,6 +158,9 @@ class Settings(BaseSettings):
     )
     log_level: Level = Field(default="info", description="The least serious log lines that are written.")
     log_format: Format = Field(default="text", description="Log lines for people (text) or for machines (json).")
+    metrics_port: Port = Field(default=None, ge=1, le=65_535, description="Where metrics are served, if at all.")
+    metrics_host: Host = Field(default="127.0.0.1", description="The address at which they are: only this machine's.")
+    metrics_schedules: Globs = Field(default=("*",), description="The schedules that have metrics of their own.")
 
     @classmethod
     def settings_customise_sources(

@@ -38,10 +38,10 @@ hypothesis.settings.load_profile("beat")
 
 PLAIN = {
     "schedules", "due", "meta", "events", "instances", "announcements", "open", "closed", "records", "waiting",
-    "functions", "groups", "unread",
+    "functions", "groups", "unread", "metrics",
 }  # fmt: skip
 FAMILIES = {"schedule", "template", "runs", "running", "waiting", "followers", "shards", "in", "app"}
-LAPSING = {"lock", "instance", "announced", "repairing", "repaired", "watching", "searched", "request", "slow"}
+LAPSING = {"lock", "instance", "announced", "repairing", "repaired", "watching", "searched", "request", "slow", "tally"}
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ STOREYS = {
         "registrations", "retirement", "lineage", "vitals", "watchdog",
     ],
     "control": ["client", "events", "planning", "moving", "doctor"],
-    "observers": ["observers", "logs"],
+    "observers": ["observers", "logs", "metrics"],
     "house": ["service", "interrupts", "companions", "embedded", "dev", "testing"],
     "faces": ["cli", "__main__"],
 }  # fmt: skip
@@ -52,6 +52,7 @@ DOORS = {
     "redis": ["connection", "server", "cli", "testing"],
     "click": ["cli"],
     "fakeredis": ["testing"],
+    "prometheus_client": ["metrics"],
     "pydantic": ["settings"],
     "pydantic_settings": ["settings"],
     "zoneinfo": ["zones"],
