@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _TURN_S = 1.0
 _PATIENCE_S = 10
+_LOOK_S = 0.1  # how soon the server sees that it is to end
 _PLAIN = "text/plain; charset=utf-8"
 
 
@@ -46,7 +47,7 @@ class Metrics:
     def run(self, stopping: threading.Event) -> None:
         """Keeps them every second; the server goes on whatever happens to Redis."""
         if self._serving is None:
-            self._serving = threading.Thread(target=self._server.serve_forever, name="beat-metrics-http", daemon=True)
+            self._serving = threading.Thread(target=self._server.serve_forever, args=(_LOOK_S,), daemon=True)
             self._serving.start()
             self._emit(Event("serving", fields={"address": self._server.address}))
         while not stopping.wait(_TURN_S):

@@ -55,12 +55,17 @@ end
 
 local function place(stream)  -- after which event to read, how many there were up to it, how many of them nobody has folded
   local at, seen, missed = unpack(redis.call('HMGET', metrics, 'at', 'seen', 'missed'))
-  local gone = stream['entries-added'] - stream['length']
-  missed = amount(missed)
+  local added, newest = stream['entries-added'], stream['last-generated-id']
+  local gone = added - stream['length']
+  seen, missed = amount(seen), amount(missed)
   if not at then return nought, gone, missed end  -- what went before the first look is nobody's loss
-  if not string.find(at, '^%d+%-%d+$') or #at > 40 then return stream['last-generated-id'], stream['entries-added'], missed end
-  seen = amount(seen)
-  if stream['entries-added'] < seen or is_before(stream['last-generated-id'], at) then at, seen = nought, 0 end  -- another stream
+  if not string.find(at, '^%d+%-%d+$') or #at > 40 then return newest, added, missed end  -- so that nothing counts twice
+  if is_before(newest, at) then
+    if added >= seen then return newest, added, missed end
+    at, seen = nought, 0  -- the stream is another one, by a clock that was put back
+  elseif added < seen then
+    seen = gone  -- another one, all of which is news
+  end
   return at, math.max(seen, gone), missed + math.max(gone - seen, 0)
 end
 
@@ -72,10 +77,9 @@ if kind_of(events) == 'none' then return {'OK', '0'} end
 local found, stream = redis.call('XINFO', 'stream', events), {}
 for i = 1, #found, 2 do stream[found[i]] = found[i + 1] end
 local at, seen, missed = place(stream)
-local page = redis.pcall('XRANGE', events, '(' .. at, '+', 'COUNT', count)
-if page.err then at, seen, page = stream['last-generated-id'], stream['entries-added'], {} end  -- nothing counts twice
+local page = redis.call('XRANGE', events, '(' .. at, '+', 'COUNT', count)
 for _, each in ipairs(page) do learn(each[2]) end
 if #page > 0 then at = page[#page][1] end
 grow(metrics, fresh)
-redis.call('HSET', metrics, 'at', at, 'seen', string.format('%.0f', seen + #page), 'missed', string.format('%.0f', missed))
+redis.call('HSET', metrics, 'at', at, 'seen', string.format('%.0f', math.min(seen + #page, stream['entries-added'])), 'missed', string.format('%.0f', missed))
 return {'OK', tostring(#page)}
