@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, Any
 
 from beat import connection
-from beat.errors import BeatError, ConfigError
+from beat.errors import BeatError, ConfigError, NoRedis
 from beat.event import Event
 from beat.health import cause
 from beat.keys import Keys
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _TURN_S = 1.0
 _PATIENCE_S = 10
-_LOOK_S = 0.1  # how soon the server sees that it is to end
+_STOP_S = 0.5
 _PLAIN = "text/plain; charset=utf-8"
 
 
@@ -47,15 +47,21 @@ class Metrics:
     def run(self, stopping: threading.Event) -> None:
         """Keeps them every second; the server goes on whatever happens to Redis."""
         if self._serving is None:
-            self._serving = threading.Thread(target=self._server.serve_forever, args=(_LOOK_S,), daemon=True)
+            self._serving = threading.Thread(
+                target=self._serve, args=(stopping,), name="beat-metrics-http", daemon=True
+            )
             self._serving.start()
             self._emit(Event("serving", fields={"address": self._server.address}))
         while not stopping.wait(_TURN_S):
-            self.keep()
+            self._keep_or_say()
         with contextlib.suppress(*connection.Errors, BeatError):  # the last that it has to tell
             self.keep()
-        self._server.shutdown()
-        self._server.server_close()
+        self._serving.join(_STOP_S)
+
+    def _serve(self, stopping: threading.Event) -> None:
+        with self._server as server:
+            while not stopping.is_set():
+                server.handle_request()
 
     def keep(self) -> None:
         """Tells what was counted here, and folds what has happened."""
@@ -63,6 +69,14 @@ class Metrics:
         folding.tell(self._store, self._beat, items)
         self._tally.known(items)
         folding.fold_all(self._store)
+
+    def _keep_or_say(self) -> None:
+        try:
+            self.keep()
+        except connection.Refused as e:
+            if connection.forbids(e):
+                raise NoRedis(f"Redis does not let this user keep metrics: {e}") from None
+            raise
 
     def page(self) -> str:
         """What Prometheus reads; who asks at the same time waits."""
@@ -76,6 +90,7 @@ class _Server(socketserver.ThreadingTCPServer):
     allow_reuse_address = True
     daemon_threads = True
     block_on_close = False
+    timeout = 0.1  # after which it looks whether it is to end
 
     def __init__(self, family: socket.AddressFamily, address: Any, metrics: Metrics) -> None:
         self.address_family, self.metrics = family, metrics
@@ -124,6 +139,7 @@ def _listen(host: str, port: int, metrics: Metrics) -> _Server:
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         return _Server(family, address, metrics)
-    except OSError as e:
-        why = "another process is there" if e.errno == errno.EADDRINUSE else e.strerror or e
+    except (OSError, UnicodeError) as e:
+        taken = isinstance(e, OSError) and e.errno == errno.EADDRINUSE
+        why = "another process is there" if taken else getattr(e, "strerror", None) or "that is no host"
         raise ConfigError(f"metrics cannot be served at {host}:{port}: {why} (metrics_host, metrics_port)") from None

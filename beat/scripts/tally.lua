@@ -19,8 +19,11 @@ local ttl = ARGV[1]
 -- include instants
 -- include sane
 -- include amounts
+-- include allowed
 
 local first, width = 2, 3
+local barred = forbidden({{'hget', metrics, 'x'}, {'hset', metrics, 'x', ''}, {'hget', told, 'x'}, {'hset', told, 'x', ''}, {'pexpire', told, 1}})
+if barred then return redis.error_reply('NOPERM ' .. barred) end
 for _, key in ipairs(KEYS) do
   local kind = kind_of(key)
   if kind ~= 'none' and kind ~= 'hash' then return {'BADTYPE', key .. ' is a ' .. kind .. ', not a hash'} end

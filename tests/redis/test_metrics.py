@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
+import subprocess
 import sys
 import threading
 from collections import deque
@@ -12,8 +14,9 @@ from unittest import mock
 
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
+from redis import exceptions
 
-from beat import settings
+from beat import companions, settings
 from beat.errors import ConfigError, NoRedis
 from beat.event import Event
 from beat.health import Health
@@ -21,8 +24,9 @@ from beat.metrics import Collector, Metrics, Tally, folding, page, reading, sche
 from beat.operations import Operations, Stretch
 from beat.runs import Runs
 from tests.facts import wait_until
+from tests.nursery import ROOT
 from tests.redis.hand_made import JOB, close, closing, put_closed, put_run, put_schedule, record
-from tests.redis.making import TOKEN, hash_of, put, put_and_claim, second, shows, text, verdict
+from tests.redis.making import TOKEN, hash_of, put, put_and_claim, restricted, second, shows, text, verdict
 from tests.scraping import Page, free_port, get, samples
 
 if TYPE_CHECKING:
@@ -245,6 +249,20 @@ def test_a_tally_counts_locks_errors_and_passes() -> None:
     assert all(total == known for _, total, known in tally.items())
 
 
+@pytest.mark.parametrize("rights", [("-hset",), ("-hget",), ("-pexpire",)])
+def test_a_user_who_may_not_do_all_of_it_does_nothing_of_it(
+    rights: tuple[str, ...], store: Store, redis: Redis
+) -> None:
+    tell(redis, "enqueued", by="scheduler", late_ms=1000)
+    with restricted(store, *rights) as few:
+        with contextlib.suppress(exceptions.ResponseError):
+            folding.fold(few)
+        with pytest.raises(exceptions.ResponseError, match="does not let this user"):
+            told(few, "one", ("lock_failures", "3", "0"))
+    assert not redis.exists("beat:tally:one")
+    assert redis.hget("beat:metrics", "lock_failures") is None
+
+
 # --- what a schedule did ---------------------------------------------------------------------------------------------
 
 
@@ -430,6 +448,12 @@ def test_without_the_extra_only_the_collector_is_refused(server: PrivateRedis) -
         Collector(server.url)
 
 
+def test_a_beat_never_imports_prometheus_client() -> None:
+    code = "import sys, beat.service; print('prometheus_client' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
 @contextlib.contextmanager
 def serving(redis: Redis | str, events: list[Event] | None = None, **options: Any) -> Iterator[tuple[int, Metrics]]:
     port, stopping = free_port(), threading.Event()
@@ -494,13 +518,26 @@ def test_it_folds_every_second_though_nobody_asks(redis: Redis, server: PrivateR
         wait_until(lambda: redis.hget("beat:metrics", "lateness:1") == "1")
 
 
+def test_a_user_who_may_not_keep_them_is_told_and_shown_what_is_there(store: Store, redis: Redis) -> None:
+    lay(redis, "report")
+    stopping, events = threading.Event(), list[Event]()
+    with restricted(store, "-hset") as few:
+        mine = settings.load({"metrics_port": (port := free_port())}).settings
+        companions.start([Metrics(mine, few.client, "beat-1", events.append, Tally())], events.append, stopping)
+        wait_until(lambda: [event for event in events if event.name == "companion_failed"])
+        assert (get(port).status, "does not let this user keep metrics" in events[-1].fields["error"]) == (200, True)
+        stopping.set()
+        wait_until(lambda: not [each for each in threading.enumerate() if each.name == "beat-metrics"])
+
+
 def test_a_port_that_is_taken_is_refused_at_start(server: PrivateRedis) -> None:
     taken = "cannot be served at 127.0.0.1:.*: another process is there"
     with serving(server.url) as (port, _), pytest.raises(ConfigError, match=taken):
         Metrics(settings.load({"metrics_port": port}).settings, server.url, "x", print, Tally())
 
 
-def test_a_host_that_is_none_of_ours_is_refused_at_start(server: PrivateRedis) -> None:
-    mine = settings.load({"metrics_port": free_port(), "metrics_host": "203.0.113.7"}).settings
-    with pytest.raises(ConfigError, match=r"cannot be served at 203\.0\.113\.7"):
+@pytest.mark.parametrize("host", ["203.0.113.7", "a..b", "::1::"])
+def test_a_host_that_is_none_of_ours_is_refused_at_start(host: str, server: PrivateRedis) -> None:
+    mine = settings.load({"metrics_port": free_port(), "metrics_host": host}).settings
+    with pytest.raises(ConfigError, match=f"cannot be served at {re.escape(host)}"):
         Metrics(mine, server.url, "x", print, Tally())
