@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from beat import connection
 from beat.event import Event
 from beat.health import Once, Patience, cause
+from beat.metrics import Metrics
 from beat.monitors import Monitors
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from beat.connection import Redis
     from beat.event import Emit
+    from beat.metrics import Tally
     from beat.settings import Settings
 
 
@@ -32,9 +34,12 @@ class Companion(Protocol):
         """Works until it is time to stop; what it raises is told, and it begins again."""
 
 
-def wanted(settings: Settings, redis: Redis | str, name: str, emit: Emit) -> list[Companion]:  # noqa: ARG001 (soon)
-    """Those that the settings ask for; monitors, schedules ask for."""
-    return [Monitors(redis, prefix=settings.prefix, dsn=settings.sentry_dsn, emit=emit)]
+def wanted(settings: Settings, redis: Redis | str, name: str, emit: Emit, tally: Tally) -> list[Companion]:
+    """Those that settings or schedules ask for; what cannot work is refused before anything ticks."""
+    found: list[Companion] = [Monitors(redis, prefix=settings.prefix, dsn=settings.sentry_dsn, emit=emit)]
+    if settings.metrics_port:
+        found.append(Metrics(settings, redis, name, emit, tally))
+    return found
 
 
 def start(companions: Iterable[Companion], emit: Emit, stopping: threading.Event) -> None:

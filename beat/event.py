@@ -57,6 +57,7 @@ NAMES = {
     "monitor_failed": "a service that watches over runs does not take what it is told",
     "monitor_back": "it does again",
     "monitor_missed": "events were gone before anybody could tell monitors of them",
+    "serving": "metrics are served, and where",
     "companion_failed": "what works beside the engine failed, and begins again",
     "failed": "a bug: something raised that nobody expected",
 }
@@ -74,6 +75,7 @@ _TOLD_BY = {
     "connection": "redis_away redis_back",
     "watchdog": "stuck hung",
     "monitors": "monitor_failed monitor_back monitor_missed",
+    "metrics": "serving",
     "companions": "companion_failed",
     "engine": "failed",
 }

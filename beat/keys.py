@@ -54,6 +54,8 @@ class Keys:
     """Sorted set: the digest of each live registry → when it lapses, in ms."""
     functions = _One("functions")
     """Sorted set: the path of each function that an application lets be scheduled → when it last said so, in ms."""
+    metrics = _One("metrics")
+    """Hash: the histograms and counts of all beats, and up to which event they have been filled."""
     repairing = _One("repairing")
     """String: the lock of the beat that repairs."""
     repaired = _One("repaired")
@@ -122,6 +124,10 @@ class Keys:
     def instance(self, name: str) -> str:
         """Hash: the heartbeat of a beat."""
         return f"{self.prefix}instance:{name}"
+
+    def tally(self, name: str) -> str:
+        """Hash: what a beat has added to the counts of all."""
+        return f"{self.prefix}tally:{name}"
 
     def announced(self, digest: str) -> str:
         """Hash: id → rev, what the beats of one registry have registered."""

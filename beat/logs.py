@@ -88,6 +88,7 @@ LINES = {
         _W,
         "{count:event} gone from the outbox before monitors could be told: runs may be missing there",
     ),
+    "serving": (_I, "metrics are served at {address}"),
     "companion_failed": (_E, "{companion} failed, and begins again; ticks go on: {error}"),
     "failed": (_E, "this is a bug in beat, please report it: {error}"),
 }

@@ -34,6 +34,7 @@ def _single(keys: Keys) -> dict[str, Value]:
         "functions": keys.functions,
         "groups": keys.groups,
         "unread": keys.unread,
+        "metrics": keys.metrics,
     }
 
 

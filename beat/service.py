@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from beat import (
+    assembly,
     companions,
     connection,
     globs,
@@ -29,7 +30,6 @@ from beat import (
     tracing,
     vitals,
 )
-from beat.attendant import Attendant
 from beat.book import Book
 from beat.dialogue import Dialogue
 from beat.errors import ConfigError, NoRedis
@@ -37,12 +37,11 @@ from beat.event import Event
 from beat.guard import Guard, Mark
 from beat.health import Health, Patience
 from beat.housekeeper import Housekeeper
-from beat.inquiry import Inquiry
 from beat.keys import Keys
 from beat.lookout import Lookout
+from beat.metrics import Tally
 from beat.observers import Observers
 from beat.pace import Pace
-from beat.retirement import Retirement
 from beat.store import Store
 from beat.sync import Sync
 from beat.ticker import Ticker
@@ -52,10 +51,9 @@ from beat.watcher import Watcher
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from beat.companions import Companion
     from beat.connection import Redis
-    from beat.event import Emit
     from beat.registry import Registry
-    from beat.settings import Settings
 
 S = TypeVar("S", bound=Store)
 NOTHING_TO_DO = """\
@@ -97,19 +95,19 @@ class Scheduler:
         self._functions = () if only else found.functions
         groups = relations.agreed(found, self.settings.groups, self.settings.sentry_dsn)
         self._told: Any = {"app": self.settings.app, "functions": self._functions, "groups": groups}
-        self._fired = 0
+        self._fired, self._greeted, self._tally = 0, False, Tally()
         self._wishes: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
         self._stopping = threading.Event()
-        self._observers = Observers([self._count, logs.listen, *listeners])
+        self._observers = Observers([self._count, logs.listen, self._tally.listen, *listeners])
         self._health = Health(self._observers.emit)
         self._watchdog = Watchdog(self._observers.emit, self._health)
         self._about = {**vitals.process(), "app": self.settings.app, "schedules": str(len(self._schedules))}
         self._mark: Mark | None = None
         self._lookout: Lookout | None = None
-        self._greeted = False
 
     def run(self) -> None:
         """Runs until `stop()`, SIGTERM or SIGINT; refuses a Redis that cannot work. Raises Stuck if a thread hangs."""
+        self._beside = [] if self._dry_run else self._companions()
         self._observers.start()
         work = _thread(self._work, name="beat-housekeeper")
         with interrupts.stopping(self.stop):
@@ -141,28 +139,31 @@ class Scheduler:
         self._until_it_works(lambda: self._register(store, sync))
         book = Book(store, ((each, each.rev) for each in self._schedules))
         told: Any = {"token": self.name, "emit": emit, "health": self._health, "only": globs.lua(self._only)}
-        ticker = _ticker(desk, book, Pace.of(self.settings), Guard(self._mark), told)
+        ticker = assembly.ticker(desk, book, Pace.of(self.settings), told, guard=Guard(self._mark), tally=self._tally)
         keeper = Housekeeper(
             store,
             sync,
             Watcher(store, name=self.name, emit=emit),
-            _attendant(store, Book(store), self.name, emit),
+            assembly.attendant(store, Book(store), self.name, emit),
             name=self.name,
             about=lambda: {**self._about, "fired": str(self._fired), **vitals.passed(ticker)},
             judged=lambda: ticker.timekeeper.guard.sound,
             emit=emit,
             health=self._health,
-            retirement=None if self._only else _retirement(store, self.settings, self.name, emit),
+            retirement=None if self._only else assembly.retirement(store, self.settings, self.name, emit),
             lookout=self._lookout,
         )
         (ticking := _thread(ticker.run, self._stopping, name="beat-ticker")).start()
         self._watchdog.watch("ticker", lambda: ticker.awake_at, desk.client)
         self._watchdog.watch("housekeeper", lambda: max(keeper.awake_at, store.answered_at), store.client, patient=True)
         self._watchdog.ready(len(self._schedules))
-        companions.start(companions.wanted(self.settings, self._source, self.name, emit), emit, self._stopping)
+        companions.start(self._beside, emit, self._stopping)
         keeper.run(self._stopping)
         ticking.join(_STOP_S / 2)  # one that hangs does not keep the heartbeat from being taken away
         keeper.leave()
+
+    def _companions(self) -> list[Companion]:
+        return companions.wanted(self.settings, self._source, self.name, self._observers.emit, self._tally)
 
     def _rehearse(self) -> None:
         store = self._store(Store)
@@ -228,19 +229,3 @@ class Scheduler:
 
 def _thread(work: Callable[..., None], *given: object, name: str) -> threading.Thread:
     return threading.Thread(target=work, args=given, name=name, daemon=True)
-
-
-def _retirement(store: Store, mine: Settings, name: str, emit: Emit) -> Retirement:
-    return Retirement(store, beat=name, app=mine.app, after=mine.retire_after, emit=emit)
-
-
-def _ticker(desk: Dialogue, book: Book, pace: Pace, guard: Guard, told: dict[str, Any]) -> Ticker:
-    ticker = Ticker(desk, book, pace, **told)
-    ticker.timekeeper.guard, ticker.holding.inquiry = guard, Inquiry(desk)
-    ticker.attendant = _attendant(desk, book, told["token"], told["emit"])
-    return ticker
-
-
-def _attendant(store: Store, book: Book, name: str, emit: Emit) -> Attendant:
-    """Each thread has its own, as it has its own connection."""
-    return Attendant(store, book, Watcher(store, name=name, emit=emit), token=name, emit=emit)

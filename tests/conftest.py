@@ -39,11 +39,12 @@ hypothesis.settings.load_profile("beat")
 
 PLAIN = {
     "schedules", "due", "meta", "events", "instances", "announcements", "open", "closed", "records", "waiting",
-    "functions", "groups", "unread",
+    "functions", "groups", "unread", "metrics",
 }  # fmt: skip
 FAMILIES = {"schedule", "template", "runs", "running", "waiting", "followers", "shards", "in", "app"}
 LAPSING = {
     "lock", "instance", "announced", "repairing", "repaired", "watching", "searched", "request", "slow", "monitoring",
+    "tally",
 }  # fmt: skip
 
 

@@ -19,7 +19,7 @@ HOUSE = Path(__file__).parent.parent / "beat"
 STOREYS = {
     "leaves": [
         "_version", "errors", "clock", "durations", "zones", "redis_url", "sentry_dsn", "checks", "groups", "sources",
-        "settings", "keys",
+        "settings", "setting_types", "keys",
     ],
     "domain": [
         "cron", "every", "timing", "exclusions", "policy_options", "policies", "functions", "arguments", "options",
@@ -39,8 +39,8 @@ STOREYS = {
         "registrations", "retirement", "lineage", "vitals", "watchdog",
     ],
     "control": ["client", "events", "planning", "moving", "doctor"],
-    "observers": ["observers", "logs", "log_forms", "tracing", "monitors"],
-    "house": ["service", "interrupts", "companions", "embedded", "dev", "testing"],
+    "observers": ["observers", "logs", "log_forms", "tracing", "metrics", "monitors"],
+    "house": ["service", "assembly", "interrupts", "companions", "embedded", "dev", "testing"],
     "faces": ["cli", "__main__"],
 }  # fmt: skip
 FRONT = "__init__"  # `import beat` shows what users need: it stands above the house and below the faces
@@ -53,7 +53,8 @@ DOORS = {
     "click": ["cli"],
     "fakeredis": ["testing"],
     "opentelemetry": ["tracing"],
-    "pydantic": ["settings"],
+    "prometheus_client": ["metrics"],
+    "pydantic": ["settings", "setting_types"],
     "pydantic_settings": ["settings"],
     "zoneinfo": ["zones"],
 }

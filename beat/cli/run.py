@@ -27,6 +27,8 @@ _LAST_WORDS_S = 2
 @click.option("--setup", metavar="MODULE:CALLABLE", help="Call this before importing, to prepare the application.")
 @click.option("--only", metavar="GLOB", help="Register and fire only the schedules whose ids match: a canary.")
 @click.option("--dry-run", is_flag=True, help="Say what would be fired, and when; write nothing.")
+@click.option("--metrics-port", metavar="PORT", help="Serve metrics for Prometheus at this port.")
+@click.option("--metrics-host", metavar="HOST", help="At this address.  [default: 127.0.0.1, this machine only]")
 @click.option("--log-level", metavar="LEVEL", help="debug, info, warning or error.")
 @click.option("--log-format", metavar="FORMAT", help="text for people, json for machines.")
 def command(
@@ -36,6 +38,8 @@ def command(
     setup: str | None,
     only: str | None,
     dry_run: bool,
+    metrics_port: str | None,
+    metrics_host: str | None,
     log_level: str | None,
     log_format: str | None,
 ) -> None:
@@ -46,11 +50,13 @@ def command(
     beat run                            the modules of BEAT_MODULES or [tool.beat]; or just `beat`
     beat run app.tasks --dry-run        what would happen, without doing it
     beat run app.tasks --only 'report*' a canary
+    beat run app.tasks --metrics-port 9108
 
     Start as many as you like, on as many machines as you like: no one leads. A stock `rq worker` runs the jobs.
     SIGTERM and Ctrl-C end it within two seconds. If one of its threads hangs, it says where and ends with 70.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     flags = {"redis_url": redis_url, "setup": setup, "log_level": log_level, "log_format": log_format}
+    flags |= {"metrics_port": metrics_port, "metrics_host": metrics_host}
     loaded = settings.load({**flags, "modules": modules or None})
     logs.configure(loaded.settings.log_level, loaded.settings.log_format)
     _load(loaded)

@@ -33,8 +33,9 @@ STARTING = ["CLIENT SETINFO", "PING", "INFO", "TIME", "HMGET"]
 SENT = [
     name
     for name in scripts.names()
-    if name not in {"glance", "may", "survey", "retire", "take", "withdraw", "pause", "defer", "remove"}
-]  # by `beat doctor`, `beat list`, readers, a policy, operators
+    if name
+    not in {"glance", "may", "fold", "tally", "survey", "retire", "take", "withdraw", "pause", "defer", "remove"}
+]  # by `beat doctor`, `beat list`, readers, metrics, a policy, operators
 WORKING = [f"evalsha {name}" for name in SENT]
 UNLOADED = ["eval claim", "eval fire", "eval register"]  # when Redis does not know the scripts, as after a restart
 REPAIRING = ["SSCAN", "TYPE", "ZSCAN", "SMISMEMBER", "SCARD"]

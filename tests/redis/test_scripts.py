@@ -16,6 +16,7 @@ from beat.doctor import permissions, survey
 from beat.glance import glance
 from beat.keys import Keys
 from beat.lock import Lock
+from beat.metrics import folding
 from beat.operations import Operations, Stretch
 from beat.outbox import Outbox
 from beat.protocol import Closing, Item, Registration
@@ -39,6 +40,8 @@ METHODS: dict[str, Callable[..., Any]] = {
     "may": permissions.may,
     "staff": staff,
     "unread": note,
+    "fold": folding.fold,
+    "tally": folding.tell,
     "survey": survey.page,
     "register": Store.register,
     "repair": Store.repair,
