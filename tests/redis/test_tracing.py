@@ -6,6 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from opentelemetry import propagate, trace
 from redis import Redis
 from rq import Queue, SimpleWorker
 from rq.serializers import DefaultSerializer, JSONSerializer
@@ -61,6 +62,8 @@ def test_a_worker_goes_on_with_the_trace_of_the_fire(
     assert work.parent is not None
     assert fire.context is not None
     assert (work.parent.trace_id, work.parent.span_id) == (fire.context.trace_id, fire.context.span_id)
+    found = trace.get_current_span(propagate.extract(told["meta"])).get_span_context()
+    assert (found.trace_id, found.span_id) == (fire.context.trace_id, fire.context.span_id)
     assert told["meta"] == {"who": "ann", "traceparent": parent(fire), "beat": told["run"]}
     assert (told["run"]["schedule_id"], told["run"]["triggered_by"]) == ("report", "scheduler")
 
