@@ -50,7 +50,7 @@ def command(
     beat run                            the modules of BEAT_MODULES or [tool.beat]; or just `beat`
     beat run app.tasks --dry-run        what would happen, without doing it
     beat run app.tasks --only 'report*' a canary
-    beat run app.tasks --metrics-port 9108
+    beat run app.tasks --metrics-port 9108   numbers for Prometheus, to this machine alone
 
     Start as many as you like, on as many machines as you like: no one leads. A stock `rq worker` runs the jobs.
     SIGTERM and Ctrl-C end it within two seconds. If one of its threads hangs, it says where and ends with 70.

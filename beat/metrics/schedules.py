@@ -22,6 +22,7 @@ OTHER = "other"
 _FIELDS = "state due_at last_run last_success unannounced_at consecutive_failures run_count skip_count ends skips"
 _PAGE = 250  # so that no step keeps Redis for 25 ms
 _LONGEST = 15
+_GONE = {"retired", "disabled"}  # what nobody expects to run any more fails nobody
 _COUNTED = re.compile(r"([a-z_]+) ([0-9]{1,15})(?: |$)")
 
 
@@ -80,7 +81,7 @@ def _row(schedule_id: str, state: str, due_at: str, *more: str) -> Row:
         _count(enqueued),
         tuple([by_status.get(status, 0) for status in STATUSES]),
         by_reason,
-        _count(failures),
+        None if state in _GONE else _count(failures),
         _seconds(last_run),
         _seconds(last_success),
         _seconds(due_at) if state == "active" and not unannounced_at else None,

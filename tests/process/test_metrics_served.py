@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from beat import embedded
 from beat.client import Client
 from tests.beats import Beat
 from tests.facts import wait_until
@@ -90,11 +91,27 @@ def _everything_happens(port: int, beat: Beat) -> None:
         _counts(port, sample, least, beat)
 
 
+def _page(port: int) -> Page:
+    answer = get(port)
+    return samples(answer.text) if answer.status == 200 else {}
+
+
 def _counts(port: int, sample: str, least: int, beat: Beat) -> None:
-    wait_until(lambda: samples(get(port).text).get(sample, 0) >= least, what=lambda: f"for {sample}\n{beat.log}")
+    wait_until(lambda: _page(port).get(sample, 0) >= least, what=lambda: f"for {sample}\n{beat.log}")
 
 
-def test_a_port_that_is_none_is_refused_in_one_sentence(home: Path) -> None:
-    done = called("run", "tasks", "--metrics-port", "70000", cwd=stage(home))
-    assert done.returncode == 78
-    assert b"--metrics-port='70000' must be a whole number (1 to 65,535)" in done.stderr
+def test_while_redis_restarts_the_page_says_so_and_afterwards_counts_it(home: Path) -> None:
+    stage(home)
+    port = free_port()
+    with embedded.start(home / "redis") as private, Beat(home, private.url, "--metrics-port", str(port)) as beat:
+        beat.says("metrics are served")
+        wait_until(lambda: get(port).status == 200, what=lambda: beat.log)
+        private.stop()
+        wait_until(lambda: get(port).status == 503, what=lambda: beat.log)
+        assert get(port).text.startswith("Redis cannot be asked for metrics now: ")
+        beat.says("Redis does not work for us")
+        with embedded.start(home / "redis"):
+            beat.says("Redis works again")
+            _counts(port, "beat_redis_errors_total", 1, beat)
+            assert beat.end() == 0
+    assert "Traceback" not in beat.log

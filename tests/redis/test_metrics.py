@@ -379,6 +379,12 @@ def test_what_waits_for_somebody_is_not_expected(changes: dict[str, str], store:
     assert not [name for name in scraped(store) if name.startswith("beat_next_run")]
 
 
+@pytest.mark.parametrize("state", ["retired", "disabled"])
+def test_what_nobody_expects_to_run_any_more_fails_nobody(state: str, store: Store, redis: Redis) -> None:
+    lay(redis, "report", state=state)
+    assert not [name for name in scraped(store) if name.startswith("beat_consecutive_failures")]
+
+
 def test_what_cannot_be_read_is_left_out_or_none(store: Store, redis: Redis) -> None:
     lay(redis, "report", **dict.fromkeys(STATE, "\xff\n"))
     redis.sadd("beat:schedules", "a_string", "gone")

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from redis.exceptions import ConnectionError as NoConnection
 from redis.exceptions import ResponseError
 
-from beat import companions
+from beat import companions, settings
 from beat.event import Event
+from beat.metrics import Tally
 from tests.facts import wait_until
 
 if TYPE_CHECKING:
@@ -52,6 +53,10 @@ def test_a_companion_that_fails_is_told_of_once_and_begins_again() -> None:
         ("companion_failed", "metrics", "ValueError: bad day"),
         ("companion_failed", "metrics", "KeyError: 'x'"),
     ]
+
+
+def test_nobody_is_there_whom_nobody_asked_for() -> None:
+    assert companions.wanted(settings.load().settings, "redis://", "beat-1", list[Event]().append, Tally()) == []
 
 
 def test_without_redis_it_waits_and_leaves_the_saying_to_the_ticker() -> None:
