@@ -6,6 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Protocol
 
 from beat import connection
+from beat.alerts import crew
 from beat.event import Event
 from beat.health import Once, Patience, cause
 
@@ -26,9 +27,14 @@ class Companion(Protocol):
         """Works until it is time to stop; what it raises is told, and it begins again."""
 
 
+def checked(settings: Settings) -> Settings:
+    """The same; refuses what the companions cannot work with, before anything has begun."""
+    return crew.checked(settings)
+
+
 def wanted(settings: Settings, redis: Redis | str, name: str, emit: Emit) -> list[Companion]:  # noqa: ARG001 (soon)
     """Those that the settings ask for."""
-    return []
+    return [*crew.crew(settings, redis, emit)]
 
 
 def start(companions: Iterable[Companion], emit: Emit, stopping: threading.Event) -> None:

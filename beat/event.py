@@ -55,6 +55,13 @@ NAMES = {
     "stuck": "a thread of this beat has been at one step for long",
     "hung": "it still is: the beat ends, for somebody to start another",
     "companion_failed": "what works beside the engine failed, and begins again",
+    "alerted": "a channel has taken an alert",
+    "alert_failed": "a channel does not take alerts; they are tried again, for a day",
+    "alert_back": "it takes them again",
+    "alert_dropped": "an alert was given up: its channel has not taken it for a day",
+    "alerts_missed": "events were gone before it could be decided whether they are worth an alert",
+    "alerts_given_up": "there were too many incidents or alerts to remember all",
+    "alerts_refused": "what Redis keeps of alerts is not what it should be",
     "failed": "a bug: something raised that nobody expected",
 }
 

@@ -83,6 +83,13 @@ LINES = {
     "stuck": (_E, "the {thread} has been at one step for {seconds} s: it seems to hang"),
     "hung": (_E, "the {thread} hangs, for {seconds} s now: this beat ends, and its supervisor should start another"),
     "companion_failed": (_E, "{companion} failed, and begins again; ticks go on: {error}"),
+    "alerted": (_I, "the channel {channel} was told of {incident}"),
+    "alert_failed": (_E, "the channel {channel} does not take alerts, trying again for a day: {error}: {incident}"),
+    "alert_back": (_I, "the channel {channel} takes alerts again"),
+    "alert_dropped": (_E, "the channel {channel} was not told of {incident}, given up after a day: {error}"),
+    "alerts_missed": (_E, "{count} events were gone before alerts could be decided: raise events_limit"),
+    "alerts_given_up": (_E, "too many incidents: {count:alert} given up"),
+    "alerts_refused": (_E, "no alert can be decided: {error}: rename that key, or delete it"),
     "failed": (_E, "this is a bug in beat, please report it: {error}"),
 }
 """The level and the words of each event."""

@@ -86,7 +86,7 @@ class Scheduler:
         listeners: Iterable[Callable[[Event], None]] = (),
         **options: Any,
     ) -> None:
-        self.settings = settings.load(options).settings
+        self.settings = companions.checked(settings.load(options).settings)
         self.name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
         """As it is called in Redis: host, pid, and something by chance."""
         self._source = redis or self.settings.redis_url

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast, get_args
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, field_serializer, model_validator
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
-from beat import durations, redis_url, sources
+from beat import alert_settings, durations, redis_url, sources
 from beat.errors import BadDuration, BeatError, ConfigError, did_you_mean
 from beat.zones import zone
 
@@ -86,6 +86,7 @@ ZoneName = Annotated[str, AfterValidator(_tz), Reads("a time zone", "such as Eur
 Presets = Annotated[Mapping[str, str], Reads("a table", "name = expression")]
 Queues = Annotated[Mapping[str, str], Reads("a table", "high, normal, low = queue")]
 Groups = Annotated[Mapping[str, str], Reads("a table", "name = number, or max_running, when_full, max_waiting")]
+Alerts = Annotated[Mapping[str, Any], BeforeValidator(alert_settings.table), Reads("a table", "channels and rules")]
 Duration = Annotated[timedelta, BeforeValidator(_duration), Reads("a duration")]
 MaybeDuration = Annotated[timedelta | None, BeforeValidator(_duration), Reads("a duration")]
 Count = Annotated[int, _digits, Reads("a whole number")]
@@ -152,6 +153,7 @@ class Settings(BaseSettings):
         le=_S * 86_400 * 30,
         description="How long a schedule stays that the code no longer declares.",
     )
+    alerts: Alerts = Field(default={}, repr=False, description="Who is told of what, through which channel.")
     log_level: Level = Field(default="info", description="The least serious log lines that are written.")
     log_format: Format = Field(default="text", description="Log lines for people (text) or for machines (json).")
 
@@ -169,9 +171,9 @@ class Settings(BaseSettings):
             raise ValueError("lookahead must be shorter than lock_ttl, or locks expire before their ticks are due")
         return self
 
-    @field_serializer("redis_url")
-    def _without_password(self, url: str) -> str:
-        return redis_url.masked(url)
+    @field_serializer("redis_url", "alerts")
+    def _without_secrets(self, value: Any) -> str:
+        return redis_url.masked(value) if isinstance(value, str) else alert_settings.counted(value)
 
     @property
     def misfire_limit(self) -> timedelta:

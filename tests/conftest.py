@@ -40,8 +40,11 @@ PLAIN = {
     "schedules", "due", "meta", "events", "instances", "announcements", "open", "closed", "records", "waiting",
     "functions", "groups", "unread",
 }  # fmt: skip
-FAMILIES = {"schedule", "template", "runs", "running", "waiting", "followers", "shards", "in", "app"}
-LAPSING = {"lock", "instance", "announced", "repairing", "repaired", "watching", "searched", "request", "slow"}
+FAMILIES = {"schedule", "template", "runs", "running", "waiting", "followers", "shards", "in", "app", "incidents"}
+LAPSING = {
+    "lock", "instance", "announced", "repairing", "repaired", "watching", "searched", "request", "slow",
+    "alerting", "deliveries", "messages",
+}  # fmt: skip
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from datetime import timedelta
 
 import click
 
-from beat import durations, redis_url, settings
+from beat import alert_settings, durations, redis_url, settings
 from beat.cli import output
 
 
@@ -39,6 +39,7 @@ def rows(loaded: settings.Loaded) -> list[Row]:
     values = {name: getattr(loaded.settings, name) for name in fields}
     values["redis_url"] = redis_url.masked(loaded.settings.redis_url)
     values["misfire_after"] = loaded.settings.misfire_limit  # what counts, also when it is not set
+    values["alerts"] = alert_settings.counted(loaded.settings.alerts) or None  # the URLs are secrets
     return [
         Row(
             name,
