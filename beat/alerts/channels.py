@@ -10,13 +10,15 @@ from datetime import timedelta
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from beat import checks, durations
+from beat import checks
 from beat.errors import BadOption, did_you_mean
 
 KINDS = ("webhook", "slack", "command")
 FUNCTION = "function"
 """A kind that no setting names: `@beat.on_event` makes it."""
 TIMEOUT = timedelta(seconds=5)
+MARGIN = timedelta(seconds=5)
+"""So much longer than its timeout a message may be on its way."""
 _MOST_TIMEOUT = timedelta(minutes=1)
 _FIELDS = ("kind", "url", "url_env", "command", "secret", "secret_env", "timeout")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,60}", re.ASCII)
@@ -118,9 +120,4 @@ def _command(given: object) -> tuple[str, ...]:
 
 def lease_ms(channel: Channel) -> int:
     """For how long a message of this channel may be on its way before somebody else sends it."""
-    return (channel.timeout + timedelta(seconds=5)) // timedelta(milliseconds=1)
-
-
-def told(channel: Channel) -> str:
-    """For `beat alerts`."""
-    return f"{channel}, {durations.short(channel.timeout)} at most"
+    return (channel.timeout + MARGIN) // timedelta(milliseconds=1)

@@ -45,7 +45,7 @@ _SEEN = "@seen"
 """In place of an incident: when a decider was last at work."""
 
 
-class _Lost(Exception):
+class Lost(Exception):
     """Somebody else decides now."""
 
 
@@ -66,7 +66,7 @@ class Decider:
             if not lock.acquire():
                 stopping.wait(_WAIT_S)
                 continue
-            with contextlib.suppress(_Lost):
+            with contextlib.suppress(Lost):
                 Turn(kept, self._rules, self._emit, self._once).go_on(lock, stopping)
             with contextlib.suppress(*connection.Errors):
                 lock.release()
@@ -78,23 +78,23 @@ class Turn:
     def __init__(self, kept: Kept, rules: Sequence[Rule], emit: Emit, once: Once) -> None:
         self._kept, self._rules, self._emit, self._once = kept, rules, emit, once
         self._outbox = Outbox(kept.store.client, kept.store.keys.events)
-        self._reader = Member(
+        self.reader = Member(
             self._outbox, lambda _: "$", group=kept.group, consumer=_CONSUMER, idle=timedelta(seconds=1)
         )
         self._states = kept.states()
-        self._lateness = Lateness(kept.store, rules)
+        self.lateness = Lateness(kept.store, rules)
         self._looked_at = 0.0
 
     def go_on(self, lock: Lock, stopping: threading.Event) -> None:
         """Event by event, until it is time to stop or the lock is lost."""
         self._return()
         while not stopping.is_set() and lock.extend():
-            taken = self._reader.look()
+            taken = self.reader.look()
             self.take(taken)
             if time.monotonic() - self._looked_at >= LOOK_S:
                 self.look()
             if not taken:
-                self._reader.wait(int(_WAIT_S * 1000))
+                self.reader.wait(int(_WAIT_S * 1000))
 
     def take(self, taken: Iterable[Took]) -> None:
         """Decides on a page of events; those that mean nothing are acknowledged together."""
@@ -114,7 +114,7 @@ class Turn:
         """Finds what no event tells, and writes down that somebody looks."""
         self._looked_at = time.monotonic()
         now = self._kept.store.time()
-        for sign in self._lateness.look(now, self._known()):
+        for sign in self.lateness.look(now, self._known()):
             if items := self._items(sign):
                 self._decide(items)
         for name, state in self._known().items():
@@ -161,7 +161,7 @@ class Turn:
         if reply.code == "BADTYPE":
             self._once.say("", Event("alerts_refused", fields={"error": reply.words}))
         if reply.code != "OK":
-            raise _Lost
+            raise Lost
         for each in items:
             if each.kind == "state" and each.text:
                 self._states[each.of] = each.text

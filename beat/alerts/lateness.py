@@ -44,7 +44,7 @@ class Lateness:
 
     def __init__(self, store: Store, rules: Sequence[Rule]) -> None:
         self._store, self._rules = store, rules
-        self._began_at = time.monotonic()
+        self.began_at = time.monotonic()
         self._cursor = 0
 
     def look(self, now: datetime, known: Mapping[str, State]) -> Iterator[Sign]:
@@ -65,7 +65,7 @@ class Lateness:
         return min(found, default=None)
 
     def _ticks(self, now: datetime, open_ones: Mapping[str, State]) -> Iterator[Sign]:
-        watched, least = timedelta(seconds=time.monotonic() - self._began_at), self._least("late_fire")
+        watched, least = timedelta(seconds=time.monotonic() - self.began_at), self._least("late_fire")
         late: set[str] = set()
         if least and watched >= least:
             before = clock.to_ms(now - least)

@@ -13,7 +13,7 @@ import pytest
 from beat import clock
 from beat.alerts import decider, rules
 from beat.alerts.channels import Channel
-from beat.alerts.decider import Decider, Turn
+from beat.alerts.decider import Decider, Lost, Turn
 from beat.alerts.incidents import Message
 from beat.alerts.kept import Handed, Item, Kept
 from beat.alerts.sender import Sender
@@ -42,18 +42,19 @@ def rule(**given: Any) -> rules.Rule:
 
 
 def say(redis: Redis, type_: str, schedule: str = "report", job: str = "j", **entry: Any) -> str:
-    fields = {"type": type_, "schedule": schedule, "job": job, "entry": json.dumps(entry) if entry else ENTRY}
+    fields: Any = {"type": type_, "schedule": schedule, "job": job, "entry": json.dumps(entry) if entry else ENTRY}
     return str(redis.xadd("beat:events", fields))
 
 
 def turn(kept: Kept, *mine: rules.Rule, told: list[Event] | None = None) -> Turn:
-    emit = [].append if told is None else told.append
+    events: list[Event] = [] if told is None else told
+    emit = events.append
     return Turn(kept, mine or [rule()], emit, Once(emit))
 
 
 def read(made: Turn) -> None:
     """Decides on all that there is to read."""
-    while taken := made._reader.look():
+    while taken := made.reader.look():
         made.take(taken)
 
 
@@ -94,10 +95,10 @@ def test_of_two_who_have_the_same_event_in_hand_one_decides(redis: Redis, kept: 
     one, other = turn(kept), turn(kept)
     read(one)
     say(redis, "failed", job="a")
-    taken, again = one._reader.look(), other._reader.look()
+    taken, again = one.reader.look(), other.reader.look()
     assert [each.id for each in taken] == [each.id for each in again]
     one.take(taken)
-    with pytest.raises(decider._Lost):
+    with pytest.raises(Lost):
         other.take(again)
     assert len(sent(redis)) == 1
 
@@ -109,7 +110,7 @@ def test_who_decides_on_a_state_that_is_no_longer_so_writes_nothing(redis: Redis
     say(redis, "failed", job="a")
     read(prompt)
     say(redis, "failed", job="b")
-    with pytest.raises(decider._Lost):
+    with pytest.raises(Lost):
         read(late)
     assert in_hand(redis) == 1
     read(turn(kept))
@@ -124,7 +125,7 @@ def test_a_key_of_another_kind_is_said_and_the_event_stays_in_hand(redis: Redis,
     read(made)
     redis.set(key, "mine", px=60_000)
     say(redis, "failed")
-    with pytest.raises(decider._Lost):
+    with pytest.raises(Lost):
         read(made)
     assert [(each.name, key in each.fields["error"]) for each in told] == [("alerts_refused", True)]
     assert in_hand(redis) == 1
@@ -219,7 +220,7 @@ def test_a_tick_that_does_not_fire_is_told_once_and_that_it_has(redis: Redis, ke
     made = turn(kept, rule(on=["late_fire", "recovered"]))
     made.look()
     assert not redis.exists("beat:messages:app.ops"), "this beat has not been here for a minute"
-    made._lateness._began_at -= 60
+    made.lateness.began_at -= 60
     made.look()
     made.look()
     assert texts(redis) == [f"report was due at {due}, and has not fired"]
@@ -229,14 +230,14 @@ def test_a_tick_that_does_not_fire_is_told_once_and_that_it_has(redis: Redis, ke
 
 
 @pytest.mark.parametrize(
-    ("event", "status", "first", "then", "last"),
+    ("event", "status", "said"),
     [
-        ("late_start", "queued", "was fired at", "started", "report waits no longer: j"),
-        ("late_end", "started", "started at", "finished", "report has ended: j"),
+        ("late_start", "queued", ("was fired at", "report waits no longer: j")),
+        ("late_end", "started", ("started at", "report has ended: j")),
     ],
 )
 def test_a_run_that_does_not_start_or_end_is_told_once(
-    redis: Redis, kept: Kept, event: str, status: str, first: str, then: str, last: str
+    redis: Redis, kept: Kept, event: str, status: str, said: tuple[str, str]
 ) -> None:
     ago = clock.text(clock.from_ms(clock.to_ms(kept.store.time()) - 90_000))
     redis.zadd("beat:open", {"j": 0, "new": 0, "odd": 0})
@@ -247,12 +248,12 @@ def test_a_run_that_does_not_start_or_end_is_told_once(
     made = turn(kept, rule(on=[event, "recovered"], after="1m"))
     made.look()
     made.look()
-    [said] = texts(redis)
-    assert first in said
-    redis.hset("rq:job:j", "status", then)
+    [words] = texts(redis)
+    assert said[0] in words
+    redis.hset("rq:job:j", "status", "finished")
     redis.zrem("beat:open", "j")
     made.look()
-    assert texts(redis)[1:] == [last]
+    assert texts(redis)[1:] == [said[1]]
 
 
 def test_a_schedule_that_is_broken_is_told_and_that_it_is_mended(redis: Redis, kept: Kept) -> None:
@@ -274,7 +275,12 @@ def test_what_lasts_is_told_to_a_second_channel(redis: Redis, kept: Kept) -> Non
     redis.hset("beat:schedule:report", "state", "broken")
     made = turn(kept, rule(on="broken", escalate_after="1s", escalate_to="pager"))
     made.look()
-    wait_until(lambda: made.look() or redis.exists("beat:messages:app.pager"))
+
+    def told() -> Any:
+        made.look()
+        return redis.exists("beat:messages:app.pager")
+
+    wait_until(told)
     assert [how for _, how in sent(redis, "pager")] == ["escalated"]
 
 
@@ -289,7 +295,7 @@ def test_a_time_without_any_beat_is_told_once_by_the_first_that_comes(redis: Red
     redis.hset("beat:incidents:app", "@seen", "2026-11-01T00:00:00Z")
     one, other = turn(kept, mine), turn(kept, mine)
     one.go_on(lock, stopping)
-    with pytest.raises(decider._Lost):
+    with pytest.raises(Lost):
         other.go_on(lock, stopping)
     [said] = texts(redis)
     assert said.startswith("no beat was at work from 2026-11-01T00:00:00Z to 20")
@@ -297,7 +303,8 @@ def test_a_time_without_any_beat_is_told_once_by_the_first_that_comes(redis: Red
 
 def test_one_beat_at_a_time_decides_and_another_goes_on_where_it_ended(redis: Redis, kept: Kept) -> None:
     stops = [threading.Event(), threading.Event()]
-    made = [Decider(lambda: kept, [rule()], [].append) for _ in stops]
+    told: list[Event] = []
+    made = [Decider(lambda: kept, [rule()], told.append) for _ in stops]
     threads = [threading.Thread(target=each.run, args=(stop,)) for each, stop in zip(made, stops, strict=True)]
     with mock.patch.object(decider, "_WAIT_S", 0.05):
         threads[0].start()

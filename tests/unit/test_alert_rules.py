@@ -193,13 +193,13 @@ def test_a_function_becomes_a_rule_and_a_channel_and_stays_what_it_is() -> None:
 
 @pytest.mark.parametrize("on", [("faild",), (), ("failed", 7)], ids=str)
 def test_an_event_that_is_none_is_refused_where_it_is_written(on: Any) -> None:
-    with pytest.raises(BadOption, match="on_event: (on|`on`)"):
+    with pytest.raises(BadOption, match=r"on_event: (on|`on`)"):
         functions.on_event(*on)
 
 
 def test_a_function_that_cannot_be_called_with_an_alert_is_refused() -> None:
     with pytest.raises(BadOption, match="must take one argument, the alert"):
-        functions.on_event("failed")(lambda: None)  # type: ignore[arg-type, misc]
+        functions.on_event("failed")(lambda: None)  # type: ignore[type-var]
 
     async def page(alert: dict[str, Any]) -> None: ...
 

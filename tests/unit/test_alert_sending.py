@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FACTS = {"incident": "r.run.report.1-0", "state": "opened", "text": "report failed", "schedule": "report"}
+KEY = "s"
 SHORT = timedelta(milliseconds=200)
 
 
@@ -39,7 +40,7 @@ def why(channel: Channel) -> str:
 
 
 def test_a_webhook_is_sent_all_of_it_signed(server: StandIn) -> None:
-    assert send(Channel("ops", "webhook", url=f"{server.url}/a?b=c", secret="s"), FACTS) == "answered 200"
+    assert send(Channel("ops", "webhook", url=f"{server.url}/a?b=c", secret=KEY), FACTS) == "answered 200"
     [request] = server.requests
     assert (request.path, request.json) == ("/a?b=c", FACTS)
     assert request.headers["X-Beat-Incident"] == "r.run.report.1-0"
@@ -85,11 +86,10 @@ def test_a_server_that_answers_a_byte_at_a_time_is_left_in_time() -> None:
 
         def trickle() -> None:
             client, _ = listening.accept()
-            with client:
-                with suppress(OSError):
-                    client.sendall(b"HTTP/1.1 200 OK\r\n")
-                    while not gone.wait(0.02):
-                        client.sendall(b"X: y\r\n")
+            with client, suppress(OSError):
+                client.sendall(b"HTTP/1.1 200 OK\r\n")
+                while not gone.wait(0.02):
+                    client.sendall(b"X: y\r\n")
 
         gone = threading.Event()
         thread = threading.Thread(target=trickle)

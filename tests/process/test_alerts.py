@@ -1,0 +1,146 @@
+"""Alerts of real beats: one incident, one alert, however many beats there are and whoever is killed while sending."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+from redis import Redis
+
+from beat import embedded
+from tests.beats import Beat
+from tests.facts import wait_until
+from tests.process.test_command_line import beat, document
+from tests.stand_in import Request, StandIn
+from tests.workers import Steps, Worker
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from beat.embedded import PrivateRedis
+
+HASTE = """
+import os, time
+from datetime import timedelta
+from beat import housekeeper, lookout, on_event, periodic
+from beat.alerts import channels, decider, rules
+
+housekeeper.HEARTBEAT_S, lookout.GRACE_S = 0, 0.5
+channels.MARGIN = timedelta(milliseconds=200)
+decider.LEASE_MS, decider.LOOK_S, rules.LEAST_NO_BEAT = 2000, 0.2, timedelta(0)
+"""
+TASKS = """
+@periodic(every="1s")
+def fails():
+    if os.path.exists("broken"):
+        raise KeyError("no such user")
+
+@periodic(every="1s", queue="slow", overlap="skip")
+def hangs(): time.sleep(600)
+
+@periodic(every="1s", queue="mail")
+def unread(): ...
+
+@on_event("failed", schedules="fails", times=2)
+def page(alert):
+    with open("paged", "a") as file:
+        file.write(alert["incident"] + "\\n")
+"""
+
+
+def alerts(url: str, *rules: dict[str, Any]) -> str:
+    ops = {"url": f"{url}/secret-path", "timeout": "1s"}
+    return json.dumps({"channels": {"ops": ops}, "rules": [{"channel": "ops", **each} for each in rules]})
+
+
+def heard(stand_in: StandIn) -> Counter[tuple[str, str, str]]:
+    """How often the channel was told which state of which event of what."""
+    told = [request.json for request in stand_in.requests]
+    return Counter((each["event"], each["schedule"] or each["queue"] or "", each["state"]) for each in told)
+
+
+def test_a_stopped_worker_a_failure_a_hang_and_a_restart_are_one_alert_each_of_three_beats(home: Path) -> None:
+    (home / "tasks.py").write_text(HASTE + TASKS)
+    (home / "broken").touch()
+    wanted: list[dict[str, Any]] = [
+        {"on": ["failed", "recovered"], "times": 2},
+        {"on": "late_end", "after": "1s"},
+        {"on": "no_worker"},
+        {"on": "no_beat", "after": "3s"},
+    ]
+    steps = Steps(home / "steps.log")
+    with ExitStack() as stack:
+        private = stack.enter_context(embedded.start(home / "redis"))
+        ops = stack.enter_context(StandIn())
+        told = {"BEAT_ALERTS": alerts(ops.url, *wanted)}
+        beats = [stack.enter_context(Beat(home, private.url, **told)) for _ in range(3)]
+        for queue in ("default", "slow"):
+            stack.enter_context(Worker(private.url, steps, queue))
+
+        def logs() -> str:
+            return "\n".join([str(heard(ops)), *(each.log for each in beats)])
+
+        first = {("failed", "fails", "opened"), ("late_end", "hangs", "opened"), ("no_worker", "mail", "opened")}
+        wait_until(lambda: first <= set(heard(ops)), what=logs)
+        (home / "broken").unlink()
+        wait_until(lambda: ("failed", "fails", "closed") in heard(ops), what=logs)
+        listed = document("alerts", "--redis-url", private.url, cwd=home, BEAT_ALERTS=alerts(ops.url, *wanted[:3]))
+        assert {each["subject"] for each in listed["incidents"]} == {"hangs", "mail"}
+        private.stop()
+        stopped = time.monotonic()
+        for each in beats:
+            each.says("Redis does not work for us")
+        wait_until(lambda: time.monotonic() - stopped > 3)  # so long nobody can work
+        with embedded.start(home / "redis") as again, Redis.from_url(again.url) as redis:
+            wait_until(lambda: ("no_beat", "", "opened") in heard(ops), what=logs)
+            wait_until(lambda: not redis.keys("beat:deliveries:*"), what=logs)
+        assert set(heard(ops).values()) == {1}, logs()
+        assert set(heard(ops)) == {*first, ("failed", "fails", "closed"), ("no_beat", "", "opened")}, logs()
+        assert len((home / "paged").read_text().splitlines()) == 1
+        assert "secret-path" not in logs()
+        assert sum(each.log.count("the channel ops was told of ") for each in beats) == 5
+
+
+def test_a_beat_that_is_killed_while_it_sends_leaves_the_alert_to_another(
+    server: PrivateRedis, redis: Redis, home: Path
+) -> None:
+    (home / "tasks.py").write_text(HASTE + '\n@periodic(every="1h")\ndef report(): ...\n')
+    with ExitStack() as stack:
+        ops = stack.enter_context(StandIn())
+        told = {"BEAT_ALERTS": alerts(ops.url, {"on": "failed", "name": "r"})}
+        beats = [stack.enter_context(Beat(home, server.url, **told)) for _ in range(2)]
+
+        def kill_all(_: Request) -> int:
+            for each in beats:
+                each.kill()
+            return 0  # nobody is there to be answered
+
+        ops.answer = kill_all
+        wait_until(lambda: redis.exists("beat:events") and redis.xinfo_groups("beat:events"))
+        fields: Any = {"type": "failed", "schedule": "report", "job": "j", "entry": '{"error": {"type": "KeyError"}}'}
+        event = str(redis.xadd("beat:events", fields))
+        wait_until(lambda: ops.requests)
+        wait_until(lambda: all(each.process.poll() is not None for each in beats))
+        ops.answer = lambda _: 200
+        another = stack.enter_context(Beat(home, server.url, **told))
+        another.says(f"the channel ops was told of r.run.report.{event}")
+        assert [each.headers["X-Beat-Incident"] for each in ops.requests] == [f"r.run.report.{event}"] * 2
+        assert not redis.keys("beat:deliveries:*")
+        assert another.end() == 0
+
+
+def test_the_test_says_what_came_back_and_ends_with_1_if_a_channel_fails(home: Path) -> None:
+    (home / "pyproject.toml").write_text("")
+    with StandIn() as ops:
+        told = alerts(ops.url)
+        fine = beat("alerts", "test", cwd=home, BEAT_ALERTS=told)
+        assert (fine.returncode, fine.stdout) == (0, "✓ ops: answered 200\n")
+        assert ops.requests[0].json["text"] == "a test of the channel ops: beat can reach you"
+        ops.answer = lambda _: 503
+        bad = beat("alerts", "test", "ops", "--json", cwd=home, BEAT_ALERTS=told)
+        assert (bad.returncode, json.loads(bad.stdout)["channels"][0]["said"]) == (1, "answered 503")
+        none = beat("alerts", "test", "opps", cwd=home, BEAT_ALERTS=told)
+        assert (none.returncode, none.stderr) == (78, "error: no channel is called 'opps'. Did you mean 'ops'?\n")
