@@ -89,7 +89,7 @@ LINES = {
     "alert_dropped": (_E, "the channel {channel} was not told of {incident}, given up after a day: {error}"),
     "alerts_missed": (_E, "{count} events were gone before alerts could be decided: raise events_limit"),
     "alerts_given_up": (_E, "too many incidents: {count:alert} given up"),
-    "alerts_refused": (_E, "no alert can be decided: {error}: rename that key, or delete it"),
+    "alerts_refused": (_E, "alerts do not work: {error}"),
     "failed": (_E, "this is a bug in beat, please report it: {error}"),
 }
 """The level and the words of each event."""

@@ -21,7 +21,7 @@ from beat.errors import BadInstant
 from beat.event import Event
 from beat.events.notice import Missed
 from beat.events.readers import Member
-from beat.health import Once
+from beat.health import Once, cause
 from beat.lock import Lock
 from beat.outbox import Outbox
 
@@ -39,6 +39,7 @@ LEASE_MS = 10_000
 LOOK_S = 5.0
 """How often it is looked for what no event tells."""
 _WAIT_S = 1.0
+_FORGOTTEN = timedelta(weeks=1)
 _CONSUMER = "decider"
 """All beats read under one name: who takes over is handed at once what the one before had in hand."""
 _SEEN = "@seen"
@@ -66,10 +67,16 @@ class Decider:
             if not lock.acquire():
                 stopping.wait(_WAIT_S)
                 continue
-            with contextlib.suppress(Lost):
+            try:
                 Turn(kept, self._rules, self._emit, self._once).go_on(lock, stopping)
-            with contextlib.suppress(*connection.Errors):
-                lock.release()
+            except Lost:
+                stopping.wait(_WAIT_S)
+            except connection.Refused as e:
+                self._once.say("", Event("alerts_refused", fields={"error": cause(e)}))
+                raise
+            finally:
+                with contextlib.suppress(*connection.Errors):
+                    lock.release()
 
 
 class Turn:
@@ -88,6 +95,7 @@ class Turn:
     def go_on(self, lock: Lock, stopping: threading.Event) -> None:
         """Event by event, until it is time to stop or the lock is lost."""
         self._return()
+        self._tidy()
         while not stopping.is_set() and lock.extend():
             taken = self.reader.look()
             self.take(taken)
@@ -139,6 +147,14 @@ class Turn:
         if items:
             self._decide([*items, Item("state", _SEEN, self._states[_SEEN], clock.text(now))])
 
+    def _tidy(self) -> None:
+        """Forgets what belongs to no rule any more, after a week: another beat may have newer rules, or older ones."""
+        names, before = {each.name for each in self._rules}, self._kept.store.time() - _FORGOTTEN
+        for name, text in list(self._states.items()):
+            state = State.read(text)
+            if name != _SEEN and name.partition(":")[0] not in names and (not state or clock.read(state.last) < before):
+                self._decide([Item("state", name, text, "")])
+
     def _items(self, sign: Sign | None) -> list[Item]:
         """What a sign changes, by all rules."""
         found: list[Item] = []
@@ -159,7 +175,8 @@ class Turn:
     def _decide(self, items: Sequence[Item], event: str = "") -> None:
         reply = self._kept.decide(items, group=self._kept.group, event=event)
         if reply.code == "BADTYPE":
-            self._once.say("", Event("alerts_refused", fields={"error": reply.words}))
+            error = f"{reply.words}: rename that key, or delete it"
+            self._once.say("", Event("alerts_refused", fields={"error": error}))
         if reply.code != "OK":
             raise Lost
         for each in items:

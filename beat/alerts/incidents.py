@@ -31,8 +31,8 @@ _ERROR = 500
 class Sign:
     """What was seen of one schedule, queue or beat."""
 
-    kind: Literal["trouble", "well", "undone", "still"]
-    """`undone`: RQ runs again what had failed. `still`: time has passed."""
+    kind: Literal["trouble", "well", "undone", "still", "gone"]
+    """`undone`: RQ runs again what had failed. `still`: time has passed. `gone`: there is no such schedule any more."""
     event: str
     """What a rule calls it."""
     subject: str
@@ -119,6 +119,8 @@ def step(rule: Rule, state: State | None, sign: Sign) -> Decided:
             return _troubled(rule, state, sign)
         case "well":
             return _over(rule, state, sign)
+        case "gone":
+            return Decided(None)
         case "undone" if state and not state.incident and state.count <= 1:
             return Decided(None)
         case "undone" if state and not state.incident:

@@ -15,6 +15,7 @@ from beat.alerts.kept import GIVE_UP_MS, Handed
 from beat.alerts.sending import Caller, NotTaken
 from beat.errors import BadInstant
 from beat.event import Event
+from beat.health import Once
 
 if TYPE_CHECKING:
     import threading
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from beat.alerts.channels import Channel
     from beat.alerts.kept import Kept
     from beat.event import Emit
+    from beat.protocol import Reply
 
 _LONGEST_S = 1.0
 _TRIED = 10_000
@@ -35,7 +37,7 @@ class Sender:
     def __init__(self, made: Callable[[], Kept], channel: Channel, emit: Emit) -> None:
         self.name = f"alerts-{channel.name}"
         self._made, self._channel, self._emit = made, channel, emit
-        self._caller = Caller(channel)
+        self._caller, self._once = Caller(channel), Once(emit)
         self._tries: dict[str, int] = {}
         self._fails = False
 
@@ -47,8 +49,7 @@ class Sender:
             if isinstance(found, Handed):
                 self.send(kept, found)
             else:
-                wait_s = int(found.words) / 1000 if found.code == "NONE" else _LONGEST_S
-                stopping.wait(min(wait_s, _LONGEST_S))
+                stopping.wait(min(self._wait_s(found), _LONGEST_S))
 
     def send(self, kept: Kept, found: Handed) -> None:
         """Hands over one message, or has it tried again later."""
@@ -64,6 +65,13 @@ class Sender:
         if self._fails:
             self._fails = False
             self._emit(Event("alert_back", fields={"channel": self._channel.name}))
+
+    def _wait_s(self, nothing: Reply) -> float:
+        if nothing.code == "NONE":
+            return int(nothing.words) / 1000
+        error = f"{nothing.words}: rename that key, or delete it"
+        self._once.say("", Event("alerts_refused", fields={"error": error}))
+        return _LONGEST_S
 
     def _failed(self, kept: Kept, found: Handed, why: str) -> None:
         if not self._fails:

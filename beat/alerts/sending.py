@@ -39,9 +39,14 @@ def send(channel: Channel, facts: Mapping[str, Any]) -> str:
         case "command":
             return _command(channel, facts)
         case "slack":
-            return _post(channel, {"text": str(facts.get("text", ""))}, facts)
+            return _post(channel, {"text": _escaped(str(facts.get("text", "")))}, facts)
         case _:
             return _post(channel, facts, facts)
+
+
+def _escaped(text: str) -> str:
+    """As Slack wants it: `<!channel>` in somebody's error would wake everybody."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _post(channel: Channel, content: Mapping[str, Any], facts: Mapping[str, Any]) -> str:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PASSWORD = "hunter2"  # noqa: S105 (of a server that lives as long as these tests)
+ALERTS = """{"channels": {"ops": {"command": ["true"]}}, "rules": [{"channel": "ops", "after": "1s", "on":
+    ["failed", "lost", "recovered", "late_fire", "late_start", "late_end", "no_worker", "broken"]}]}"""
 TASKS = """
     import time
     from datetime import timedelta
@@ -112,8 +114,9 @@ def test_a_beat_does_all_its_work(stage: Stage) -> None:
     with (
         Worker(stage.everybody, steps, "default", "again", options=["--with-scheduler"]) as worker,
         Worker(stage.everybody, steps, "slow") as slow,
-        Beat(stage.here, stage.url) as first,
+        Beat(stage.here, stage.url, BEAT_ALERTS=ALERTS) as first,
     ):
+        first.says("the channel ops was told of ")
         _everything_happens(stage, first, f"{worker.log}\n{slow.log}")
         with Beat(stage.here, stage.url) as second:
             second.says("registered")

@@ -10,7 +10,7 @@ from unittest import mock
 
 import pytest
 
-from beat import clock
+from beat import clock, connection
 from beat.alerts import decider, rules
 from beat.alerts.channels import Channel
 from beat.alerts.decider import Decider, Lost, Turn
@@ -173,6 +173,30 @@ def test_bytes_that_are_no_state_are_passed_over(redis: Redis, kept: Kept) -> No
     say(redis, "failed")
     read(made)
     assert len(sent(redis)) == 1
+
+
+def test_what_belongs_to_no_rule_is_forgotten_after_a_week(redis: Redis, kept: Kept) -> None:
+    def state(last: str) -> str:
+        return json.dumps({"event": "failed", "count": 1, "since": last, "last": last})
+
+    new, old = state(clock.text(kept.store.time())), state("2026-01-01T00:00:00Z")
+    redis.hset("beat:incidents:app", mapping={"x:run:a": new, "x:run:b": old, "x:run:c": "odd", "r:run:d": old})
+    stopping = threading.Event()
+    stopping.set()
+    turn(kept).go_on(Lock(kept.store.client, kept.lock, 1000), stopping)
+    assert sorted(redis.hkeys("beat:incidents:app")) == ["r:run:d", "x:run:a"]
+
+
+def test_what_redis_refuses_is_said_once_and_tried_again(redis: Redis, kept: Kept) -> None:
+    told: list[Event] = []
+    made = Decider(lambda: kept, [rule()], told.append)
+    redis.set("beat:incidents:app", "mine", px=60_000)
+    for _ in range(2):
+        with pytest.raises(connection.Refused):
+            made.run(threading.Event())
+    assert [each.name for each in told] == ["alerts_refused"]
+    assert not redis.exists("beat:alerting:app")
+    redis.delete("beat:incidents:app")
 
 
 def test_an_event_of_last_week_changes_the_state_and_wakes_nobody(redis: Redis, kept: Kept) -> None:

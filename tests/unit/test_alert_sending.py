@@ -49,9 +49,9 @@ def test_a_webhook_is_sent_all_of_it_signed(server: StandIn) -> None:
 
 
 def test_a_slack_webhook_is_sent_the_sentence(server: StandIn) -> None:
-    send(Channel("ops", "slack", url=server.url), FACTS)
+    send(Channel("ops", "slack", url=server.url), {**FACTS, "text": "report failed: <!channel> & more"})
     [request] = server.requests
-    assert (request.path, request.json) == ("/", {"text": "report failed"})
+    assert (request.path, request.json) == ("/", {"text": "report failed: &lt;!channel&gt; &amp; more"})
     assert "X-Beat-Signature" not in request.headers
 
 

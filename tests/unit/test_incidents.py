@@ -90,6 +90,11 @@ def test_what_rq_runs_again_does_not_count() -> None:
     assert len(told(rule(times=2), sign(1), sign(2), sign(3, "undone"), sign(4))) == 1
 
 
+def test_a_schedule_that_is_gone_is_forgotten_without_a_word() -> None:
+    assert told(rule(times=2), sign(1), sign(2, "gone"), sign(3)) == []
+    assert len(told(rule(), sign(1), sign(2, "gone"))) == 1
+
+
 def test_what_lasts_is_told_once() -> None:
     found = told(rule(on=["late_end", "recovered"]), *(sign(n, event="late_end", job="j") for n in (1, 2, 3)))
     assert [how for _, how, _ in found] == ["opened"]
@@ -168,6 +173,9 @@ def notice(type_: str, schedule: str = "report", **entry: Any) -> Notice:
         (notice("lost", error=None), "trouble", "report", ""),
         (notice("succeeded"), "well", "report", ""),
         (notice("reopened", was="failed"), "undone", "report", ""),
+        (notice("removed"), "gone", "report", ""),
+        (notice("retired"), "gone", "report", ""),
+        (notice("renamed", "new", reason="report"), "gone", "report", ""),
         (notice("no_worker", "", queue="mail"), "trouble", "mail", ""),
         (notice("worker_back", "", queue="mail"), "well", "mail", ""),
     ],
