@@ -20,7 +20,7 @@ TIMEOUT = timedelta(seconds=5)
 MARGIN = timedelta(seconds=5)
 """So much longer than its timeout a message may be on its way."""
 _MOST_TIMEOUT = timedelta(minutes=1)
-_FIELDS = ("kind", "url", "url_env", "command", "secret", "secret_env", "timeout")
+FIELDS = ("kind", "url", "url_env", "command", "secret", "secret_env", "timeout")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,60}", re.ASCII)
 
 
@@ -52,9 +52,9 @@ def read(name: str, given: object, place: str, environ: Mapping[str, str]) -> Ch
     if not _NAME.fullmatch(str(name)):
         raise BadOption(f"{place}: a channel is named by 1 to 60 of A-Z a-z 0-9 _ -, as in 'ops'")
     for each in given:
-        if each not in _FIELDS:
-            meant = did_you_mean(str(each), _FIELDS)
-            raise BadOption(f"{place} has no {each!r:.60}: there are {', '.join(_FIELDS)}.{meant}")
+        if each not in FIELDS:
+            meant = did_you_mean(str(each), FIELDS)
+            raise BadOption(f"{place} has no {each!r:.60}: there are {', '.join(FIELDS)}.{meant}")
     try:
         return _made(name, given, environ)
     except BadOption as e:

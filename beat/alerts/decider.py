@@ -58,10 +58,11 @@ class Decider:
     def __init__(self, made: Callable[[], Kept], rules: Sequence[Rule], emit: Emit) -> None:
         self._made, self._rules, self._emit = made, rules, emit
         self._once = Once(emit)
+        self._kept: Kept | None = None
 
     def run(self, stopping: threading.Event) -> None:
         """Decides while the lock is ours, and waits for it otherwise."""
-        kept = self._made()
+        kept = self._kept = self._kept or self._made()
         while not stopping.is_set():
             lock = Lock(kept.store.client, kept.lock, LEASE_MS)
             if not lock.acquire():
@@ -105,7 +106,11 @@ class Turn:
                 self.reader.wait(int(_WAIT_S * 1000))
 
     def take(self, taken: Iterable[Took]) -> None:
-        """Decides on a page of events; those that mean nothing are acknowledged together."""
+        """Decides on a page of events, in order.
+
+        Those that mean nothing are acknowledged together, and before anything is decided that comes after them: seen
+        again later, they could mean something.
+        """
         idle: list[str] = []
         for each in taken:
             if isinstance(each.value, Missed):
@@ -114,9 +119,14 @@ class Turn:
             elif each.value is None or not (items := self._items(signs.of(each.value))):
                 idle.append(each.id)
             else:
+                self._acknowledge(idle)
                 self._decide(items, each.id)
+        self._acknowledge(idle)
+
+    def _acknowledge(self, idle: list[str]) -> None:
         if idle:
             self._outbox.acknowledge(self._kept.group, idle)
+            idle.clear()
 
     def look(self) -> None:
         """Finds what no event tells, and writes down that somebody looks."""

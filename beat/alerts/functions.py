@@ -70,12 +70,6 @@ def declared() -> list[Declared]:
         return list(_declared.values())
 
 
-def forget() -> None:
-    """For tests, whose functions should not outlive them."""
-    with _lock:
-        _declared.clear()
-
-
 def _path(function: Mapping[str, Any] | Callable[..., object]) -> str:
     path = f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', '')}"
     if not callable(function) or inspect.iscoroutinefunction(function):

@@ -38,7 +38,7 @@ RUN = ("failed", "lost")
 LEAST, MOST = timedelta(seconds=1), timedelta(days=30)
 LEAST_NO_BEAT = timedelta(seconds=30)
 """Another beat needs some seconds to take over."""
-_FIELDS = (
+FIELDS = (
     "name",
     "on",
     "schedules",
@@ -118,8 +118,8 @@ def read(given: object, place: str) -> Rule:
     if not isinstance(given, Mapping):
         raise BadOption(f"{place} must be a table, with `on` and `channel`, not {type(given).__name__}")
     for each in given:
-        if each not in _FIELDS:
-            raise BadOption(f"{place} has no {each!r:.60}: there are {', '.join(_FIELDS)}.{_meant(each, _FIELDS)}")
+        if each not in FIELDS:
+            raise BadOption(f"{place} has no {each!r:.60}: there are {', '.join(FIELDS)}.{_meant(each, FIELDS)}")
     try:
         return _made(given)
     except BadOption as e:

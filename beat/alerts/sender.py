@@ -40,10 +40,11 @@ class Sender:
         self._caller, self._once = Caller(channel), Once(emit)
         self._tries: dict[str, int] = {}
         self._fails = False
+        self._kept: Kept | None = None
 
     def run(self, stopping: threading.Event) -> None:
         """Sends what there is to send."""
-        kept = self._made()
+        kept = self._kept = self._kept or self._made()
         while not stopping.is_set():
             found = kept.hand(self._channel.name, lease=channels.lease_ms(self._channel))
             if isinstance(found, Handed):

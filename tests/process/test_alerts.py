@@ -52,8 +52,8 @@ def page(alert):
 
 
 def alerts(url: str, *rules: dict[str, Any]) -> str:
-    ops = {"url": f"{url}/secret-path", "timeout": "1s"}
-    return json.dumps({"channels": {"ops": ops}, "rules": [{"channel": "ops", **each} for each in rules]})
+    ops, hung = {"url": f"{url}/secret-path", "timeout": "1s"}, {"command": ["sleep", "600"], "timeout": "1s"}
+    return json.dumps({"channels": {"ops": ops, "hung": hung}, "rules": [{"channel": "ops", **each} for each in rules]})
 
 
 def heard(stand_in: StandIn) -> Counter[tuple[str, str, str]]:
@@ -69,6 +69,7 @@ def test_a_stopped_worker_a_failure_a_hang_and_a_restart_are_one_alert_each_of_t
         {"on": ["failed", "recovered"], "times": 2},
         {"on": "late_end", "after": "1s"},
         {"on": "no_worker"},
+        {"on": "failed", "channel": "hung"},
         {"on": "no_beat", "after": "3s"},
     ]
     steps = Steps(home / "steps.log")
@@ -87,8 +88,9 @@ def test_a_stopped_worker_a_failure_a_hang_and_a_restart_are_one_alert_each_of_t
         wait_until(lambda: first <= set(heard(ops)), what=logs)
         (home / "broken").unlink()
         wait_until(lambda: ("failed", "fails", "closed") in heard(ops), what=logs)
-        listed = document("alerts", "--redis-url", private.url, cwd=home, BEAT_ALERTS=alerts(ops.url, *wanted[:3]))
+        listed = document("alerts", "--redis-url", private.url, cwd=home, BEAT_ALERTS=alerts(ops.url, *wanted[:-1]))
         assert {each["subject"] for each in listed["incidents"]} == {"hangs", "mail"}
+        assert [each["waiting"] for each in listed["channels"] if each["channel"] == "hung"] == [1]
         private.stop()
         stopped = time.monotonic()
         for each in beats:
@@ -96,11 +98,12 @@ def test_a_stopped_worker_a_failure_a_hang_and_a_restart_are_one_alert_each_of_t
         wait_until(lambda: time.monotonic() - stopped > 3)  # so long nobody can work
         with embedded.start(home / "redis") as again, Redis.from_url(again.url) as redis:
             wait_until(lambda: ("no_beat", "", "opened") in heard(ops), what=logs)
-            wait_until(lambda: not redis.keys("beat:deliveries:*"), what=logs)
+            wait_until(lambda: not redis.exists("beat:deliveries:default.ops"), what=logs)
         assert set(heard(ops).values()) == {1}, logs()
         assert set(heard(ops)) == {*first, ("failed", "fails", "closed"), ("no_beat", "", "opened")}, logs()
         assert len((home / "paged").read_text().splitlines()) == 1
         assert "secret-path" not in logs()
+        assert "the channel hung does not take alerts, trying again for a day: took longer than 1 s" in logs()
         assert sum(each.log.count("the channel ops was told of ") for each in beats) == 5
 
 
@@ -136,7 +139,7 @@ def test_the_test_says_what_came_back_and_ends_with_1_if_a_channel_fails(home: P
     (home / "pyproject.toml").write_text("")
     with StandIn() as ops:
         told = alerts(ops.url)
-        fine = beat("alerts", "test", cwd=home, BEAT_ALERTS=told)
+        fine = beat("alerts", "test", "ops", cwd=home, BEAT_ALERTS=told)
         assert (fine.returncode, fine.stdout) == (0, "✓ ops: answered 200\n")
         assert ops.requests[0].json["text"] == "a test of the channel ops: beat can reach you"
         ops.answer = lambda _: 503

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import random
 import threading
+from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from unittest import mock
@@ -24,6 +26,8 @@ from tests.facts import wait_until
 from tests.redis.making import shows
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from redis import Redis
 
     from beat.store import Store
@@ -150,6 +154,49 @@ def test_a_kill_before_the_decision_repeats_it_and_after_it_never(redis: Redis, 
     read(turn(kept))
     assert sent(redis) == [(f"r.run.report.{first} 1", "opened")]
     assert in_hand(redis) == 0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_whatever_happens_and_whoever_is_killed_where_the_messages_are_the_same(
+    redis: Redis, kept: Kept, seed: int
+) -> None:
+    chance = random.Random(seed)  # noqa: S311 (a die)
+    mine = [rule(times=2), rule(name="all", on="failed")]
+    read(turn(kept, *mine))
+    history = [(chance.choice(["failed", "failed", "succeeded"]), chance.choice(["a", "b"])) for _ in range(40)]
+    ids = [say(redis, type_, schedule, job=f"j{n}") for n, (type_, schedule) in enumerate(history)]
+    real = Kept.decide
+
+    def risky(*given: Any, **named: Any) -> Any:
+        fate = chance.random()
+        if fate < 0.3:
+            raise KeyboardInterrupt
+        reply = real(*given, **named)
+        if fate < 0.6:
+            raise KeyboardInterrupt
+        return reply
+
+    with mock.patch.object(Kept, "decide", risky):
+        while in_hand(redis) or redis.xinfo_groups("beat:events")[0]["lag"]:
+            with suppress(KeyboardInterrupt):
+                read(turn(kept, *mine))
+    assert sorted(sent(redis)) == sorted(expected(history, ids))
+
+
+def expected(history: list[tuple[str, str]], ids: list[str]) -> Iterator[tuple[str, str]]:
+    streaks, opened = Counter[str](), dict[str, str]()
+    for (type_, schedule), event in zip(history, ids, strict=True):
+        if type_ == "succeeded":
+            if schedule in opened:
+                yield f"{opened.pop(schedule)} 2", "closed"
+            streaks[schedule] = 0
+            continue
+        streaks[schedule] += 1
+        if streaks[schedule] == 1:
+            yield f"all.run.{schedule}.{event} 1", "opened"
+        if streaks[schedule] == 2:
+            opened[schedule] = f"r.run.{schedule}.{event}"
+            yield f"{opened[schedule]} 1", "opened"
 
 
 def test_more_incidents_than_can_be_remembered_are_given_up_and_said(redis: Redis, kept: Kept) -> None:

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from beat import settings
-from beat.alerts import config, functions, rules
+from beat.alerts import channels, config, functions, rules, words
 from beat.alerts.channels import Channel
+from beat.cli.config import data, rows, text
 from beat.errors import BadOption, ConfigError
 from beat.service import Scheduler
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 SECRET = "xoxb-hunter2"  # noqa: S105 (made up)
 URL = f"https://hooks.example.com/services/{SECRET}"
+GUIDE = Path(__file__).parent.parent.parent / "docs/guides/monitoring.md"
 OPS = {"ops": {"url": URL, "kind": "slack"}}
 
 
 @pytest.fixture(autouse=True)
-def _forgotten() -> Iterator[None]:
-    yield
-    functions.forget()
+def _forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No function outlives its test."""
+    monkeypatch.setattr("beat.alerts.functions._declared", {})
 
 
 def read(**table: Any) -> config.Alerts:
@@ -162,7 +164,9 @@ def test_a_url_and_a_secret_can_stand_in_the_environment() -> None:
 def test_nothing_shows_a_url_or_a_secret() -> None:
     loaded = settings.load({}, {"BEAT_ALERTS": f'{{"channels": {{"ops": {{"url": "{URL}", "secret": "{SECRET}"}}}}}}'})
     channel = Channel("ops", "webhook", url=URL, secret=SECRET, command=(SECRET,))
-    shown = f"{loaded.settings!r} {loaded.settings.model_dump()} {channel!r} {channel}"
+    listed = [(row, text(row.value), data(row.value)) for row in rows(loaded)]
+    shown = f"{loaded!r} {loaded.settings!r} {loaded.settings.model_dump()} {listed} {channel!r} {channel}"
+    assert "1 channel" in shown
     assert SECRET not in shown
     assert "webhook at hooks.example.com" in shown
 
@@ -172,6 +176,20 @@ def test_a_variable_that_is_no_table_is_refused_without_being_shown(written: str
     with pytest.raises(ConfigError, match="BEAT_ALERTS must be a table") as caught:
         settings.load({}, {"BEAT_ALERTS": written})
     assert SECRET not in str(caught.value)
+
+
+def test_the_example_of_the_guide_works() -> None:
+    examples = re.findall(r"```toml\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
+    [example] = [each for each in examples if "tool.beat.alerts" in each]
+    found = settings.load({"alerts": tomllib.loads(example)["tool"]["beat"]["alerts"]}, {}).settings
+    wanted = config.read(found, {"SLACK_URL": URL, "PAGER_URL": URL, "PAGER_SECRET": SECRET})
+    assert (list(wanted.channels), len(wanted.rules)) == (["ops", "pager"], 2)
+
+
+def test_the_guide_tells_every_event_and_every_option_and_every_field() -> None:
+    text = GUIDE.read_text(encoding="utf-8")
+    names = [*rules.EVENTS, *rules.FIELDS, *words.FIELDS, *channels.KINDS, *channels.FIELDS]
+    assert [name for name in names if f"`{name}" not in text] == []
 
 
 # --- functions -------------------------------------------------------------------------------------------------------
