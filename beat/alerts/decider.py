@@ -171,6 +171,8 @@ class Turn:
         for rule in self._rules if sign else ():
             if sign is None or not any(rule.concerns(each, sign.subject) for each in _events(sign)):
                 continue
+            if sign.kind == "trouble" and rule.bears(sign.event, sign.lasted):
+                continue
             name = sign.name(rule)
             before = self._states.get(name, "")
             state = State.read(before) if before else None

@@ -41,6 +41,8 @@ class Sign:
     at: datetime
     since: datetime | None = None
     """When it began, if that was before."""
+    lasted: timedelta | None = None
+    """For how long somebody has seen it last, where a rule says how long it may."""
     job: str = ""
     tick: str = ""
     error: str = ""
@@ -203,4 +205,4 @@ def _facts(rule: Rule, state: State, sign: Sign, how: str) -> Mapping[str, Any]:
 
 def _id(rule: Rule, sign: Sign) -> str:
     """The same whoever decides it: what opened it is part of it."""
-    return ".".join(quote(each, safe="") for each in (rule.name, sign.family, sign.subject, sign.id))
+    return ".".join(quote(each, safe="") for each in (rule.name, sign.family, sign.subject, sign.id) if each)

@@ -45,64 +45,56 @@ class Lateness:
     def __init__(self, store: Store, rules: Sequence[Rule]) -> None:
         self._store, self._rules = store, rules
         self.began_at = time.monotonic()
-        self._cursor = 0
+        self._open_at = self._broken_at = 0
 
     def look(self, now: datetime, known: Mapping[str, State]) -> Iterator[Sign]:
-        """All that is new: what is late, and what is no longer."""
+        """All that is late, for the rules to say whether it is too late; and what is so no longer."""
         wanted = {event for rule in self._rules for event in rule.troubles}
         if "late_fire" in wanted:
             yield from self._ticks(now, _subjects(known, "late_fire"))
+        for event in sorted(wanted & {"late_start", "late_end"}):
+            yield from self._ended(now, event, _subjects(known, event))
         if wanted & {"late_start", "late_end"}:
-            yield from self._runs(now, known)
+            yield from self._runs(now)
         if "broken" in wanted:
             yield from self._broken(now, _subjects(known, "broken"))
 
-    def _least(self, event: str, subject: str = "") -> timedelta | None:
-        """How long that may last at least, by all rules that ask for it."""
-        found = [rule.lasts(event) for rule in self._rules if event in rule.troubles]
-        if subject:
-            found = [rule.lasts(event) for rule in self._rules if rule.concerns(event, subject)]
-        return min(found, default=None)
+    def _least(self, event: str) -> timedelta:
+        """How long that may last at least, by whichever rule."""
+        return min(rule.lasts(event) for rule in self._rules if event in rule.troubles)
 
     def _ticks(self, now: datetime, open_ones: Mapping[str, State]) -> Iterator[Sign]:
         watched, least = timedelta(seconds=time.monotonic() - self.began_at), self._least("late_fire")
-        late: set[str] = set()
-        if least and watched >= least:
-            before = clock.to_ms(now - least)
-            found: Any = self._store.client.zrangebyscore(self._store.keys.due, "-inf", before, start=0, num=_PAGE)
-            late = {decoded(each) for each in found}
-        ids = sorted({*late, *open_ones})
-        for each, (state, due_at, tick) in zip(
-            ids, glance(self._store, ids, fields="state due_at next_run"), strict=True
-        ):
+        before, key = clock.to_ms(now - least), self._store.keys.due
+        found: Any = self._store.client.zrangebyscore(key, "-inf", before, start=0, num=_PAGE)
+        ids = sorted({*map(decoded, found), *open_ones})
+        told = glance(self._store, ids, fields="state due_at next_run")
+        for each, (state, due_at, tick) in zip(ids, told, strict=True):
             due = _instant(due_at) or _instant(tick)
-            limit = self._least("late_fire", each)
-            is_late = state == "active" and due is not None and limit is not None and now - due >= limit
-            if is_late and due and watched >= (limit or watched) and each not in open_ones:
-                yield Sign("trouble", "late_fire", each, str(clock.to_ms(due)), now, since=due, tick=tick)
-            elif not is_late and each in open_ones:
+            if state == "active" and due and now - due >= least:
+                facts: Any = {"since": due, "lasted": min(now - due, watched), "tick": tick}
+                yield Sign("trouble", "late_fire", each, str(clock.to_ms(due)), now, **facts)
+            elif each in open_ones:
                 yield Sign("well", "late_fire", each, "", now)
 
-    def _runs(self, now: datetime, known: Mapping[str, State]) -> Iterator[Sign]:
-        for event in ("late_start", "late_end"):
-            for subject, state in _subjects(known, event).items():
-                [run] = self._at_rq([state.job])
-                if not _is_at(run, event):
-                    yield Sign("well", event, subject, "", now, job=state.job)
+    def _ended(self, now: datetime, event: str, open_ones: Mapping[str, State]) -> Iterator[Sign]:
+        for subject, run in zip(open_ones, self._at_rq([each.job for each in open_ones.values()]), strict=True):
+            if not _is_at(run, event):
+                yield Sign("well", event, subject, "", now, job=run.job)
+
+    def _runs(self, now: datetime) -> Iterator[Sign]:
         found = self._page()
         for (_, record), run in zip(found, self._at_rq([job for job, _ in found]), strict=True):
-            enqueued = _instant(record.enqueued)
-            for event, since in (("late_start", enqueued), ("late_end", run.started)):
-                limit = self._least(event, record.schedule)
-                if since and limit and _is_at(run, event) and now - since >= limit:
-                    facts: Any = {"since": since, "job": run.job, "tick": record.tick}
+            for event, since in (("late_start", _instant(record.enqueued)), ("late_end", run.started)):
+                if since and _is_at(run, event):
+                    facts: Any = {"since": since, "lasted": now - since, "job": run.job, "tick": record.tick}
                     yield Sign("trouble", event, record.schedule, run.job, now, **facts)
 
     def _page(self) -> list[tuple[str, Record]]:
-        """Open runs that are old enough to be late; some more each time."""
+        """Open runs; each time those that come next."""
         client, keys = self._store.client, self._store.keys
-        answer: Any = client.zscan(keys.open, self._cursor, count=_RUNS)
-        self._cursor, page = answer
+        answer: Any = client.zscan(keys.open, self._open_at, count=_RUNS)
+        self._open_at, page = answer
         ids = [job for job, _ in page]
         texts: Any = client.hmget(keys.records, ids) if ids else []
         read = ((decoded(job), Record.read(decoded(text or b""))) for job, text in zip(ids, texts, strict=True))
@@ -120,20 +112,14 @@ class Lateness:
         ]
 
     def _broken(self, now: datetime, open_ones: Mapping[str, State]) -> Iterator[Sign]:
-        client, key = self._store.client, self._store.keys.index("broken")
-        answer: Any = client.sscan(key, 0, count=_PAGE)
-        found = sorted(decoded(each) for each in answer[1])
-        new = [each for each in found if each not in open_ones and self._concerns("broken", each)]
-        for each, (state, error) in zip(new, glance(self._store, new, fields="state last_error"), strict=True):
+        answer: Any = self._store.client.sscan(self._store.keys.index("broken"), self._broken_at, count=_PAGE)
+        self._broken_at, found = answer
+        ids = sorted({*map(decoded, found), *open_ones})
+        for each, (state, error) in zip(ids, glance(self._store, ids, fields="state last_error"), strict=True):
             if state == "broken":
                 yield Sign("trouble", "broken", each, str(clock.to_ms(now)), now, error=error)
-        ids = sorted(open_ones)
-        for each, (state,) in zip(ids, glance(self._store, ids, fields="state"), strict=True):
-            if state != "broken":
+            elif each in open_ones:
                 yield Sign("well", "broken", each, "", now)
-
-    def _concerns(self, event: str, subject: str) -> bool:
-        return any(rule.concerns(event, subject) for rule in self._rules)
 
 
 def _is_at(run: _Run, event: str) -> bool:

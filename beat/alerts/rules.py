@@ -89,6 +89,10 @@ class Rule:
         """How long that may last."""
         return self.after or AFTER[event]
 
+    def bears(self, event: str, lasted: timedelta | None) -> bool:
+        """Whether that has not lasted too long yet."""
+        return lasted is not None and lasted < self.lasts(event)
+
     def concerns(self, event: str, subject: str) -> bool:
         """Whether it is about such an event of that schedule, or of that queue."""
         if event not in self.troubles:

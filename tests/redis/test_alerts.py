@@ -327,6 +327,15 @@ def test_a_run_that_does_not_start_or_end_is_told_once(
     assert texts(redis)[1:] == [said[1]]
 
 
+def test_each_rule_has_its_own_patience(redis: Redis, kept: Kept) -> None:
+    ago = clock.text(clock.from_ms(clock.to_ms(kept.store.time()) - 90_000))
+    redis.zadd("beat:open", {"j": 0})
+    redis.hset("beat:records", "j", json.dumps({"schedule": "report", "enqueued": ago}))
+    redis.hset("rq:job:j", mapping={"status": "started", "started_at": ago})
+    turn(kept, rule(on="late_end", after="1h"), rule(on="late_end", after="1m", name="s", channel="soon")).look()
+    assert (redis.exists("beat:messages:app.ops"), len(sent(redis, "soon"))) == (0, 1)
+
+
 def test_a_schedule_that_is_broken_is_told_and_that_it_is_mended(redis: Redis, kept: Kept) -> None:
     redis.sadd("beat:in:broken", "report", "other", "gone")
     for each in ("report", "other"):
