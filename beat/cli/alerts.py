@@ -11,7 +11,7 @@ from beat.alerts import config, standing
 from beat.alerts.sending import NotTaken
 from beat.alerts.standing import Standing
 from beat.cli import asking, output
-from beat.errors import ConfigError, did_you_mean
+from beat.errors import BadOption, ConfigError, did_you_mean
 
 if TYPE_CHECKING:
     from beat.alerts.standing import Open
@@ -81,7 +81,7 @@ def test(*, channel: str | None, as_json: bool) -> int:
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     known = config.read(settings.load().settings).channels
     if channel is not None and channel not in known:
-        raise ConfigError(f"no channel is called {channel!r:.60}.{did_you_mean(channel, known)}")
+        raise BadOption(f"no channel is called {channel!r:.60}.{did_you_mean(channel, known)}")
     if not known:
         raise ConfigError(_NONE)
     results = []
