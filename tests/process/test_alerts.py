@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import time
 from collections import Counter
 from contextlib import ExitStack
@@ -118,7 +120,7 @@ def test_a_beat_that_is_killed_while_it_sends_leaves_the_alert_to_another(
 
         def kill_all(_: Request) -> int:
             for each in beats:
-                each.kill()
+                os.kill(each.pid, signal.SIGKILL)
             return 0  # nobody is there to be answered
 
         ops.answer = kill_all
