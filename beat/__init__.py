@@ -10,6 +10,7 @@ from beat._version import __version__
 
 if TYPE_CHECKING:
     from beat import events
+    from beat.alerts.functions import on_event
     from beat.client import Client
     from beat.cron import Cron
     from beat.current import get_current_run
@@ -77,6 +78,7 @@ __all__ = [
     "events",
     "get_current_run",
     "group",
+    "on_event",
     "periodic",
     "register",
     "schedulable",
@@ -97,6 +99,7 @@ _HOMES = {  # the others are errors
     "Scheduler": "service",
     "get_current_run": "current",
     "group": "registry",
+    "on_event": "alerts.functions",
     "periodic": "registry",
     "register": "registry",
     "schedulable": "registry",

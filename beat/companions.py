@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, Protocol
 
 from beat import connection
+from beat.alerts import crew
 from beat.event import Event
 from beat.health import Once, Patience, cause
 from beat.metrics import Metrics
@@ -34,12 +35,16 @@ class Companion(Protocol):
         """Works until it is time to stop; what it raises is told, and it begins again."""
 
 
+def checked(settings: Settings) -> Settings:
+    """The same; refuses what the companions cannot work with, before anything has begun."""
+    return crew.checked(settings)
+
+
 def wanted(settings: Settings, redis: Redis | str, name: str, emit: Emit, tally: Tally) -> list[Companion]:
     """Those that settings or schedules ask for; what cannot work is refused before anything ticks."""
-    found: list[Companion] = [Monitors(redis, prefix=settings.prefix, dsn=settings.sentry_dsn, emit=emit)]
-    if settings.metrics_port:
-        found.append(Metrics(settings, redis, name, emit, tally))
-    return found
+    monitors = Monitors(redis, prefix=settings.prefix, dsn=settings.sentry_dsn, emit=emit)
+    metrics = [Metrics(settings, redis, name, emit, tally)] if settings.metrics_port else []
+    return [monitors, *metrics, *crew.crew(settings, redis, emit)]
 
 
 def start(companions: Iterable[Companion], emit: Emit, stopping: threading.Event) -> None:

@@ -59,6 +59,13 @@ NAMES = {
     "monitor_missed": "events were gone before anybody could tell monitors of them",
     "serving": "metrics are served, and where",
     "companion_failed": "what works beside the engine failed, and begins again",
+    "alerted": "a channel has taken an alert",
+    "alert_failed": "a channel does not take alerts; they are tried again, for a day",
+    "alert_back": "it takes them again",
+    "alert_dropped": "an alert was given up: its channel has not taken it for a day",
+    "alerts_missed": "events were gone before it could be decided whether they are worth an alert",
+    "alerts_given_up": "there were too many incidents or alerts to remember all",
+    "alerts_refused": "what Redis keeps of alerts is not what it should be",
     "failed": "a bug: something raised that nobody expected",
 }
 _TOLD_BY = {
@@ -76,6 +83,7 @@ _TOLD_BY = {
     "watchdog": "stuck hung",
     "monitors": "monitor_failed monitor_back monitor_missed",
     "metrics": "serving",
+    "alerts": "alerted alert_failed alert_back alert_dropped alerts_missed alerts_given_up alerts_refused",
     "companions": "companion_failed",
     "engine": "failed",
 }

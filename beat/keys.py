@@ -121,6 +121,22 @@ class Keys:
     def _jobs(self) -> str:
         return self.prefix.rstrip(":").replace(":", "_")
 
+    def alerting(self, app: str) -> str:
+        """String: the lock of the beat that decides on the alerts of one application."""
+        return f"{self.prefix}alerting:{app}"
+
+    def incidents(self, app: str) -> str:
+        """Hash: rule, family and subject → what is remembered of that trouble, as JSON."""
+        return f"{self.prefix}incidents:{app}"
+
+    def deliveries(self, place: str) -> str:
+        """Sorted set: each message that a channel has yet to take → when to try, in ms. `place`: `app.channel`."""
+        return f"{self.prefix}deliveries:{place}"
+
+    def messages(self, place: str) -> str:
+        """Hash: those messages, as JSON."""
+        return f"{self.prefix}messages:{place}"
+
     def instance(self, name: str) -> str:
         """Hash: the heartbeat of a beat."""
         return f"{self.prefix}instance:{name}"

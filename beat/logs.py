@@ -90,6 +90,13 @@ LINES = {
     ),
     "serving": (_I, "metrics are served at {address}"),
     "companion_failed": (_E, "{companion} failed, and begins again; ticks go on: {error}"),
+    "alerted": (_I, "the channel {channel} was told of {incident}"),
+    "alert_failed": (_E, "the channel {channel} does not take alerts, trying again for a day: {error}: {incident}"),
+    "alert_back": (_I, "the channel {channel} takes alerts again"),
+    "alert_dropped": (_E, "the channel {channel} was not told of {incident}, given up after a day: {error}"),
+    "alerts_missed": (_E, "{count} events were gone before alerts could be decided: raise events_limit"),
+    "alerts_given_up": (_E, "too many incidents: {count:alert} given up"),
+    "alerts_refused": (_E, "alerts do not work: {error}"),
     "failed": (_E, "this is a bug in beat, please report it: {error}"),
 }
 """The level and the words of each event."""

@@ -53,6 +53,8 @@ def _families(keys: Keys) -> dict[str, Value]:
         "index_prefix": keys.index(""),
         "app_prefix": keys.app(""),
         "request_prefix": keys.request(""),
+        "deliveries_prefix": keys.deliveries(""),
+        "messages_prefix": keys.messages(""),
     }
 
 

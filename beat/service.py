@@ -51,7 +51,6 @@ from beat.watcher import Watcher
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from beat.companions import Companion
     from beat.connection import Redis
     from beat.registry import Registry
 
@@ -85,7 +84,7 @@ class Scheduler:
         listeners: Iterable[Callable[[Event], None]] = (),
         **options: Any,
     ) -> None:
-        self.settings = settings.load(options).settings
+        self.settings = companions.checked(settings.load(options).settings)
         self.name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
         """As it is called in Redis: host, pid, and something by chance."""
         self._source = redis or self.settings.redis_url
@@ -107,7 +106,8 @@ class Scheduler:
 
     def run(self) -> None:
         """Runs until `stop()`, SIGTERM or SIGINT; refuses a Redis that cannot work. Raises Stuck if a thread hangs."""
-        self._beside = [] if self._dry_run else self._companions()
+        told = (self.settings, self._source, self.name, self._observers.emit, self._tally)
+        self._beside = [] if self._dry_run else companions.wanted(*told)
         self._observers.start()
         work = _thread(self._work, name="beat-housekeeper")
         with interrupts.stopping(self.stop):
@@ -161,9 +161,6 @@ class Scheduler:
         keeper.run(self._stopping)
         ticking.join(_STOP_S / 2)  # one that hangs does not keep the heartbeat from being taken away
         keeper.leave()
-
-    def _companions(self) -> list[Companion]:
-        return companions.wanted(self.settings, self._source, self.name, self._observers.emit, self._tally)
 
     def _rehearse(self) -> None:
         store = self._store(Store)

@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from beat import durations, redis_url, sentry_dsn, sources
+from beat import alert_settings, durations, redis_url, sentry_dsn, sources
 from beat.errors import BadDuration
 from beat.zones import zone
 
@@ -74,6 +74,7 @@ ZoneName = Annotated[str, AfterValidator(_tz), Reads("a time zone", "such as Eur
 Presets = Annotated[Mapping[str, str], Reads("a table", "name = expression")]
 Queues = Annotated[Mapping[str, str], Reads("a table", "high, normal, low = queue")]
 Groups = Annotated[Mapping[str, str], Reads("a table", "name = number, or max_running, when_full, max_waiting")]
+Alerts = Annotated[Mapping[str, Any], BeforeValidator(alert_settings.table), Reads("a table", "channels and rules")]
 Duration = Annotated[timedelta, BeforeValidator(_duration), Reads("a duration")]
 MaybeDuration = Annotated[timedelta | None, BeforeValidator(_duration), Reads("a duration")]
 Count = Annotated[int, _digits, Reads("a whole number")]

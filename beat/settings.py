@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, Self, cast, get_args
 from pydantic import Field, ValidationError, field_serializer, model_validator
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
-from beat import durations, redis_url, sources
+from beat import alert_settings, durations, redis_url, sources
 from beat.errors import BeatError, ConfigError, did_you_mean
 from beat.setting_types import (
+    Alerts,
     App,
     Count,
     Dsn,
@@ -109,6 +110,7 @@ class Settings(BaseSettings):
         description="How long a schedule stays that the code no longer declares.",
     )
     sentry_dsn: Dsn = Field(default=None, repr=False, description="Where monitors of Sentry Crons check in.")
+    alerts: Alerts = Field(default={}, repr=False, description="Who is told of what, through which channel.")
     log_level: Level = Field(default="info", description="The least serious log lines that are written.")
     log_format: Format = Field(default="text", description="Log lines for people (text) or for machines (json).")
     traces: Switch = Field(default="on", description="Whether fires are spans, where OpenTelemetry is set up.")
@@ -130,9 +132,9 @@ class Settings(BaseSettings):
             raise ValueError("lookahead must be shorter than lock_ttl, or locks expire before their ticks are due")
         return self
 
-    @field_serializer("redis_url", "sentry_dsn")
-    def _without_password(self, url: str | None) -> str | None:
-        return url and redis_url.masked(url)
+    @field_serializer("redis_url", "sentry_dsn", "alerts")
+    def _without_secrets(self, value: Any) -> str | None:
+        return value and redis_url.masked(value) if isinstance(value, str | None) else alert_settings.counted(value)
 
     @property
     def misfire_limit(self) -> timedelta:

@@ -38,6 +38,8 @@ class Raw:
 
     def __str__(self) -> str:
         """As it stands in a sentence: `BEAT_INTERVAL='abc'`, without a password."""
+        if self.name == "alerts":  # it may hold secrets
+            return self.origin
         if isinstance(self.value, str):
             return f"{self.origin}={redis_url.masked(self.value) if self.name == 'redis_url' else safe(self.value)!r}"
         plain = isinstance(self.value, int | float)
@@ -150,7 +152,10 @@ def _tool_beat(path: Path, shown: str) -> dict[str, Raw]:
                 f"{shown}: {header} must be a table, not {type(inner).__name__}: write settings below {header}"
             )
         table = inner
-    headers = {name: f"[tool.beat.{name}]" if name in _TABLES else f"[tool.beat] {_printed(name)}" for name in table}
+    headers = {
+        name: f"[tool.beat.{name}]" if name in {*_TABLES, "alerts"} else f"[tool.beat] {_printed(name)}"
+        for name in table
+    }
     return {name: Raw(name, value, f"{shown} {headers[name]}") for name, value in table.items()}
 
 

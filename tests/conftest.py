@@ -41,10 +41,10 @@ PLAIN = {
     "schedules", "due", "meta", "events", "instances", "announcements", "open", "closed", "records", "waiting",
     "functions", "groups", "unread", "metrics",
 }  # fmt: skip
-FAMILIES = {"schedule", "template", "runs", "running", "waiting", "followers", "shards", "in", "app"}
+FAMILIES = {"schedule", "template", "runs", "running", "waiting", "followers", "shards", "in", "app", "incidents"}
 LAPSING = {
     "lock", "instance", "announced", "repairing", "repaired", "watching", "searched", "request", "slow", "monitoring",
-    "tally",
+    "tally", "alerting", "deliveries", "messages",
 }  # fmt: skip
 
 

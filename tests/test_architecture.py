@@ -19,7 +19,7 @@ HOUSE = Path(__file__).parent.parent / "beat"
 STOREYS = {
     "leaves": [
         "_version", "errors", "clock", "durations", "zones", "redis_url", "sentry_dsn", "checks", "groups", "sources",
-        "settings", "setting_types", "keys",
+        "alert_settings", "settings", "setting_types", "keys",
     ],
     "domain": [
         "cron", "every", "timing", "exclusions", "policy_options", "policies", "functions", "arguments", "options",
@@ -39,7 +39,7 @@ STOREYS = {
         "registrations", "retirement", "lineage", "vitals", "watchdog",
     ],
     "control": ["client", "events", "planning", "moving", "doctor"],
-    "observers": ["observers", "logs", "log_forms", "tracing", "metrics", "monitors"],
+    "observers": ["observers", "logs", "log_forms", "tracing", "metrics", "monitors", "alerts"],
     "house": ["service", "assembly", "interrupts", "companions", "embedded", "dev", "testing"],
     "faces": ["cli", "__main__"],
 }  # fmt: skip

@@ -56,6 +56,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
         "doctor": "Everything that could be wrong, each line with its remedy.",
         "health": "Is a beat alive, and does it pass? For the probes of containers.",
         "config": "Show the effective settings and where each came from.",
+        "alerts": "Who is told of what; open incidents; and do the channels work?",
         "redis": "Send one command to Redis, for people without redis-cli.",
         "completions": "What your shell needs to complete commands, options and ids.",
     },

@@ -11,7 +11,7 @@ from datetime import timedelta
 
 import click
 
-from beat import durations, redis_url, settings
+from beat import alert_settings, durations, redis_url, settings
 from beat.cli import output
 
 
@@ -40,6 +40,7 @@ def rows(loaded: settings.Loaded) -> list[Row]:
     values["redis_url"] = redis_url.masked(loaded.settings.redis_url)
     values["sentry_dsn"] = (dsn := loaded.settings.sentry_dsn) and redis_url.masked(dsn)
     values["misfire_after"] = loaded.settings.misfire_limit  # what counts, also when it is not set
+    values["alerts"] = alert_settings.counted(loaded.settings.alerts) or None  # the URLs are secrets
     return [
         Row(
             name,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 REPLACE, GROUPS, DATABASE = "overlap='replace'", "readers of events in groups", "a database other than 0"
 FEATURES = (REPLACE, GROUPS, DATABASE)
 """What not everybody uses, and what needs more rights."""
-_SCRIPTS = {"take": GROUPS, "withdraw": REPLACE}
+_SCRIPTS = {"take": GROUPS, "decide": GROUPS, "withdraw": REPLACE}
 _COSTLY = {"sort_ro"}  # it would need the right to read every key; without it more commands do the same
 _ASKED = "x"  # by what name the scripts ask whether they may touch a job: parts/allowed.lua
 _SETINFO_SINCE = (7, 2)

@@ -34,6 +34,8 @@ class Took(NamedTuple):
     value: Notice | Missed | None
     """None for what is nobody's business."""
     settle: Callable[[], None] = _nothing
+    id: str = ""
+    """Of the event that a group was handed: who settles many at once needs it."""
 
 
 class Alone:
@@ -143,7 +145,7 @@ class Member:
 
     def _notice(self, entry: Entry) -> Took:
         settle = partial(self._outbox.acknowledge, self._group, [entry.id])
-        return Took(Notice.read(entry.id, entry.fields or {}), settle)
+        return Took(Notice.read(entry.id, entry.fields or {}), settle, entry.id)
 
     def _was_told(self, gone: int) -> None:
         self._told = str(gone)

@@ -28,6 +28,7 @@ def families() -> dict[str, Family]:
         Family("beat_schedules", GAUGE, "Schedules, by state.", ("state",)),
         Family("beat_instances", GAUGE, "Beats that are alive."),
         Family("beat_open_runs", GAUGE, "Jobs whose outcome is not known yet."),
+        Family("beat_unread_queues", GAUGE, "Queues to which ticks go, and that no live worker reads."),
         Family("beat_last_pass_timestamp_seconds", GAUGE, "When a beat last looked for due ticks.", ("beat",)),
         Family("beat_clock_offset_seconds", GAUGE, "How far a machine's clock is ahead of Redis'.", ("beat",)),
         Family("beat_enqueued_total", COUNTER, "Jobs that were enqueued.", ("schedule",)),

@@ -50,12 +50,14 @@ def _overview(store: Store, found: Mapping[str, Family]) -> None:
     with store.client.pipeline(transaction=False) as pipe:
         pipe.scard(store.keys.schedules)
         pipe.zcard(store.keys.open)
+        pipe.hlen(store.keys.unread)
         for state in _STATES:
             pipe.scard(store.keys.index(state))
-        total, running, *numbers = (_whole(each) for each in pipe.execute(raise_on_error=False))
+        total, running, unread, *numbers = (_whole(each) for each in pipe.execute(raise_on_error=False))
     states = {"active": max(total - sum(numbers), 0), **dict(zip(_STATES, numbers, strict=True))}
     found["beat_schedules"].rows.extend(states.items())
     found["beat_open_runs"].rows.append((running,))
+    found["beat_unread_queues"].rows.append((unread,))
 
 
 def _beats(store: Store, found: Mapping[str, Family]) -> None:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PASSWORD = "hunter2"  # noqa: S105 (of a server that lives as long as these tests)
+ALERTS = """{"channels": {"ops": {"command": ["true"]}}, "rules": [{"channel": "ops", "after": "1s", "on":
+    ["failed", "lost", "recovered", "late_fire", "late_start", "late_end", "no_worker", "broken"]}]}"""
 TASKS = """
     import time
     from datetime import timedelta
@@ -135,8 +137,9 @@ def test_a_beat_does_all_its_work(stage: Stage) -> None:
         Worker(stage.everybody, steps, "default", "again", options=["--with-scheduler"]) as worker,
         Worker(stage.everybody, steps, "slow") as slow,
         Worker(stage.everybody, steps, "simple", "other", "late", options=SIMPLE),
-        Beat(stage.here, stage.url, "--metrics-port", str(port)) as first,
+        Beat(stage.here, stage.url, "--metrics-port", str(port), BEAT_ALERTS=ALERTS) as first,
     ):
+        first.says("the channel ops was told of ")
         _everything_happens(stage, first, f"{worker.log}\n{slow.log}")
         assert samples(get(port).text)["beat_enqueue_lateness_seconds_count"] > 0
         with Beat(stage.here, stage.url) as second:
