@@ -1,7 +1,7 @@
 """The way to one service: what it is to be told, in order, in a thread of its own, so that it delays no other.
 
 A message is tried again for a quarter of an hour, with pauses that grow; then it is given up, for what is newer says
-more. A service that fails is told of once, and once when it is back.
+more. A service that fails is told of once, and once when it is back. What was given up is counted, and said.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from beat.monitors.post import Failure
 
 GIVE_UP_S = 900.0
-MOST = 1000
-"""How many messages wait for a service; then the oldest are given up."""
+MOST = 10_000
+"""How many messages wait for a service, about; then nothing more is read, or the oldest are given up if it fails."""
 _FIRST_S, _LONGEST_S = 1.0, 60.0
 _IDLE_S = 60.0
 
@@ -51,12 +51,18 @@ class Lane:
         self._stopping = threading.Event()
         self._works = False
         self._failing_since: float | None = None
+        self._given_up = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it should be put nothing more for now. Who waited for a service that fails would delay the others."""
+        return len(self._letters) >= MOST and self._failing_since is None
 
     def put(self, letter: Letter) -> None:
         """It is sent after those that were put before."""
         with self._changed:
-            if len(self._letters) >= MOST:
-                self._letters.popleft().done()
+            if len(self._letters) >= MOST and self._failing_since is not None:
+                self._drop(max(MOST // 10, 1))
             self._letters.append(letter)
             self._changed.notify()
             if not self._works:
@@ -68,6 +74,15 @@ class Lane:
         self._stopping.set()
         with self._changed:
             self._changed.notify()
+
+    def _drop(self, count: int) -> None:
+        """The oldest; many at a time, so that it is not said for each."""
+        for _ in range(count):
+            self._letters.popleft().done()
+        self._missed(count, f"too many wait for {self._service}")
+
+    def _missed(self, count: int, why: str) -> None:
+        self._emit(Event("monitor_missed", fields={"count": count, "why": why}))
 
     def _run(self) -> None:
         while letter := self._next():
@@ -92,7 +107,10 @@ class Lane:
                 self._well(letter.schedule_id)
                 return True
             self._say(letter.schedule_id, failure)
-            if failure.final or time.monotonic() + pause_s > letter.until:
+            if failure.final:
+                return True
+            if time.monotonic() + pause_s > letter.until:
+                self._given_up += 1
                 return True
             self._stopping.wait(pause_s)
             pause_s = min(pause_s * 2, _LONGEST_S)
@@ -113,3 +131,6 @@ class Lane:
             seconds = round(time.monotonic() - self._failing_since, 1)
             self._failing_since = None
             self._emit(Event("monitor_back", fields={"service": self._service, "seconds": seconds}))
+        if self._given_up:
+            self._missed(self._given_up, f"{self._service} did not take them in time")
+            self._given_up = 0

@@ -204,6 +204,19 @@ def test_a_service_that_hangs_delays_no_other(
         assert hanging.paths == ["/stuck"] * 5
 
 
+def test_a_burst_is_told_whole_to_a_service_that_works(
+    store: Store, redis: Redis, server: PrivateRedis, service: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lane, "MOST", 20)
+    register(store, monitored(service))
+    for n in range(250):
+        tell(redis, "succeeded", f"j{n}")
+    with Beat(server.url) as beat:
+        wait_until(lambda: settled(redis))
+    assert [each.body.splitlines()[-1] for each in service.told] == [f"j{n}" for n in range(250)]
+    assert beat.events == []
+
+
 def test_a_service_that_fails_is_told_of_once_and_asked_again(store: Store, redis: Redis, server: PrivateRedis) -> None:
     answers = [503, 500, 429]
     with StandIn(lambda _: answers.pop(0) if answers else 200) as service:

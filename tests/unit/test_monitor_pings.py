@@ -224,31 +224,54 @@ def test_what_is_refused_for_good_is_given_up_at_once_and_told_once() -> None:
 
 
 @pytest.mark.usefixtures("hasty")
-def test_after_a_while_it_is_given_up() -> None:
-    service, done = Service(AWAY), list[str]()
-    way = Lane("hc-ping.com", lambda _: None, service.send)
+def test_after_a_while_it_is_given_up_and_said_when_the_service_is_back() -> None:
+    service, done, events = Service(AWAY), list[str](), list[Event]()
+    way = Lane("hc-ping.com", events.append, service.send)
     way.put(letter("1", done, seconds=0))
     wait_until(lambda: done == ["1"])
     assert service.taken == []
+    assert [event.name for event in events] == ["monitor_failed"]
+    way.put(letter("2", done))
+    wait_until(lambda: len(events) == 3)
+    assert [event.name for event in events[1:]] == ["monitor_back", "monitor_missed"]
+    assert events[2].fields == {"count": 1, "why": "hc-ping.com did not take them in time"}
     way.stop()
 
 
-def test_of_too_many_the_oldest_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_service_that_is_slow_loses_nothing_and_one_that_is_full_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lane, "MOST", 2)
-    hanging, done, goes_on = threading.Event(), list[str](), threading.Event()
+    hanging, done, events, goes_on = threading.Event(), list[str](), list[Event](), threading.Event()
 
     def hangs(_: Request) -> None:
         hanging.set()
         goes_on.wait(30)
 
-    way = Lane("hc-ping.com", lambda _: None, hangs)
+    way = Lane("hc-ping.com", events.append, hangs)
     way.put(letter("1", done))
     assert hanging.wait(30)
+    assert not way.is_full
     for name in ("2", "3", "4"):
         way.put(letter(name, done))
-    assert done == ["2"]
+    assert (way.is_full, done) == (True, [])
     goes_on.set()
-    wait_until(lambda: done == ["2", "1", "3", "4"])
+    wait_until(lambda: done == ["1", "2", "3", "4"])
+    assert (way.is_full, events) == (False, [])
+    way.stop()
+
+
+def test_of_too_many_for_a_service_that_fails_the_oldest_are_given_up_and_that_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(lane, "MOST", 20)
+    service, done, events = Service(*[AWAY] * 100), list[str](), list[Event]()
+    way = Lane("hc-ping.com", events.append, service.send)
+    way.put(letter("0", done))
+    wait_until(lambda: events)
+    for n in range(1, 23):
+        way.put(letter(str(n), done))
+    assert (way.is_full, done) == (False, ["1", "2"])  # it holds up nobody
+    assert [event.name for event in events] == ["monitor_failed", "monitor_missed"]
+    assert events[1].fields == {"count": 2, "why": "too many wait for hc-ping.com"}
     way.stop()
 
 
