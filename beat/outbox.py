@@ -55,17 +55,28 @@ class Handed(NamedTuple):
 
 
 class Outbox:
-    """The stream of one installation, through one client."""
+    """The stream of one installation, through one client; `lock` is the key of what fences those who take."""
 
-    def __init__(self, client: Redis, key: str) -> None:
-        self._client, self._key = client, key
+    def __init__(self, client: Redis, key: str, lock: str | None = None) -> None:
+        self._client, self._key, self._lock = client, key, lock or key
 
     def take(
-        self, *, group: str, consumer: str, count: int, start: str, known: str, told: str, mine: str, idle: int
+        self,
+        *,
+        group: str,
+        consumer: str,
+        count: int,
+        start: str,
+        known: str,
+        told: str,
+        mine: str,
+        idle: int,
+        token: str,
     ) -> Handed:
         """What the group has not had, or how much of it is gone; the header of take.lua says what is what."""
         named = {"group": group, "consumer": consumer, "count": count, "start": start, "known": known, "told": told}
-        code, words, *rest = connection.run(self._client, "take", events=self._key, mine=mine, idle=idle, **named)
+        named |= {"mine": mine, "idle": idle, "token": token}
+        code, words, *rest = connection.run(self._client, "take", events=self._key, lock=self._lock, **named)
         if code == b"BADTYPE":
             raise NoRedis(f"{_text(words)}: rename it, or delete it")
         handed = Handed(_text(code), _text(words))

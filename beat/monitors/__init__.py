@@ -56,7 +56,8 @@ class Monitors:
             client.connection_pool.disconnect()
 
     def _lead(self, client: Redis, register: Register, lock: Lock, stopping: threading.Event) -> None:
-        round_ = Round(Reading(Outbox(client, self._keys.events)), register, self._request, self._emit)
+        reading = Reading(Outbox(client, self._keys.events, self._keys.monitoring), lock.token)
+        round_ = Round(reading, register, self._request, self._emit)
         try:
             round_.resume()
             while not stopping.is_set() and lock.extend() and not register.is_empty():

@@ -10,12 +10,16 @@ import pytest
 
 from beat import Client, monitors
 from beat.keys import Keys
+from beat.lock import Lock
 from beat.monitors import Monitors, healthchecks, lane, post, rounds
-from beat.monitors.pings import Ping
+from beat.monitors.pings import Ping, Request
 from beat.monitors.reading import INDEX as MONITORED
+from beat.monitors.reading import Reading, Register
+from beat.monitors.rounds import Round
+from beat.outbox import Outbox
 from beat.sync import Sync
 from tests.facts import wait_until
-from tests.redis.making import Calls, restricted, schedule
+from tests.redis.making import Calls, restricted, schedule, shows
 from tests.standin import StandIn, Told
 
 if TYPE_CHECKING:
@@ -67,6 +71,21 @@ class Beat:
     def __exit__(self, *_: object) -> None:
         self._stopping.set()
         self._thread.join()
+
+
+class Turn:
+    """One beat's time at telling, step by step."""
+
+    def __init__(self, store: Store) -> None:
+        keys, client = store.keys, store.client
+        self.lock = Lock(client, keys.monitoring, 60_000)
+        reading = Reading(Outbox(client, keys.events, keys.monitoring), self.lock.token)
+        self.round = Round(reading, Register(client, keys), self._request, lambda _: None)
+
+    @staticmethod
+    def _request(ping: Ping) -> Request:
+        assert ping.schedule.monitor
+        return healthchecks.request(ping, ping.schedule.monitor.where)
 
 
 @pytest.fixture
@@ -179,6 +198,30 @@ def test_one_beat_tells_and_the_others_wait(store: Store, redis: Redis, server: 
             tell(redis, "succeeded", f"j{n}")
         wait_until(lambda: len(service.told) >= 20 and settled(redis))
     assert len({each.run for each in service.told}) == len(service.told) == 20
+
+
+@shows("take", "FENCED")
+def test_a_beat_that_wakes_when_another_has_the_lock_takes_nothing_from_it(
+    store: Store, redis: Redis, service: StandIn
+) -> None:
+    register(store, monitored(service))
+    slept, leads = (Turn(store) for _ in range(2))
+    assert slept.lock.acquire()
+    slept.round.resume()
+    redis.delete(Keys().monitoring)  # it has slept for longer than the lock lasts
+    assert leads.lock.acquire()
+    leads.round.resume()
+    tell(redis, "succeeded")
+    assert not slept.round.turn()
+    assert leads.round.turn()
+    wait_until(lambda: service.paths == ["/report"])
+    redis.delete(Keys().monitoring)
+    redis.lpush(Keys().monitoring, "no lock")
+    tell(redis, "succeeded", "j2")
+    assert not leads.round.turn()
+    redis.delete(Keys().monitoring)
+    for each in (slept, leads):
+        each.round.stop()
 
 
 def test_a_service_that_hangs_delays_no_other(
