@@ -101,6 +101,12 @@ class Outbox:
         """They need not be handed out again; safe to send again."""
         self._client.xack(self._key, group, *ids)
 
+    def disband(self, group: str) -> None:
+        """There is no such group any more, nor what it was handed; without a right to that, it stays where it is."""
+        with self._client.pipeline(transaction=False) as pipe:
+            pipe.xgroup_destroy(self._key, group)
+            pipe.execute(raise_on_error=False)
+
     def look(self, after: str, count: int) -> tuple[Stream, list[Entry]]:
         """How the stream is, and what is there after an event."""
         with self._client.pipeline() as pipe:

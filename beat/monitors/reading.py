@@ -87,6 +87,11 @@ class Reading:
             self._outbox.acknowledge(GROUP, ids)
 
 
+def leave(outbox: Outbox) -> None:
+    """What happens from now on is nobody's business, until there is a monitor again: then it begins anew."""
+    outbox.disband(GROUP)
+
+
 class Register:
     """The schedules that have a monitor."""
 

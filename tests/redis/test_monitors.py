@@ -11,7 +11,7 @@ import pytest
 from beat import Client, monitors
 from beat.keys import Keys
 from beat.lock import Lock
-from beat.monitors import Monitors, healthchecks, lane, post, rounds
+from beat.monitors import Monitors, healthchecks, lane, post, reading, rounds
 from beat.monitors.pings import Ping, Request
 from beat.monitors.reading import INDEX as MONITORED
 from beat.monitors.reading import Reading, Register
@@ -79,8 +79,8 @@ class Turn:
     def __init__(self, store: Store) -> None:
         keys, client = store.keys, store.client
         self.lock = Lock(client, keys.monitoring, 60_000)
-        reading = Reading(Outbox(client, keys.events, keys.monitoring), self.lock.token)
-        self.round = Round(reading, Register(client, keys), self._request, lambda _: None)
+        outbox = Outbox(client, keys.events, keys.monitoring)
+        self.round = Round(Reading(outbox, self.lock.token), Register(client, keys), self._request, lambda _: None)
 
     @staticmethod
     def _request(ping: Ping) -> Request:
@@ -317,6 +317,33 @@ def test_where_no_schedule_has_a_monitor_the_outbox_is_not_read(
         register(store, monitored(service))
         tell(redis, "succeeded")  # at once
         wait_until(lambda: service.paths == ["/report"])
+
+
+def test_what_happened_while_there_was_no_monitor_is_no_news_when_there_is_one_again(
+    store: Store, redis: Redis, server: PrivateRedis, service: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "_SINCE", "now")
+    register(store, monitored(service))
+    with Beat(server.url):
+        wait_until(lambda: redis.xinfo_groups("beat:events"))
+        tell(redis, "enqueued", "old")  # it has yet to start
+        wait_until(lambda: pending(redis) == 1)
+        register(store, schedule("report"))
+        wait_until(lambda: redis.xinfo_groups("beat:events") == [])
+        tell(redis, "succeeded", "old")
+        register(store, monitored(service))
+        wait_until(lambda: redis.xinfo_groups("beat:events"))
+        tell(redis, "succeeded", "new")
+        wait_until(lambda: service.told and settled(redis))
+    assert [each.body.splitlines()[-1] for each in service.told] == ["new"]
+
+
+def test_who_may_not_read_in_groups_is_not_told_so_where_nobody_has_a_monitor(store: Store, redis: Redis) -> None:
+    redis.xgroup_create("beat:events", "monitors", mkstream=True)
+    with restricted(store, "-xgroup") as barred, Beat(barred.client) as beat:
+        calls = Calls(store)
+        wait_until(lambda: calls.count().get("exists", 0) > 5)
+    assert (beat.error, beat.events) == (None, [])
 
 
 def test_garbage_is_passed_over(store: Store, redis: Redis, server: PrivateRedis, service: StandIn) -> None:
