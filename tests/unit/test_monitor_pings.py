@@ -23,6 +23,7 @@ from beat.monitors.pings import Ping, Request, ended
 from beat.monitors.post import Failure, post
 from beat.schedule import Schedule
 from tests.facts import wait_until
+from tests.standin import Answer, StandIn
 
 JOB = "beat_report_1794819600"
 URL = "https://hc-ping.com/5f3c/"
@@ -299,5 +300,32 @@ def test_a_bug_is_told_by_its_kind_alone(monkeypatch: pytest.MonkeyPatch) -> Non
     def fails(*_: object, **__: object) -> None:
         raise ValueError(URL)
 
-    monkeypatch.setattr("urllib.request.urlopen", fails)
+    monkeypatch.setattr("urllib.request.OpenerDirector.open", fails)
     assert post(healthchecks.request(ping("ok"), URL)) == ("ValueError", True)
+
+
+@pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
+def test_nobody_is_followed_elsewhere(code: int) -> None:
+    with StandIn() as other, StandIn(lambda _: Answer(code, headers={"Location": f"http://{other.host}/x"})) as service:
+        failure = post(healthchecks.request(ping("ok"), f"http://{service.host}/a"))
+    assert failure
+    assert failure.final
+    assert failure.words.startswith(f"it answers {code} ")
+    assert failure.words.endswith(", and beat follows nobody elsewhere: write the URL that it leads to")
+    assert (len(service.told), other.asked) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("code", "final", "words"),
+    [
+        (404, True, "it answers 404 Not Found"),
+        (429, False, "it answers 429 Too Many Requests"),
+        (503, False, "it answers 503 Service Unavailable"),
+        (599, False, "it answers 599"),
+    ],
+)
+def test_an_answer_is_told_by_its_number_and_not_in_the_words_of_the_server(
+    code: int, words: str, *, final: bool
+) -> None:
+    with StandIn(lambda _: Answer(code, reason="canary")) as service:
+        assert post(healthchecks.request(ping("ok"), f"http://{service.host}/a"))[:2] == (words, final)  # type: ignore[index]
