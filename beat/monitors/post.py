@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 PATIENCE_S = 5.0
 _AGAIN = {408, 425, 429}
 _ELSEWHERE, _REFUSED, _SERVER = 300, 400, 500
-_LONGEST = 200
+_LONGEST, _LONGEST_ANSWER = 200, 100
 
 
 class _Straight(urllib.request.HTTPRedirectHandler):
@@ -43,6 +43,8 @@ class Failure(NamedTuple):
     words: str
     final: bool
     """Whether it would be the same another time."""
+    alone: bool = False
+    """Whether the service answers: others may fare better."""
 
 
 def post(request: Request, patience_s: float = PATIENCE_S) -> Failure | None:
@@ -50,11 +52,12 @@ def post(request: Request, patience_s: float = PATIENCE_S) -> Failure | None:
     headers = {"User-Agent": f"beat/{__version__}", **request.headers}
     made = urllib.request.Request(request.url, request.body, headers, method="POST")  # noqa: S310 (http or https: checked when declared)
     try:
-        with _opener().open(made, timeout=patience_s):
-            return None
+        with _opener().open(made, timeout=patience_s) as answer:
+            refusal = request.refusal(answer.read(_LONGEST_ANSWER)) if request.refusal else ""
+            return Failure(refusal, final=True) if refusal else None
     except urllib.error.HTTPError as e:
         with e:
-            return Failure(_answer(e.code), e.code not in _AGAIN and e.code < _SERVER)
+            return Failure(_answer(e.code), e.code not in _AGAIN and e.code < _SERVER, alone=True)
     except TimeoutError:
         return _silent(patience_s)
     except urllib.error.URLError as e:

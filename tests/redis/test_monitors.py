@@ -289,7 +289,7 @@ def test_silence_is_a_failure() -> None:
         request = Ping("ok", monitored(silent), "j1", ())
         found = post.post(healthchecks.request(request, f"http://{silent.host}/x"), 0.05)
         hanging.set()
-    assert found == ("no answer within 0.05 s", False)
+    assert found == ("no answer within 0.05 s", False, False)
 
 
 def test_without_a_dsn_it_is_said_once_and_off_says_nothing(store: Store, redis: Redis, server: PrivateRedis) -> None:

@@ -187,12 +187,13 @@ class Service:
 
 
 AWAY = Failure("no answer within 5 s", final=False)
+BUSY = Failure("it answers 429 Too Many Requests", final=False, alone=True)
 REFUSED = Failure("it answers 404 Not Found", final=True)
 
 
-def letter(name: str, done: list[str], seconds: float = 900) -> Letter:
+def letter(name: str, done: list[str], seconds: float = 900, schedule_id: str = "report") -> Letter:
     made = Request("hc-ping.com", name, {}, b"")
-    return Letter("report", made, lambda: done.append(name), time.monotonic() + seconds)
+    return Letter(schedule_id, made, lambda: done.append(name), time.monotonic() + seconds)
 
 
 @pytest.fixture
@@ -236,6 +237,36 @@ def test_after_a_while_it_is_given_up_and_said_when_the_service_is_back() -> Non
     wait_until(lambda: len(events) == 3)
     assert [event.name for event in events[1:]] == ["monitor_back", "monitor_missed"]
     assert events[2].fields == {"count": 1, "why": "hc-ping.com did not take them in time"}
+    way.stop()
+
+
+def test_what_cannot_be_taken_now_waits_in_order_and_holds_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lane, "_FIRST_S", 0.05)
+    goes_on, done, events = threading.Event(), list[str](), list[Event]()
+
+    def send(request: Request) -> Failure | None:
+        return BUSY if request.url.startswith("busy") and not goes_on.is_set() else None
+
+    way = Lane("hc-ping.com", events.append, send)
+    for name in ("busy start", "busy end", "fine 1", "fine 2"):
+        way.put(letter(name, done, schedule_id=name.partition(" ")[0]))
+    wait_until(lambda: done == ["fine 1", "fine 2"])
+    assert [event.name for event in events] == ["monitor_failed"]
+    goes_on.set()
+    wait_until(lambda: done == ["fine 1", "fine 2", "busy start", "busy end"])
+    assert [event.name for event in events] == ["monitor_failed", "monitor_back"]
+    way.stop()
+
+
+@pytest.mark.usefixtures("hasty")
+def test_what_could_not_be_taken_for_long_is_given_up_and_silence_after_it_is_said() -> None:
+    service, done, events = Service(BUSY, AWAY), list[str](), list[Event]()
+    way = Lane("hc-ping.com", events.append, service.send)
+    way.put(letter("1", done, seconds=0))
+    way.put(letter("2", done))
+    wait_until(lambda: len(events) == 4)
+    assert [event.name for event in events] == ["monitor_failed", "monitor_failed", "monitor_back", "monitor_missed"]
+    assert [event.fields["error"] for event in events[:2]] == [BUSY.words, AWAY.words]
     way.stop()
 
 
@@ -301,7 +332,7 @@ def test_a_bug_is_told_by_its_kind_alone(monkeypatch: pytest.MonkeyPatch) -> Non
         raise ValueError(URL)
 
     monkeypatch.setattr("urllib.request.OpenerDirector.open", fails)
-    assert post(healthchecks.request(ping("ok"), URL)) == ("ValueError", True)
+    assert post(healthchecks.request(ping("ok"), URL)) == ("ValueError", True, False)
 
 
 @pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
@@ -329,3 +360,21 @@ def test_an_answer_is_told_by_its_number_and_not_in_the_words_of_the_server(
 ) -> None:
     with StandIn(lambda _: Answer(code, reason="canary")) as service:
         assert post(healthchecks.request(ping("ok"), f"http://{service.host}/a"))[:2] == (words, final)  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("OK (not found)", "it knows no such check: is the URL right?"),
+        ("OK (rate limited)\n", "it takes no more pings for this check now: there were too many within a minute"),
+    ],
+)
+def test_a_good_answer_that_says_otherwise_is_a_refusal(body: str, words: str) -> None:
+    with StandIn(lambda _: Answer(200, body)) as service:
+        assert post(healthchecks.request(ping("ok"), f"http://{service.host}/a")) == (words, True, False)
+
+
+@pytest.mark.parametrize("body", ["OK", "", "Created", "x" * 100_000], ids=["ok", "empty", "created", "long"])
+def test_any_other_good_answer_is_one(body: str) -> None:
+    with StandIn(lambda _: Answer(200, body)) as service:
+        assert post(healthchecks.request(ping("ok"), f"http://{service.host}/a")) is None
