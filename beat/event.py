@@ -56,7 +56,7 @@ NAMES = {
     "hung": "it still is: the beat ends, for somebody to start another",
     "monitor_failed": "a service that watches over runs does not take what it is told",
     "monitor_back": "it does again",
-    "monitor_missed": "events were gone before anybody could tell monitors of them",
+    "monitor_missed": "monitors were not told of events: gone from the outbox before, or given up",
     "serving": "metrics are served, and where",
     "companion_failed": "what works beside the engine failed, and begins again",
     "alerted": "a channel has taken an alert",

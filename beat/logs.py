@@ -84,10 +84,7 @@ LINES = {
     "hung": (_E, "the {thread} hangs, for {seconds} s now: this beat ends, and its supervisor should start another"),
     "monitor_failed": (_W, "{schedule_id}: its monitor at {service} cannot be told: {error}"),
     "monitor_back": (_I, "the monitors at {service} can be told again, after {seconds} s"),
-    "monitor_missed": (
-        _W,
-        "{count:event} gone from the outbox before monitors could be told: runs may be missing there",
-    ),
+    "monitor_missed": (_W, "monitors were not told of {count:event}{why}: runs may be missing there"),
     "serving": (_I, "metrics are served at {address}"),
     "companion_failed": (_E, "{companion} failed, and begins again; ticks go on: {error}"),
     "alerted": (_I, "the channel {channel} was told of {incident}"),

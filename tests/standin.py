@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from urllib.parse import parse_qs, urlsplit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 
 class Told(NamedTuple):
@@ -27,11 +28,22 @@ class Told(NamedTuple):
         return found
 
 
-class StandIn:
-    """Takes everything, unless `answer` says otherwise: what it makes of a request is the status."""
+class Answer(NamedTuple):
+    """What a request is answered."""
 
-    def __init__(self, answer: Callable[[Told], int] = lambda _: 200) -> None:
+    status: int
+    body: str = ""
+    reason: str | None = None
+    headers: Mapping[str, str] = {}
+
+
+class StandIn:
+    """Takes everything, unless `answer` says otherwise: what it makes of a request is the status, or all of it."""
+
+    def __init__(self, answer: Callable[[Told], int | Answer] = lambda _: 200) -> None:
         self.told: list[Told] = []
+        self.asked = 0
+        """How many requests there were that told nothing."""
         standin = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -41,8 +53,18 @@ class StandIn:
                 run = parse_qs(parts.query).get("rid", [""])[0]
                 told = Told(parts.path, run, body)
                 standin.told.append(told._replace(run=told.check_in["check_in_id"]) if not run else told)
-                self.send_response(answer(told))
-                self.send_header("Content-Length", "0")
+                made = answer(told)
+                made = made if isinstance(made, Answer) else Answer(made)
+                self.send_response(made.status, made.reason)
+                for name, value in {"Content-Length": str(len(made.body)), **made.headers}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                with contextlib.suppress(ConnectionError):  # not everybody reads to the end
+                    self.wfile.write(made.body.encode())
+
+            def do_GET(self) -> None:
+                standin.asked += 1
+                self.send_response(200)
                 self.end_headers()
 
             def log_message(self, *_: object) -> None:

@@ -126,6 +126,7 @@ class Member:
             told=self._told,
             mine="yes" if mine else "no",
             idle=self._idle // timedelta(milliseconds=1),
+            token="",
         )
         if handed.code == "LOST":
             return [Took(Missed(None, self._known, ""), partial(self._begin_anew, handed.stands))]

@@ -13,7 +13,7 @@ from beat.errors import NoRedis
 from beat.keys import Keys
 from beat.lock import Lock
 from beat.monitors import healthchecks, sentry
-from beat.monitors.reading import Reading, Register
+from beat.monitors.reading import Reading, Register, leave
 from beat.monitors.rounds import Round
 from beat.outbox import Outbox
 
@@ -43,11 +43,16 @@ class Monitors:
         client = connection.connect(self._source)
         try:
             register, lock = Register(client, self._keys), Lock(client, self._keys.monitoring, LOCK_MS)
+            has_left = False
             while not stopping.is_set():
-                if register.is_empty() or not lock.acquire():
+                is_empty = register.is_empty()
+                has_left = has_left and is_empty
+                if has_left or not lock.acquire():
                     stopping.wait(_REST_S)
-                    continue
-                self._lead(client, register, lock, stopping)
+                elif is_empty:
+                    has_left = self._leave(client, register, lock)
+                else:
+                    self._lead(client, register, lock, stopping)
         except connection.Refused as e:
             if connection.forbids(e):
                 raise NoRedis(f"Redis does not let this user read the outbox as one of a group: {e}") from None
@@ -55,8 +60,18 @@ class Monitors:
         finally:
             client.connection_pool.disconnect()
 
+    def _leave(self, client: Redis, register: Register, lock: Lock) -> bool:
+        """Whether there is still nothing to do; what happens meanwhile would be old news when there is."""
+        if is_empty := register.is_empty():
+            leave(self._outbox(client))
+        lock.release()
+        return is_empty
+
+    def _outbox(self, client: Redis) -> Outbox:
+        return Outbox(client, self._keys.events, self._keys.monitoring)
+
     def _lead(self, client: Redis, register: Register, lock: Lock, stopping: threading.Event) -> None:
-        round_ = Round(Reading(Outbox(client, self._keys.events)), register, self._request, self._emit)
+        round_ = Round(Reading(self._outbox(client), lock.token), register, self._request, self._emit)
         try:
             round_.resume()
             while not stopping.is_set() and lock.extend() and not register.is_empty():

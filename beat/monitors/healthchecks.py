@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from beat.monitors.pings import Ping
 
 _PATHS = {"start": "/start", "ok": "", "fail": "/fail"}
+_REFUSALS = {
+    b"ok (not found)": "it knows no such check: is the URL right?",
+    b"ok (rate limited)": "it takes no more pings for this check now: there were too many within a minute",
+}
 
 
 def request(ping: Ping, url: str) -> Request:
@@ -18,9 +22,13 @@ def request(ping: Ping, url: str) -> Request:
     parts = urlsplit(url)
     query = "&".join(each for each in (parts.query, f"rid={ping.run_id}") if each)
     whole = urlunsplit(parts._replace(path=parts.path.rstrip("/") + _PATHS[ping.kind], query=query))
-    return Request(
-        parts.netloc, whole, {"Content-Type": "text/plain; charset=utf-8"}, _body(ping).encode("utf-8", "replace")
-    )
+    headers = {"Content-Type": "text/plain; charset=utf-8"}
+    return Request(parts.netloc, whole, headers, _body(ping).encode("utf-8", "replace"), refusal)
+
+
+def refusal(answer: bytes) -> str:
+    """Why a ping was not taken that was answered with 200, as all are that go to the UUID of a check."""
+    return _REFUSALS.get(answer.strip().lower(), "")
 
 
 def _body(ping: Ping) -> str:

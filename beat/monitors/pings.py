@@ -6,7 +6,7 @@ import uuid
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from beat.events import Notice
     from beat.schedule import Schedule
@@ -47,6 +47,8 @@ class Request(NamedTuple):
     url: str
     headers: Mapping[str, str]
     body: bytes
+    refusal: Callable[[bytes], str] | None = None
+    """Finds in the body of a good answer why the message was not taken all the same; nothing if it was."""
 
 
 def ended(notice: Notice, schedule: Schedule) -> Ping:

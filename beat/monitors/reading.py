@@ -1,6 +1,7 @@
 """What happened to schedules with a monitor, from the outbox, and what Redis knows of them.
 
-The group has one consumer, whichever beat that is at the time: what one has left, the next goes on with at once.
+The group has one consumer, whichever beat that is at the time: what one has left, the next goes on with at once. Only
+who has the lock is handed something: what a beat took that has lost it, nobody would look for.
 """
 
 from __future__ import annotations
@@ -44,10 +45,10 @@ def _taken(entry: Entry) -> Taken:
 
 
 class Reading:
-    """The place in the outbox."""
+    """The place in the outbox, for who has the lock with this token."""
 
-    def __init__(self, outbox: Outbox) -> None:
-        self._outbox = outbox
+    def __init__(self, outbox: Outbox, token: str) -> None:
+        self._outbox, self._token = outbox, token
         self._known = self._told = ""
         self.missed = 0
         """How many events were gone before they could be read, as far as that is known."""
@@ -60,7 +61,7 @@ class Reading:
             yield [_taken(each) for each in page]
 
     def take(self) -> list[Taken]:
-        """What comes next; perhaps nothing."""
+        """What comes next; perhaps nothing, and nothing when the lock is lost."""
         handed = self._outbox.take(
             group=GROUP,
             consumer=CONSUMER,
@@ -70,7 +71,10 @@ class Reading:
             told=self._told,
             mine="no",
             idle=_DAY_MS,
+            token=self._token,
         )
+        if handed.code == "FENCED":
+            return []
         lost = handed.code == "LOST"
         self._known = "" if lost else handed.stands
         self._told = str(handed.gone) if handed.code == "MISSED" else ""
@@ -81,6 +85,11 @@ class Reading:
         """They need not come again."""
         if ids:
             self._outbox.acknowledge(GROUP, ids)
+
+
+def leave(outbox: Outbox) -> None:
+    """What happens from now on is nobody's business, until there is a monitor again: then it begins anew."""
+    outbox.disband(GROUP)
 
 
 class Register:

@@ -45,7 +45,7 @@ class Round:
 
     def turn(self) -> bool:
         """Whether something came."""
-        page = self._reading.take()
+        page = [] if any(lane.is_full for lane in self._lanes.values()) else self._reading.take()
         self._handle(page)
         if time.monotonic() - self._looked_at >= _LOOK_S:
             self._looked_at = time.monotonic()
@@ -68,7 +68,7 @@ class Round:
     def _handle(self, page: Sequence[Taken]) -> None:
         if gone := self._reading.missed + sum(each.is_gone for each in page):
             self._reading.missed = 0
-            self._emit(Event("monitor_missed", fields={"count": gone}))
+            self._emit(Event("monitor_missed", fields={"count": gone, "why": "gone from the outbox before"}))
         told = [(each.id, each.notice) for each in page]
         wanted = {n.schedule_id for _, n in told if n and n.job_id and (n.type in BEGINS or n.type in ENDS)}
         known = self._register.among(wanted)

@@ -10,12 +10,16 @@ import pytest
 
 from beat import Client, monitors
 from beat.keys import Keys
-from beat.monitors import Monitors, healthchecks, lane, post, rounds
-from beat.monitors.pings import Ping
+from beat.lock import Lock
+from beat.monitors import Monitors, healthchecks, lane, post, reading, rounds
+from beat.monitors.pings import Ping, Request
 from beat.monitors.reading import INDEX as MONITORED
+from beat.monitors.reading import Reading, Register
+from beat.monitors.rounds import Round
+from beat.outbox import Outbox
 from beat.sync import Sync
 from tests.facts import wait_until
-from tests.redis.making import Calls, restricted, schedule
+from tests.redis.making import Calls, restricted, schedule, shows
 from tests.standin import StandIn, Told
 
 if TYPE_CHECKING:
@@ -67,6 +71,21 @@ class Beat:
     def __exit__(self, *_: object) -> None:
         self._stopping.set()
         self._thread.join()
+
+
+class Turn:
+    """One beat's time at telling, step by step."""
+
+    def __init__(self, store: Store) -> None:
+        keys, client = store.keys, store.client
+        self.lock = Lock(client, keys.monitoring, 60_000)
+        outbox = Outbox(client, keys.events, keys.monitoring)
+        self.round = Round(Reading(outbox, self.lock.token), Register(client, keys), self._request, lambda _: None)
+
+    @staticmethod
+    def _request(ping: Ping) -> Request:
+        assert ping.schedule.monitor
+        return healthchecks.request(ping, ping.schedule.monitor.where)
 
 
 @pytest.fixture
@@ -181,6 +200,30 @@ def test_one_beat_tells_and_the_others_wait(store: Store, redis: Redis, server: 
     assert len({each.run for each in service.told}) == len(service.told) == 20
 
 
+@shows("take", "FENCED")
+def test_a_beat_that_wakes_when_another_has_the_lock_takes_nothing_from_it(
+    store: Store, redis: Redis, service: StandIn
+) -> None:
+    register(store, monitored(service))
+    slept, leads = (Turn(store) for _ in range(2))
+    assert slept.lock.acquire()
+    slept.round.resume()
+    redis.delete(Keys().monitoring)  # it has slept for longer than the lock lasts
+    assert leads.lock.acquire()
+    leads.round.resume()
+    tell(redis, "succeeded")
+    assert not slept.round.turn()
+    assert leads.round.turn()
+    wait_until(lambda: service.paths == ["/report"])
+    redis.delete(Keys().monitoring)
+    redis.lpush(Keys().monitoring, "no lock")
+    tell(redis, "succeeded", "j2")
+    assert not leads.round.turn()
+    redis.delete(Keys().monitoring)
+    for each in (slept, leads):
+        each.round.stop()
+
+
 def test_a_service_that_hangs_delays_no_other(
     store: Store, redis: Redis, server: PrivateRedis, service: StandIn
 ) -> None:
@@ -202,6 +245,19 @@ def test_a_service_that_hangs_delays_no_other(
             goes_on.set()
             wait_until(lambda: settled(redis))
         assert hanging.paths == ["/stuck"] * 5
+
+
+def test_a_burst_is_told_whole_to_a_service_that_works(
+    store: Store, redis: Redis, server: PrivateRedis, service: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lane, "MOST", 20)
+    register(store, monitored(service))
+    for n in range(250):
+        tell(redis, "succeeded", f"j{n}")
+    with Beat(server.url) as beat:
+        wait_until(lambda: settled(redis))
+    assert [each.body.splitlines()[-1] for each in service.told] == [f"j{n}" for n in range(250)]
+    assert beat.events == []
 
 
 def test_a_service_that_fails_is_told_of_once_and_asked_again(store: Store, redis: Redis, server: PrivateRedis) -> None:
@@ -233,7 +289,7 @@ def test_silence_is_a_failure() -> None:
         request = Ping("ok", monitored(silent), "j1", ())
         found = post.post(healthchecks.request(request, f"http://{silent.host}/x"), 0.05)
         hanging.set()
-    assert found == ("no answer within 0.05 s", False)
+    assert found == ("no answer within 0.05 s", False, False)
 
 
 def test_without_a_dsn_it_is_said_once_and_off_says_nothing(store: Store, redis: Redis, server: PrivateRedis) -> None:
@@ -261,6 +317,33 @@ def test_where_no_schedule_has_a_monitor_the_outbox_is_not_read(
         register(store, monitored(service))
         tell(redis, "succeeded")  # at once
         wait_until(lambda: service.paths == ["/report"])
+
+
+def test_what_happened_while_there_was_no_monitor_is_no_news_when_there_is_one_again(
+    store: Store, redis: Redis, server: PrivateRedis, service: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "_SINCE", "now")
+    register(store, monitored(service))
+    with Beat(server.url):
+        wait_until(lambda: redis.xinfo_groups("beat:events"))
+        tell(redis, "enqueued", "old")  # it has yet to start
+        wait_until(lambda: pending(redis) == 1)
+        register(store, schedule("report"))
+        wait_until(lambda: redis.xinfo_groups("beat:events") == [])
+        tell(redis, "succeeded", "old")
+        register(store, monitored(service))
+        wait_until(lambda: redis.xinfo_groups("beat:events"))
+        tell(redis, "succeeded", "new")
+        wait_until(lambda: service.told and settled(redis))
+    assert [each.body.splitlines()[-1] for each in service.told] == ["new"]
+
+
+def test_who_may_not_read_in_groups_is_not_told_so_where_nobody_has_a_monitor(store: Store, redis: Redis) -> None:
+    redis.xgroup_create("beat:events", "monitors", mkstream=True)
+    with restricted(store, "-xgroup") as barred, Beat(barred.client) as beat:
+        calls = Calls(store)
+        wait_until(lambda: calls.count().get("exists", 0) > 5)
+    assert (beat.error, beat.events) == (None, [])
 
 
 def test_garbage_is_passed_over(store: Store, redis: Redis, server: PrivateRedis, service: StandIn) -> None:

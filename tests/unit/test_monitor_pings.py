@@ -23,6 +23,7 @@ from beat.monitors.pings import Ping, Request, ended
 from beat.monitors.post import Failure, post
 from beat.schedule import Schedule
 from tests.facts import wait_until
+from tests.standin import Answer, StandIn
 
 JOB = "beat_report_1794819600"
 URL = "https://hc-ping.com/5f3c/"
@@ -186,12 +187,13 @@ class Service:
 
 
 AWAY = Failure("no answer within 5 s", final=False)
+BUSY = Failure("it answers 429 Too Many Requests", final=False, alone=True)
 REFUSED = Failure("it answers 404 Not Found", final=True)
 
 
-def letter(name: str, done: list[str], seconds: float = 900) -> Letter:
+def letter(name: str, done: list[str], seconds: float = 900, schedule_id: str = "report") -> Letter:
     made = Request("hc-ping.com", name, {}, b"")
-    return Letter("report", made, lambda: done.append(name), time.monotonic() + seconds)
+    return Letter(schedule_id, made, lambda: done.append(name), time.monotonic() + seconds)
 
 
 @pytest.fixture
@@ -224,31 +226,84 @@ def test_what_is_refused_for_good_is_given_up_at_once_and_told_once() -> None:
 
 
 @pytest.mark.usefixtures("hasty")
-def test_after_a_while_it_is_given_up() -> None:
-    service, done = Service(AWAY), list[str]()
-    way = Lane("hc-ping.com", lambda _: None, service.send)
+def test_after_a_while_it_is_given_up_and_said_when_the_service_is_back() -> None:
+    service, done, events = Service(AWAY), list[str](), list[Event]()
+    way = Lane("hc-ping.com", events.append, service.send)
     way.put(letter("1", done, seconds=0))
     wait_until(lambda: done == ["1"])
     assert service.taken == []
+    assert [event.name for event in events] == ["monitor_failed"]
+    way.put(letter("2", done))
+    wait_until(lambda: len(events) == 3)
+    assert [event.name for event in events[1:]] == ["monitor_back", "monitor_missed"]
+    assert events[2].fields == {"count": 1, "why": "hc-ping.com did not take them in time"}
     way.stop()
 
 
-def test_of_too_many_the_oldest_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_taken_now_waits_in_order_and_holds_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lane, "_FIRST_S", 0.05)
+    goes_on, done, events = threading.Event(), list[str](), list[Event]()
+
+    def send(request: Request) -> Failure | None:
+        return BUSY if request.url.startswith("busy") and not goes_on.is_set() else None
+
+    way = Lane("hc-ping.com", events.append, send)
+    for name in ("busy start", "busy end", "fine 1", "fine 2"):
+        way.put(letter(name, done, schedule_id=name.partition(" ")[0]))
+    wait_until(lambda: done == ["fine 1", "fine 2"])
+    assert [event.name for event in events] == ["monitor_failed"]
+    goes_on.set()
+    wait_until(lambda: done == ["fine 1", "fine 2", "busy start", "busy end"])
+    assert [event.name for event in events] == ["monitor_failed", "monitor_back"]
+    way.stop()
+
+
+@pytest.mark.usefixtures("hasty")
+def test_what_could_not_be_taken_for_long_is_given_up_and_silence_after_it_is_said() -> None:
+    service, done, events = Service(BUSY, AWAY), list[str](), list[Event]()
+    way = Lane("hc-ping.com", events.append, service.send)
+    way.put(letter("1", done, seconds=0))
+    way.put(letter("2", done))
+    wait_until(lambda: len(events) == 4)
+    assert [event.name for event in events] == ["monitor_failed", "monitor_failed", "monitor_back", "monitor_missed"]
+    assert [event.fields["error"] for event in events[:2]] == [BUSY.words, AWAY.words]
+    way.stop()
+
+
+def test_a_service_that_is_slow_loses_nothing_and_one_that_is_full_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lane, "MOST", 2)
-    hanging, done, goes_on = threading.Event(), list[str](), threading.Event()
+    hanging, done, events, goes_on = threading.Event(), list[str](), list[Event](), threading.Event()
 
     def hangs(_: Request) -> None:
         hanging.set()
         goes_on.wait(30)
 
-    way = Lane("hc-ping.com", lambda _: None, hangs)
+    way = Lane("hc-ping.com", events.append, hangs)
     way.put(letter("1", done))
     assert hanging.wait(30)
+    assert not way.is_full
     for name in ("2", "3", "4"):
         way.put(letter(name, done))
-    assert done == ["2"]
+    assert (way.is_full, done) == (True, [])
     goes_on.set()
-    wait_until(lambda: done == ["2", "1", "3", "4"])
+    wait_until(lambda: done == ["1", "2", "3", "4"])
+    assert (way.is_full, events) == (False, [])
+    way.stop()
+
+
+def test_of_too_many_for_a_service_that_fails_the_oldest_are_given_up_and_that_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(lane, "MOST", 20)
+    service, done, events = Service(*[AWAY] * 100), list[str](), list[Event]()
+    way = Lane("hc-ping.com", events.append, service.send)
+    way.put(letter("0", done))
+    wait_until(lambda: events)
+    for n in range(1, 23):
+        way.put(letter(str(n), done))
+    assert (way.is_full, done) == (False, ["1", "2"])  # it holds up nobody
+    assert [event.name for event in events] == ["monitor_failed", "monitor_missed"]
+    assert events[1].fields == {"count": 2, "why": "too many wait for hc-ping.com"}
     way.stop()
 
 
@@ -276,5 +331,50 @@ def test_a_bug_is_told_by_its_kind_alone(monkeypatch: pytest.MonkeyPatch) -> Non
     def fails(*_: object, **__: object) -> None:
         raise ValueError(URL)
 
-    monkeypatch.setattr("urllib.request.urlopen", fails)
-    assert post(healthchecks.request(ping("ok"), URL)) == ("ValueError", True)
+    monkeypatch.setattr("urllib.request.OpenerDirector.open", fails)
+    assert post(healthchecks.request(ping("ok"), URL)) == ("ValueError", True, False)
+
+
+@pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
+def test_nobody_is_followed_elsewhere(code: int) -> None:
+    with StandIn() as other, StandIn(lambda _: Answer(code, headers={"Location": f"http://{other.host}/x"})) as service:
+        failure = post(healthchecks.request(ping("ok"), f"http://{service.host}/a"))
+    assert failure
+    assert failure.final
+    assert failure.words.startswith(f"it answers {code} ")
+    assert failure.words.endswith(", and beat follows nobody elsewhere: write the URL that it leads to")
+    assert (len(service.told), other.asked) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("code", "final", "words"),
+    [
+        (404, True, "it answers 404 Not Found"),
+        (429, False, "it answers 429 Too Many Requests"),
+        (503, False, "it answers 503 Service Unavailable"),
+        (599, False, "it answers 599"),
+    ],
+)
+def test_an_answer_is_told_by_its_number_and_not_in_the_words_of_the_server(
+    code: int, words: str, *, final: bool
+) -> None:
+    with StandIn(lambda _: Answer(code, reason="canary")) as service:
+        assert post(healthchecks.request(ping("ok"), f"http://{service.host}/a"))[:2] == (words, final)  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("OK (not found)", "it knows no such check: is the URL right?"),
+        ("OK (rate limited)\n", "it takes no more pings for this check now: there were too many within a minute"),
+    ],
+)
+def test_a_good_answer_that_says_otherwise_is_a_refusal(body: str, words: str) -> None:
+    with StandIn(lambda _: Answer(200, body)) as service:
+        assert post(healthchecks.request(ping("ok"), f"http://{service.host}/a")) == (words, True, False)
+
+
+@pytest.mark.parametrize("body", ["OK", "", "Created", "x" * 100_000], ids=["ok", "empty", "created", "long"])
+def test_any_other_good_answer_is_one(body: str) -> None:
+    with StandIn(lambda _: Answer(200, body)) as service:
+        assert post(healthchecks.request(ping("ok"), f"http://{service.host}/a")) is None
