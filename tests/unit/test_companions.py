@@ -56,7 +56,8 @@ def test_a_companion_that_fails_is_told_of_once_and_begins_again() -> None:
 
 
 def test_nobody_is_there_whom_nobody_asked_for() -> None:
-    assert companions.wanted(settings.load().settings, "redis://", "beat-1", list[Event]().append, Tally()) == []
+    found = companions.wanted(settings.load().settings, "redis://", "beat-1", list[Event]().append, Tally())
+    assert [each.name for each in found] == ["monitors"]  # it looks whether a schedule has asked
 
 
 def test_without_redis_it_waits_and_leaves_the_saying_to_the_ticker() -> None:
