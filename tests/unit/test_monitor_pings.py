@@ -122,6 +122,15 @@ def test_a_check_in_has_the_id_of_the_run_and_its_status(kind: str, status: str)
     assert (found["monitor_slug"], found["status"], found["duration"]) == ("report", status, 3.1)
 
 
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [("staging", "staging"), (None, None), ("", None), ("a/b", None), ("a\nb", None), ("x" * 65, None)],
+    ids=["a name", "none", "empty", "a slash", "two lines", "too long"],
+)
+def test_a_check_in_is_of_an_environment_that_sentry_takes(given: str | None, sent: str | None) -> None:
+    assert item(sentry.request(ping("ok"), DSN, given)).get("environment") == sent
+
+
 CRONTAB = {"type": "crontab", "value": "0 9 * * 1-5"}
 
 
@@ -151,6 +160,16 @@ CRONTAB = {"type": "crontab", "value": "0 9 * * 1-5"}
         (
             {"job_timeout": 61},
             {"schedule": {"type": "interval", "value": 1, "unit": "hour"}, "max_runtime": 2},
+        ),
+        ({"end": NINE}, {}),  # after the last run it would raise the alarm for ever
+        ({"max_runs": 3}, {}),
+        (
+            {"monitor": "sentry grace=4w", "jitter": "5m", "job_timeout": 3_000_000},
+            {
+                "schedule": {"type": "interval", "value": 1, "unit": "hour"},
+                "checkin_margin": 40_320,
+                "max_runtime": 40_320,
+            },
         ),
         ({"job_timeout": -1}, {"schedule": {"type": "interval", "value": 1, "unit": "hour"}}),
     ],
