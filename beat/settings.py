@@ -171,9 +171,13 @@ class Settings(BaseSettings):
             raise ValueError("lookahead must be shorter than lock_ttl, or locks expire before their ticks are due")
         return self
 
-    @field_serializer("redis_url", "sentry_dsn")
-    def _without_password(self, url: str | None) -> str | None:
-        return url and redis_url.masked(url)
+    @field_serializer("redis_url")
+    def _without_password(self, url: str) -> str:
+        return redis_url.masked(url)
+
+    @field_serializer("sentry_dsn")
+    def _without_key(self, dsn: str | None) -> str | None:
+        return dsn and sentry_dsn.masked(dsn)
 
     @property
     def misfire_limit(self) -> timedelta:
