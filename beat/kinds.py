@@ -89,7 +89,9 @@ def plain(value: Any) -> Any:
         return [plain(each) for each in value]
     if isinstance(value, rq_options.Retry | rq_options.Callback):
         return asdict(value)
-    if isinstance(value, Requires | Monitor):
+    if isinstance(value, Monitor):
+        return value.written()
+    if isinstance(value, Requires):
         return str(value)
     return value.meaning if isinstance(value, Cron | Every | Follows) else value
 

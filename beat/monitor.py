@@ -54,7 +54,7 @@ class Monitor:
 
     @classmethod
     def read(cls, text: str) -> Monitor:
-        """From what `str` made of it: `sentry:nightly grace=5m`."""
+        """From what was `written`: `sentry:nightly grace=5m`."""
         where, *rest = text.split() or [""]
         more: dict[str, Any] = {}
         for each in rest:
@@ -74,15 +74,15 @@ class Monitor:
         """By which Sentry knows it; nothing if that follows from the id."""
         return self.where.partition(":")[2] if self.of_sentry else ""
 
-    def shown(self) -> str:
-        """As `str` makes it, without what is secret."""
-        return " ".join([masked(self.where), *self._more()])
-
-    def __str__(self) -> str:
+    def written(self) -> str:
+        """All of it, with what is secret: for Redis, and for nobody to look at."""
         return " ".join([self.where, *self._more()])
 
+    def __str__(self) -> str:
+        return masked(self.written())
+
     def __repr__(self) -> str:
-        return f"Monitor({self.shown()!r})"
+        return f"Monitor({str(self)!r})"
 
     def _more(self) -> Iterator[str]:
         for name in _NAMES:
@@ -119,7 +119,7 @@ def without_dsn(schedules: Iterable[Any], dsn: str | None) -> Iterator[BadOption
     for each in schedules if dsn is None else ():
         if each.monitor and each.monitor.of_sentry:
             error = BadOption(
-                f"schedule {each.id!r} has monitor={each.monitor.shown()!r}, and there is no DSN: set BEAT_SENTRY_DSN "
+                f"schedule {each.id!r} has monitor={str(each.monitor)!r}, and there is no DSN: set BEAT_SENTRY_DSN "
                 f"(or SENTRY_DSN), or BEAT_SENTRY_DSN={sentry_dsn.OFF} to send nothing"
             )
             error.where = str(each.declared) if each.declared else None

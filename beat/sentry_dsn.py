@@ -37,6 +37,16 @@ def read(text: str) -> Dsn | None:
     return Dsn(found["key"], found["host"], f"{base}/api/{found['project']}/envelope/")
 
 
+def masked(text: str) -> str:
+    """A DSN without its key, and `off` as it is; of what is neither, nothing that could be a key."""
+    if text == OFF:
+        return text
+    if found := _DSN.fullmatch(text):
+        return f"{found['scheme']}://***@{found['host']}{found['path']}/{found['project']}"
+    scheme = re.match(r"https?://", text, re.ASCII)
+    return f"{scheme[0] if scheme else ''}***"
+
+
 def checked(text: str | None) -> str | None:
     """A DSN, `off` or nothing; refuses the rest without showing it."""
     if text is None or text == OFF or read(text):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, cast, get_args
 from pydantic import Field, ValidationError, field_serializer, model_validator
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
-from beat import alert_settings, durations, redis_url, sources
+from beat import alert_settings, durations, redis_url, sentry_dsn, sources
 from beat.errors import BeatError, ConfigError, did_you_mean
 from beat.setting_types import (
     Alerts,
@@ -132,9 +132,17 @@ class Settings(BaseSettings):
             raise ValueError("lookahead must be shorter than lock_ttl, or locks expire before their ticks are due")
         return self
 
-    @field_serializer("redis_url", "sentry_dsn", "alerts")
-    def _without_secrets(self, value: Any) -> str | None:
-        return value and redis_url.masked(value) if isinstance(value, str | None) else alert_settings.counted(value)
+    @field_serializer("redis_url")
+    def _without_password(self, url: str) -> str:
+        return redis_url.masked(url)
+
+    @field_serializer("sentry_dsn")
+    def _without_key(self, dsn: str | None) -> str | None:
+        return dsn and sentry_dsn.masked(dsn)
+
+    @field_serializer("alerts")
+    def _without_channels(self, table: Any) -> str:
+        return alert_settings.counted(table)
 
     @property
     def misfire_limit(self) -> timedelta:

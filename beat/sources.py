@@ -41,7 +41,7 @@ class Raw:
         if self.name == "alerts":  # it may hold secrets
             return self.origin
         if isinstance(self.value, str):
-            return f"{self.origin}={redis_url.masked(self.value) if self.name == 'redis_url' else safe(self.value)!r}"
+            return f"{self.origin}={_MASKS.get(self.name, safe)(self.value)!r}"
         plain = isinstance(self.value, int | float)
         return f"{self.origin}={self.value if plain else f'<{type(self.value).__name__}>'!s:.{_SHOWN}}"
 
@@ -96,6 +96,9 @@ def safe(text: str) -> str:
     """`text` short enough for a sentence, with a URL's secrets masked wherever a URL was pasted by mistake."""
     shown = redis_url.masked(text) if "://" in text else text
     return shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "…"
+
+
+_MASKS = {"redis_url": redis_url.masked, "sentry_dsn": sentry_dsn.masked}
 
 
 def _flags(flags: Mapping[str, object]) -> dict[str, Raw]:

@@ -6,6 +6,7 @@ next one goes on where this one was. A message that is sent again has the same r
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from beat import connection, sentry_dsn
@@ -37,6 +38,7 @@ class Monitors:
     def __init__(self, redis: Redis | str, *, prefix: str, dsn: str | None, emit: Emit) -> None:
         self._source, self._keys, self._emit = redis, Keys(prefix), emit
         self._dsn, self._is_off = sentry_dsn.read(dsn or ""), dsn == sentry_dsn.OFF
+        self._environment = os.environ.get("SENTRY_ENVIRONMENT")
 
     def run(self, stopping: threading.Event) -> None:
         """Looks now and then whether there is something to do that nobody else does."""
@@ -89,6 +91,6 @@ class Monitors:
             return ""
         if not monitor.of_sentry:
             return healthchecks.request(ping, monitor.where)
-        return (
-            sentry.request(ping, self._dsn) if self._dsn else "this beat has no DSN: set BEAT_SENTRY_DSN for all beats"
-        )
+        if self._dsn is None:
+            return "this beat has no DSN: set BEAT_SENTRY_DSN for all beats"
+        return sentry.request(ping, self._dsn, self._environment)

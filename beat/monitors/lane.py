@@ -82,8 +82,9 @@ class Lane:
 
     def _drop(self, count: int) -> None:
         """The oldest; many at a time, so that it is not said for each."""
-        for _ in range(count):
-            self._letters.popleft().done()
+        for letter in [self._letters.popleft() for _ in range(count)]:
+            self._rests.pop(letter.schedule_id, None)
+            letter.done()
         self._missed(count, f"too many wait for {self._service}")
 
     def _missed(self, count: int, why: str) -> None:
@@ -98,14 +99,14 @@ class Lane:
         """None when it is time to stop, or nothing has come for long: then the thread ends."""
         with self._changed:
             while not self._stopping.is_set():
-                now = time.monotonic()
-                rests = [self._rests.get(each.schedule_id, (0.0,))[0] - now for each in self._letters]
-                for n, rest_s in enumerate(rests):
+                soonest_s = _IDLE_S
+                for n, letter in enumerate(self._letters):
+                    rest_s = self._rests.get(letter.schedule_id, (0.0,))[0] - time.monotonic()
                     if rest_s <= 0:
-                        letter = self._letters[n]
                         del self._letters[n]
                         return letter
-                if not self._changed.wait(min(rests, default=_IDLE_S)) and not self._letters:
+                    soonest_s = min(soonest_s, rest_s)
+                if not self._changed.wait(soonest_s) and not self._letters:
                     break
             self._works = False
             return None
@@ -141,7 +142,8 @@ class Lane:
         """A service that is away is told of once; one that refuses a monitor, once for each."""
         event = Event("monitor_failed", schedule_id, {"service": self._service, "error": failure.words})
         if failure.final:
-            self._once.say(schedule_id, event)
+            # What only the body of an answer says may change with every ping: it is not said again for each.
+            self._once.say(schedule_id if failure.alone else f"{schedule_id} {failure.words}", event)
             return
         subject = schedule_id if failure.alone else ""
         if not self._failing:

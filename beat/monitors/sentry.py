@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -28,10 +29,16 @@ _UNITS = {
     "minute": timedelta(minutes=1),
 }
 _WHOLE_MINUTES = (0,)
+_MOST_MINUTES = 40_320
+"""Four weeks: Sentry refuses a check-in that says more."""
+_ENVIRONMENT = re.compile(r"[^\n\r\f/]{1,64}")
 
 
-def request(ping: Ping, dsn: sentry_dsn.Dsn) -> Request:
-    """A check-in has the id of its run: its end takes the place of its start."""
+def request(ping: Ping, dsn: sentry_dsn.Dsn, environment: str | None = None) -> Request:
+    """A check-in has the id of its run: its end takes the place of its start.
+
+    Without an environment, or with one that Sentry would not take, it counts for Sentry's own, `production`.
+    """
     item: dict[str, Any] = {
         "check_in_id": ping.run_id.hex,
         "monitor_slug": monitor.slug_of(ping.schedule),
@@ -39,6 +46,8 @@ def request(ping: Ping, dsn: sentry_dsn.Dsn) -> Request:
     }
     if ping.seconds is not None:
         item["duration"] = ping.seconds
+    if environment and _ENVIRONMENT.fullmatch(environment):
+        item["environment"] = environment
     if found := config(ping.schedule):
         item["monitor_config"] = found
     lines = [{"event_id": ping.run_id.hex}, {"type": "check_in", "content_type": "application/json"}, item]
@@ -48,8 +57,8 @@ def request(ping: Ping, dsn: sentry_dsn.Dsn) -> Request:
 
 
 def config(schedule: Schedule) -> dict[str, Any]:
-    """How the monitor is to be set up; nothing for a schedule whose ticks Sentry could not foresee."""
-    when = None if schedule.exclude else _when(schedule)
+    """How the monitor is to be set up; nothing for a schedule whose ticks, or whose last one, it could not foresee."""
+    when = None if schedule.exclude or schedule.end or schedule.max_runs else _when(schedule)
     if when is None or schedule.monitor is None:
         return {}
     late = (schedule.monitor.grace or timedelta(0)) + (schedule.jitter or timedelta(0))
@@ -77,4 +86,4 @@ def _when(schedule: Schedule) -> dict[str, Any] | None:
 
 
 def _minutes(length: timedelta) -> int:
-    return max(1, math.ceil(length / _UNITS["minute"]))
+    return min(max(1, math.ceil(length / _UNITS["minute"])), _MOST_MINUTES)

@@ -148,7 +148,10 @@ def test_a_service_hears_of_the_start_and_of_the_end(
     assert "its worker died" in lost.body
 
 
-def test_sentry_hears_it_in_its_own_words(store: Store, redis: Redis, server: PrivateRedis, service: StandIn) -> None:
+def test_sentry_hears_it_in_its_own_words(
+    store: Store, redis: Redis, server: PrivateRedis, service: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SENTRY_ENVIRONMENT", "staging")
     register(store, schedule(monitor="sentry:nightly grace=5m"))
     with Beat(server.url, dsn=f"http://key@{service.host}/42"):
         tell(redis, "enqueued")
@@ -160,7 +163,7 @@ def test_sentry_hears_it_in_its_own_words(store: Store, redis: Redis, server: Pr
     first, second = (each.check_in for each in service.told)
     assert [first["status"], second["status"]] == ["in_progress", "error"]
     assert first["check_in_id"] == second["check_in_id"]
-    assert second["monitor_slug"] == "nightly"
+    assert (second["monitor_slug"], second["environment"]) == ("nightly", "staging")
     assert second["monitor_config"] == {
         "schedule": {"type": "interval", "value": 1, "unit": "minute"},
         "checkin_margin": 5,

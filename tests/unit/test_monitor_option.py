@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from beat import Registry, definitions, monitor, redis_url, relations, sentry_dsn
+from beat import Registry, definitions, monitor, relations, sentry_dsn
+from beat.cli import config
 from beat.errors import BadOption, ConfigError, DeclarationError
 from beat.every import Every
 from beat.monitor import Monitor
@@ -44,8 +45,8 @@ def schedule(**given: Any) -> Schedule:
 def test_what_is_written_stays_as_it_is(given: str) -> None:
     found = schedule(monitor=given).monitor
     assert found is not None
-    assert str(found) == given
-    assert Monitor.read(str(found)) == found
+    assert found.written() == given
+    assert Monitor.read(found.written()) == found
     assert pickle.loads(pickle.dumps(schedule(monitor=given))).monitor == found  # noqa: S301 (our own)
 
 
@@ -117,7 +118,9 @@ def test_nobody_is_shown_the_secret() -> None:
     assert kept["monitor"] == URL  # any beat must be able to ping
     assert monitor.hidden(kept)["monitor"] == "https://hc-ping.com/***"
     assert monitor.hidden({"monitor": 5}) == {"monitor": "***"}
-    assert TOKEN not in repr(made)
+    assert TOKEN not in f"{made!r} {made.monitor} {made.monitor!r}"
+    assert str(made.monitor) == "https://hc-ping.com/***"
+    assert str(Monitor("sentry:x", grace="5m")) == "sentry:x grace=5m"
     other = plain(definitions.write(schedule(monitor=f"{URL}-2")))
     [shown] = differences(plain(definitions.write(made)), other)
     assert shown == ("monitor", "https://hc-ping.com/***", "https://hc-ping.com/*** (another)")
@@ -153,8 +156,31 @@ def test_the_setting_is_beats_own_or_the_applications() -> None:
     assert "is not the DSN of a project at Sentry: write https://key@o1.ingest.sentry.io/42" in str(refused.value)
 
 
-def test_a_masked_dsn_shows_its_host_alone() -> None:
-    assert redis_url.masked(DSN) == "https://***@o1.ingest.sentry.io/42"
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (DSN, "https://***@o1.ingest.sentry.io/42"),
+        ("https://canarykey:canary@example.com:9000/sentry/7/", "https://***@example.com:9000/sentry/7"),
+        ("off", "off"),
+        ("https://canarykey:canary@example.com", "https://***"),
+        ("canarykey", "***"),
+    ],
+)
+def test_a_masked_dsn_shows_no_key_and_off_is_no_secret(text: str, shown: str) -> None:
+    assert sentry_dsn.masked(text) == shown
+
+
+@pytest.mark.parametrize("dsn", ["https://canarykey:canary@example.com/7", "off"])
+def test_the_settings_show_a_dsn_masked_and_off_as_it_is(dsn: str) -> None:
+    loaded = load({}, {"BEAT_SENTRY_DSN": dsn})
+    [row] = [row for row in config.rows(loaded) if row.name == "sentry_dsn"]
+    assert row.value == loaded.settings.model_dump()["sentry_dsn"] == dsn.replace("canarykey:canary", "***")
+
+
+def test_a_dsn_that_is_refused_is_shown_without_its_key() -> None:
+    with pytest.raises(ConfigError) as refused:
+        load({}, {"BEAT_SENTRY_DSN": "https://canarykey:canary@example.com"})
+    assert "BEAT_SENTRY_DSN='https://***' is not the DSN of a project" in str(refused.value)
 
 
 def test_a_manual_beat_fires_and_tells_nobody() -> None:

@@ -122,6 +122,15 @@ def test_a_check_in_has_the_id_of_the_run_and_its_status(kind: str, status: str)
     assert (found["monitor_slug"], found["status"], found["duration"]) == ("report", status, 3.1)
 
 
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [("staging", "staging"), (None, None), ("", None), ("a/b", None), ("a\nb", None), ("x" * 65, None)],
+    ids=["a name", "none", "empty", "a slash", "two lines", "too long"],
+)
+def test_a_check_in_is_of_an_environment_that_sentry_takes(given: str | None, sent: str | None) -> None:
+    assert item(sentry.request(ping("ok"), DSN, given)).get("environment") == sent
+
+
 CRONTAB = {"type": "crontab", "value": "0 9 * * 1-5"}
 
 
@@ -151,6 +160,16 @@ CRONTAB = {"type": "crontab", "value": "0 9 * * 1-5"}
         (
             {"job_timeout": 61},
             {"schedule": {"type": "interval", "value": 1, "unit": "hour"}, "max_runtime": 2},
+        ),
+        ({"end": NINE}, {}),  # after the last run it would raise the alarm for ever
+        ({"max_runs": 3}, {}),
+        (
+            {"monitor": "sentry grace=4w", "jitter": "5m", "job_timeout": 3_000_000},
+            {
+                "schedule": {"type": "interval", "value": 1, "unit": "hour"},
+                "checkin_margin": 40_320,
+                "max_runtime": 40_320,
+            },
         ),
         ({"job_timeout": -1}, {"schedule": {"type": "interval", "value": 1, "unit": "hour"}}),
     ],
@@ -188,7 +207,8 @@ class Service:
 
 AWAY = Failure("no answer within 5 s", final=False)
 BUSY = Failure("it answers 429 Too Many Requests", final=False, alone=True)
-REFUSED = Failure("it answers 404 Not Found", final=True)
+REFUSED = Failure("it answers 404 Not Found", final=True, alone=True)
+LIMITED = Failure("it takes no more pings for this check now", final=True)
 
 
 def letter(name: str, done: list[str], seconds: float = 900, schedule_id: str = "report") -> Letter:
@@ -222,6 +242,17 @@ def test_what_is_refused_for_good_is_given_up_at_once_and_told_once() -> None:
         way.put(letter(name, done))
     wait_until(lambda: done == ["1", "2", "3"])
     assert (service.taken, service.tries, len(events)) == (["3"], 3, 1)
+    way.stop()
+
+
+@pytest.mark.parametrize(("failure", "times"), [(REFUSED, 2), (LIMITED, 1)], ids=["refused", "limited"])
+def test_what_comes_and_goes_with_every_ping_is_not_told_each_time(failure: Failure, times: int) -> None:
+    service, done, events = Service(failure, None, failure, None), list[str](), list[Event]()
+    way = Lane("hc-ping.com", events.append, service.send)
+    for name in ("1", "2", "3", "4"):
+        way.put(letter(name, done))
+    wait_until(lambda: len(done) == 4)
+    assert [event.name for event in events] == ["monitor_failed"] * times
     way.stop()
 
 
@@ -304,6 +335,20 @@ def test_of_too_many_for_a_service_that_fails_the_oldest_are_given_up_and_that_i
     assert (way.is_full, done) == (False, ["1", "2"])  # it holds up nobody
     assert [event.name for event in events] == ["monitor_failed", "monitor_missed"]
     assert events[1].fields == {"count": 2, "why": "too many wait for hc-ping.com"}
+    way.stop()
+
+
+def test_what_was_dropped_while_it_waited_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lane, "_FIRST_S", 30.0)
+    service, done, events = Service(BUSY), list[str](), list[Event]()
+    way = Lane("hc-ping.com", events.append, service.send)
+    way.put(letter("busy", done, schedule_id="busy"))
+    way.put(letter("fine 1", done, schedule_id="fine"))
+    wait_until(lambda: done == ["fine 1"])
+    monkeypatch.setattr(lane, "MOST", 1)
+    way.put(letter("fine 2", done, schedule_id="fine"))
+    wait_until(lambda: done == ["fine 1", "busy", "fine 2"])
+    assert [event.name for event in events] == ["monitor_failed", "monitor_missed", "monitor_back"]
     way.stop()
 
 
