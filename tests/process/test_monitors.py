@@ -15,7 +15,7 @@ from beat import Client
 from tests.beats import Beat
 from tests.facts import wait_until
 from tests.process.commands import called
-from tests.standin import StandIn, Told
+from tests.watching_service import Told, Watch
 from tests.workers import Steps, Worker
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def quiet(): ...
 """
 
 
-def lay_out(home: Path, service: StandIn) -> None:
+def lay_out(home: Path, service: Watch) -> None:
     text = TASKS.format(host=service.host, token=TOKEN).replace("def works(go)", f"def works(go={str(home / 'go')!r})")
     (home / "tasks.py").write_text(text)
 
@@ -52,7 +52,7 @@ def lay_out(home: Path, service: StandIn) -> None:
 @pytest.mark.usefixtures("redis")
 def test_a_service_hears_of_starts_successes_and_failures(server: PrivateRedis, home: Path) -> None:
     steps = Steps(home / "steps")
-    with StandIn() as service:
+    with Watch() as service:
         lay_out(home, service)
         with Beat(home, server.url) as beat, Worker(server.url, steps, "default"):
             beat.says("3 schedules registered")
@@ -82,7 +82,7 @@ def test_a_beat_that_is_killed_between_sending_and_acknowledging_is_followed_by_
             beats.append(Beat(home, server.url))
         return 200
 
-    with StandIn(kills) as service:
+    with Watch(kills) as service:
         lay_out(home, service)
         with Beat(home, server.url) as first:
             beats.append(first)
@@ -97,7 +97,7 @@ def test_a_beat_that_is_killed_between_sending_and_acknowledging_is_followed_by_
 
 
 def test_no_command_shows_the_url_of_a_monitor(server: PrivateRedis, redis: Redis, home: Path) -> None:
-    with StandIn() as service:
+    with Watch() as service:
         lay_out(home, service)
         with Beat(home, server.url) as beat:
             beat.says("3 schedules registered")

@@ -20,7 +20,7 @@ from beat.outbox import Outbox
 from beat.sync import Sync
 from tests.facts import wait_until
 from tests.redis.making import Calls, restricted, schedule, shows
-from tests.standin import StandIn, Told
+from tests.watching_service import Told, Watch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,8 +89,8 @@ class Turn:
 
 
 @pytest.fixture
-def service() -> Iterator[StandIn]:
-    with StandIn() as made:
+def service() -> Iterator[Watch]:
+    with Watch() as made:
         yield made
 
 
@@ -98,7 +98,7 @@ def register(store: Store, *schedules: Schedule) -> None:
     Sync(store, schedules, beat="beat-1", emit=lambda _: None).register()
 
 
-def monitored(service: StandIn, schedule_id: str = "report", **given: Any) -> Schedule:
+def monitored(service: Watch, schedule_id: str = "report", **given: Any) -> Schedule:
     return schedule(schedule_id, **{"monitor": f"http://{service.host}/{schedule_id}", **given})
 
 
@@ -124,7 +124,7 @@ def settled(redis: Redis) -> bool:
 
 
 def test_a_service_hears_of_the_start_and_of_the_end(
-    store: Store, redis: Redis, server: PrivateRedis, service: StandIn
+    store: Store, redis: Redis, server: PrivateRedis, service: Watch
 ) -> None:
     register(store, monitored(service), schedule("quiet"))
     with Beat(server.url):
@@ -149,7 +149,7 @@ def test_a_service_hears_of_the_start_and_of_the_end(
 
 
 def test_sentry_hears_it_in_its_own_words(
-    store: Store, redis: Redis, server: PrivateRedis, service: StandIn, monkeypatch: pytest.MonkeyPatch
+    store: Store, redis: Redis, server: PrivateRedis, service: Watch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SENTRY_ENVIRONMENT", "staging")
     register(store, schedule(monitor="sentry:nightly grace=5m"))
@@ -171,7 +171,7 @@ def test_sentry_hears_it_in_its_own_words(
 
 
 def test_of_a_run_that_has_ended_before_anybody_looked_only_the_end_is_told(
-    store: Store, redis: Redis, server: PrivateRedis, service: StandIn
+    store: Store, redis: Redis, server: PrivateRedis, service: Watch
 ) -> None:
     register(store, monitored(service))
     tell(redis, "enqueued")
@@ -183,7 +183,7 @@ def test_of_a_run_that_has_ended_before_anybody_looked_only_the_end_is_told(
 
 
 def test_the_next_beat_goes_on_where_the_last_one_was(
-    store: Store, redis: Redis, server: PrivateRedis, service: StandIn
+    store: Store, redis: Redis, server: PrivateRedis, service: Watch
 ) -> None:
     register(store, monitored(service))
     tell(redis, "enqueued")
@@ -194,7 +194,7 @@ def test_the_next_beat_goes_on_where_the_last_one_was(
         wait_until(lambda: service.paths == ["/report/start"] and settled(redis))
 
 
-def test_one_beat_tells_and_the_others_wait(store: Store, redis: Redis, server: PrivateRedis, service: StandIn) -> None:
+def test_one_beat_tells_and_the_others_wait(store: Store, redis: Redis, server: PrivateRedis, service: Watch) -> None:
     register(store, monitored(service))
     with Beat(server.url), Beat(server.url), Beat(server.url):
         for n in range(20):
@@ -205,7 +205,7 @@ def test_one_beat_tells_and_the_others_wait(store: Store, redis: Redis, server: 
 
 @shows("take", "FENCED")
 def test_a_beat_that_wakes_when_another_has_the_lock_takes_nothing_from_it(
-    store: Store, redis: Redis, service: StandIn
+    store: Store, redis: Redis, service: Watch
 ) -> None:
     register(store, monitored(service))
     slept, leads = (Turn(store) for _ in range(2))
@@ -227,16 +227,14 @@ def test_a_beat_that_wakes_when_another_has_the_lock_takes_nothing_from_it(
         each.round.stop()
 
 
-def test_a_service_that_hangs_delays_no_other(
-    store: Store, redis: Redis, server: PrivateRedis, service: StandIn
-) -> None:
+def test_a_service_that_hangs_delays_no_other(store: Store, redis: Redis, server: PrivateRedis, service: Watch) -> None:
     goes_on = threading.Event()
 
     def hangs(_: Told) -> int:
         goes_on.wait(30)
         return 200
 
-    with StandIn(hangs) as hanging:
+    with Watch(hangs) as hanging:
         register(store, monitored(service), monitored(hanging, "stuck"))
         with Beat(server.url):
             for n in range(5):
@@ -251,7 +249,7 @@ def test_a_service_that_hangs_delays_no_other(
 
 
 def test_a_burst_is_told_whole_to_a_service_that_works(
-    store: Store, redis: Redis, server: PrivateRedis, service: StandIn, monkeypatch: pytest.MonkeyPatch
+    store: Store, redis: Redis, server: PrivateRedis, service: Watch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lane, "MOST", 20)
     register(store, monitored(service))
@@ -265,7 +263,7 @@ def test_a_burst_is_told_whole_to_a_service_that_works(
 
 def test_a_service_that_fails_is_told_of_once_and_asked_again(store: Store, redis: Redis, server: PrivateRedis) -> None:
     answers = [503, 500, 429]
-    with StandIn(lambda _: answers.pop(0) if answers else 200) as service:
+    with Watch(lambda _: answers.pop(0) if answers else 200) as service:
         register(store, monitored(service))
         with Beat(server.url) as beat:
             tell(redis, "succeeded")
@@ -277,7 +275,7 @@ def test_a_service_that_fails_is_told_of_once_and_asked_again(store: Store, redi
 
 
 def test_nobody_at_home_is_no_reason_to_raise(store: Store, redis: Redis, server: PrivateRedis) -> None:
-    with StandIn() as service:
+    with Watch() as service:
         made = monitored(service)
     register(store, made)
     with Beat(server.url) as beat:
@@ -288,7 +286,7 @@ def test_nobody_at_home_is_no_reason_to_raise(store: Store, redis: Redis, server
 
 def test_silence_is_a_failure() -> None:
     hanging = threading.Event()
-    with StandIn(lambda _: hanging.wait(30) * 200) as silent:
+    with Watch(lambda _: hanging.wait(30) * 200) as silent:
         request = Ping("ok", monitored(silent), "j1", ())
         found = post.post(healthchecks.request(request, f"http://{silent.host}/x"), 0.05)
         hanging.set()
@@ -309,7 +307,7 @@ def test_without_a_dsn_it_is_said_once_and_off_says_nothing(store: Store, redis:
 
 
 def test_where_no_schedule_has_a_monitor_the_outbox_is_not_read(
-    store: Store, redis: Redis, server: PrivateRedis, service: StandIn
+    store: Store, redis: Redis, server: PrivateRedis, service: Watch
 ) -> None:
     register(store, schedule("quiet"))
     with Beat(server.url):
@@ -323,7 +321,7 @@ def test_where_no_schedule_has_a_monitor_the_outbox_is_not_read(
 
 
 def test_what_happened_while_there_was_no_monitor_is_no_news_when_there_is_one_again(
-    store: Store, redis: Redis, server: PrivateRedis, service: StandIn, monkeypatch: pytest.MonkeyPatch
+    store: Store, redis: Redis, server: PrivateRedis, service: Watch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "_SINCE", "now")
     register(store, monitored(service))
@@ -349,7 +347,7 @@ def test_who_may_not_read_in_groups_is_not_told_so_where_nobody_has_a_monitor(st
     assert (beat.error, beat.events) == (None, [])
 
 
-def test_garbage_is_passed_over(store: Store, redis: Redis, server: PrivateRedis, service: StandIn) -> None:
+def test_garbage_is_passed_over(store: Store, redis: Redis, server: PrivateRedis, service: Watch) -> None:
     register(store, monitored(service), monitored(service, "broken"))
     redis.hset("beat:schedule:broken", "definition", "{")
     redis.sadd(INDEX, "nobody")
@@ -375,7 +373,7 @@ def test_garbage_is_passed_over(store: Store, redis: Redis, server: PrivateRedis
 
 
 def test_what_is_looked_at_for_its_start_is_bounded(
-    store: Store, redis: Redis, server: PrivateRedis, service: StandIn, monkeypatch: pytest.MonkeyPatch
+    store: Store, redis: Redis, server: PrivateRedis, service: Watch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rounds, "MOST_WAITING", 3)
     register(store, monitored(service))
@@ -389,7 +387,7 @@ def test_what_is_looked_at_for_its_start_is_bounded(
     assert [each.body for each in service.told] == ["j9"]
 
 
-def test_who_may_not_read_as_one_of_a_group_says_so(store: Store, redis: Redis, service: StandIn) -> None:
+def test_who_may_not_read_as_one_of_a_group_says_so(store: Store, redis: Redis, service: Watch) -> None:
     register(store, monitored(service))
     tell(redis, "succeeded")
     with restricted(store, "-xreadgroup") as barred, Beat(barred.client) as beat:
@@ -401,7 +399,7 @@ def test_who_may_not_read_as_one_of_a_group_says_so(store: Store, redis: Redis, 
 
 
 def test_the_index_knows_who_has_a_monitor_and_redis_cli_sees_no_secret(
-    store: Store, redis: Redis, service: StandIn
+    store: Store, redis: Redis, service: Watch
 ) -> None:
     register(store, monitored(service), schedule("quiet"))
     assert redis.smembers(INDEX) == {"report"}
@@ -412,7 +410,7 @@ def test_the_index_knows_who_has_a_monitor_and_redis_cli_sees_no_secret(
 
 
 def test_the_index_follows_what_is_renamed_and_removed_and_is_put_right(
-    store: Store, redis: Redis, server: PrivateRedis, service: StandIn
+    store: Store, redis: Redis, server: PrivateRedis, service: Watch
 ) -> None:
     register(store, monitored(service))
     register(store, monitored(service, "daily", renamed_from="report"))
@@ -429,7 +427,7 @@ def test_the_index_follows_what_is_renamed_and_removed_and_is_put_right(
 
 
 def test_what_was_trimmed_before_it_was_read_or_told_is_no_secret(
-    store: Store, redis: Redis, server: PrivateRedis, service: StandIn
+    store: Store, redis: Redis, server: PrivateRedis, service: Watch
 ) -> None:
     register(store, monitored(service))
     with Beat(server.url):

@@ -23,7 +23,8 @@ from beat.monitors.pings import Ping, Request, ended
 from beat.monitors.post import Failure, post
 from beat.schedule import Schedule
 from tests.facts import wait_until
-from tests.standin import Answer, StandIn
+from tests.stand_in import Answer
+from tests.watching_service import Watch
 
 JOB = "beat_report_1794819600"
 URL = "https://hc-ping.com/5f3c/"
@@ -382,7 +383,7 @@ def test_a_bug_is_told_by_its_kind_alone(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
 def test_nobody_is_followed_elsewhere(code: int) -> None:
-    with StandIn() as other, StandIn(lambda _: Answer(code, headers={"Location": f"http://{other.host}/x"})) as service:
+    with Watch() as other, Watch(lambda _: Answer(code, headers={"Location": f"http://{other.host}/x"})) as service:
         failure = post(healthchecks.request(ping("ok"), f"http://{service.host}/a"))
     assert failure
     assert failure.final
@@ -403,7 +404,7 @@ def test_nobody_is_followed_elsewhere(code: int) -> None:
 def test_an_answer_is_told_by_its_number_and_not_in_the_words_of_the_server(
     code: int, words: str, *, final: bool
 ) -> None:
-    with StandIn(lambda _: Answer(code, reason="canary")) as service:
+    with Watch(lambda _: Answer(code, reason="canary")) as service:
         assert post(healthchecks.request(ping("ok"), f"http://{service.host}/a"))[:2] == (words, final)  # type: ignore[index]
 
 
@@ -415,11 +416,11 @@ def test_an_answer_is_told_by_its_number_and_not_in_the_words_of_the_server(
     ],
 )
 def test_a_good_answer_that_says_otherwise_is_a_refusal(body: str, words: str) -> None:
-    with StandIn(lambda _: Answer(200, body)) as service:
+    with Watch(lambda _: Answer(200, body)) as service:
         assert post(healthchecks.request(ping("ok"), f"http://{service.host}/a")) == (words, True, False)
 
 
 @pytest.mark.parametrize("body", ["OK", "", "Created", "x" * 100_000], ids=["ok", "empty", "created", "long"])
 def test_any_other_good_answer_is_one(body: str) -> None:
-    with StandIn(lambda _: Answer(200, body)) as service:
+    with Watch(lambda _: Answer(200, body)) as service:
         assert post(healthchecks.request(ping("ok"), f"http://{service.host}/a")) is None
