@@ -88,6 +88,27 @@ def test_what_somebody_asked_for_is_late_for_nobody(store: Store, redis: Redis) 
     assert lateness(store) == (0, 0)
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"details": {"duration": 5, "waited": 3}},
+        {"message": 'x","duration":5,"waited":3,"y":"'},
+        {"error": {"traceback": '{"waited": 3}', "waited": 3}},
+        {"worker": '\\", "waited": 3, "x": {', "details": {"waited": 3}},
+    ],
+    ids=["details", "message", "error", "worker"],
+)
+@pytest.mark.parametrize("separators", [(",", ":"), (", ", ": ")], ids=["narrow", "wide"])
+def test_what_a_job_says_is_not_taken_for_times(
+    told: dict[str, Any], separators: tuple[str, str], store: Store, redis: Redis
+) -> None:
+    entry = {"type": "failed", "duration": None, **told}
+    redis.xadd("beat:events", {"type": "failed", "entry": json.dumps(entry, separators=separators)})
+    folding.fold(store)
+    found = scraped(store)
+    assert (found["beat_run_duration_seconds_count"], found["beat_queue_wait_seconds_count"]) == (0, 0)
+
+
 def test_each_event_counts_once_however_many_fold(store: Store, redis: Redis) -> None:
     for _ in range(1000):
         tell(redis, "enqueued", by="scheduler", late_ms=1000)
