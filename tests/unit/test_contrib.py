@@ -15,6 +15,7 @@ from beat.metrics.families import HISTOGRAM, families
 
 CONTRIB = Path(__file__).parent.parent.parent / "contrib"
 BOARD, RULES = CONTRIB / "grafana/beat.json", CONTRIB / "prometheus/beat.rules.yml"
+GUIDE = CONTRIB.parent / "docs/guides/monitoring.md"
 LABELS = {label for family in families().values() for label in family.labels}
 
 
@@ -106,3 +107,11 @@ def test_promtool_has_nothing_against_the_rules() -> None:
         pytest.skip("promtool is not installed: it comes with Prometheus")
     done = subprocess.run([promtool, "check", "rules", RULES], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_metric_is_in_the_table_of_the_guide() -> None:
+    told = re.findall(r"^\| `(beat_\w+)` \| (\w+) \|([^|]*)\|", GUIDE.read_text(encoding="utf-8"), re.MULTILINE)
+    shown = {name: (kind, tuple(re.findall(r"`(\w+)`", labels))) for name, kind, labels in told}
+    assert shown == {
+        each.name: (each.kind, tuple(label for label in each.labels if label != "le")) for each in families().values()
+    }
