@@ -38,6 +38,7 @@ def families() -> dict[str, Family]:
         Family("beat_last_run_timestamp_seconds", GAUGE, "The newest tick that became a job.", ("schedule",)),
         Family("beat_last_success_timestamp_seconds", GAUGE, "When a run last succeeded.", ("schedule",)),
         Family("beat_next_run_timestamp_seconds", GAUGE, "When the next tick is due.", ("schedule",)),
+        Family("beat_period_seconds", GAUGE, "From the newest tick, fired or skipped, to the next.", ("schedule",)),
         Family("beat_enqueue_lateness_seconds", HISTOGRAM, "How long after it was due a tick became a job.", ("le",)),
         Family("beat_queue_wait_seconds", HISTOGRAM, "How long a job was in its queue.", ("le",)),
         Family("beat_run_duration_seconds", HISTOGRAM, "How long a run took.", ("le",)),

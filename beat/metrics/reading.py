@@ -80,6 +80,7 @@ def _schedule(found: Mapping[str, Family], row: Row) -> None:
         ("beat_last_run_timestamp_seconds", row.last_run),
         ("beat_last_success_timestamp_seconds", row.last_success),
         ("beat_next_run_timestamp_seconds", row.next_run),
+        ("beat_period_seconds", row.period),
     ):
         if value is not None:
             found[name].rows.append((row.id, value))

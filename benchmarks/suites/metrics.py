@@ -1,7 +1,7 @@
 """One scrape of a beat with many schedules: from the question by HTTP to the last byte of the page.
 
 Every schedule has run, failed, succeeded and skipped ticks for two reasons, so that the page is as long as it gets:
-eleven samples for each. *Scrape, ten of them* has labels for ten schedules alone. *Longest metrics script* is by the
+twelve samples for each. *Scrape, ten of them* has labels for ten schedules alone. *Longest metrics script* is by the
 server's slow log, with an outbox full of failures to fold, each with a traceback and as many details as there may be.
 """
 

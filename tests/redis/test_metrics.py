@@ -389,7 +389,27 @@ def test_the_page_tells_all_about_a_schedule(store: Store, redis: Redis) -> None
         'beat_last_run_timestamp_seconds{schedule="report"}': 1794816000,
         'beat_last_success_timestamp_seconds{schedule="report"}': 1794816009,
         'beat_next_run_timestamp_seconds{schedule="report"}': 1794819601.5,
+        'beat_period_seconds{schedule="report"}': 3601.5,
     }
+
+
+@pytest.mark.parametrize(
+    ("changes", "period"),
+    [
+        ({"last_skip": "2026-11-16T08:59:00Z"}, 61.5),
+        ({"last_skip": "2026-11-16T07:00:00Z"}, 3601.5),
+        ({"last_run": "", "last_skip": "2026-11-16T08:59:00Z"}, 61.5),
+        ({"last_run": ""}, None),
+        ({"last_run": "2026-11-16T09:30:00Z"}, None),
+        ({"state": "paused"}, None),
+    ],
+    ids=["skipped since", "fired since", "never fired", "new", "moved back", "paused"],
+)
+def test_a_period_is_from_the_newest_tick_to_the_next(
+    changes: dict[str, str], period: float | None, store: Store, redis: Redis
+) -> None:
+    lay(redis, "report", **changes)
+    assert scraped(store).get('beat_period_seconds{schedule="report"}') == period
 
 
 @pytest.mark.parametrize(
