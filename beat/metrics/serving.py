@@ -7,6 +7,7 @@ import errno
 import socket
 import socketserver
 import threading
+import time
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, Any
@@ -28,30 +29,32 @@ if TYPE_CHECKING:
 _TURN_S = 1.0
 _PATIENCE_S = 10
 _STOP_S = 0.5
+_LOOK_S = 0.1
 _PLAIN = "text/plain; charset=utf-8"
 
 
 class Metrics:
-    """Listens from the moment it is made, so that a port that is taken is known before anything ticks."""
+    """Answers from the moment it is made until it is time to stop, whether Redis is there or not.
+
+    So a port that is taken is known before anything ticks, and nobody who asks waits for a Redis that is away.
+    """
 
     name = "metrics"
 
-    def __init__(self, settings: Settings, redis: Redis | str, name: str, emit: Emit, tally: Tally) -> None:
+    def __init__(
+        self, settings: Settings, redis: Redis | str, name: str, emit: Emit, tally: Tally, *, stopping: threading.Event
+    ) -> None:
         self._store = Store(connection.connect(redis), Keys(settings.prefix))
-        self._beat, self._emit, self._tally = name, emit, tally
+        self._beat, self._tally = name, tally
         self._globs = settings.metrics_schedules
         self._one_at_a_time = threading.Lock()
         self._server = _listen(settings.metrics_host, settings.metrics_port or 0, self)
-        self._serving: threading.Thread | None = None
+        self._serving = threading.Thread(target=self._serve, args=(stopping,), name="beat-metrics-http", daemon=True)
+        self._serving.start()
+        emit(Event("serving", fields={"address": self._server.address}))
 
     def run(self, stopping: threading.Event) -> None:
-        """Keeps them every second; the server goes on whatever happens to Redis."""
-        if self._serving is None:
-            self._serving = threading.Thread(
-                target=self._serve, args=(stopping,), name="beat-metrics-http", daemon=True
-            )
-            self._serving.start()
-            self._emit(Event("serving", fields={"address": self._server.address}))
+        """Keeps them every second."""
         while not stopping.wait(_TURN_S):
             self._keep_or_say()
         with contextlib.suppress(*connection.Errors, BeatError):  # the last that it has to tell
@@ -90,7 +93,7 @@ class _Server(socketserver.ThreadingTCPServer):
     allow_reuse_address = True
     daemon_threads = True
     block_on_close = False
-    timeout = 0.1  # after which it looks whether it is to end
+    timeout = _LOOK_S  # after which it looks whether it is to end
 
     def __init__(self, family: socket.AddressFamily, address: Any, metrics: Metrics) -> None:
         self.address_family, self.metrics = family, metrics
@@ -138,8 +141,23 @@ class _Handler(BaseHTTPRequestHandler):
 def _listen(host: str, port: int, metrics: Metrics) -> _Server:
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        return _Server(family, address, metrics)
+        return _bound(family, address, metrics)
     except (OSError, UnicodeError) as e:
-        taken = isinstance(e, OSError) and e.errno == errno.EADDRINUSE
-        why = "another process is there" if taken else getattr(e, "strerror", None) or "that is no host"
+        why = "another process is there" if _is_taken(e) else getattr(e, "strerror", None) or "that is no host"
         raise ConfigError(f"metrics cannot be served at {host}:{port}: {why} (metrics_host, metrics_port)") from None
+
+
+def _bound(family: socket.AddressFamily, address: Any, metrics: Metrics) -> _Server:
+    """Who was there may be about to go, as a beat that has just ended in this process is."""
+    until = time.monotonic() + _STOP_S
+    while True:
+        try:
+            return _Server(family, address, metrics)
+        except OSError as e:
+            if not _is_taken(e) or time.monotonic() > until:
+                raise
+            time.sleep(_LOOK_S / 2)
+
+
+def _is_taken(error: Exception) -> bool:
+    return isinstance(error, OSError) and error.errno == errno.EADDRINUSE

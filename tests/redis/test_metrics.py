@@ -22,7 +22,9 @@ from beat.event import Event
 from beat.health import Health
 from beat.metrics import Collector, Metrics, Tally, folding, page, reading, schedules
 from beat.operations import Operations, Stretch
+from beat.registry import Registry
 from beat.runs import Runs
+from beat.service import Scheduler
 from tests.facts import wait_until
 from tests.nursery import ROOT
 from tests.redis.hand_made import JOB, close, closing, put_closed, put_run, put_schedule, record
@@ -505,7 +507,7 @@ def test_a_beat_never_imports_prometheus_client() -> None:
 def serving(redis: Redis | str, events: list[Event] | None = None, **options: Any) -> Iterator[tuple[int, Metrics]]:
     port, stopping = free_port(), threading.Event()
     mine = settings.load({"metrics_port": port, **options}).settings
-    metrics = Metrics(mine, redis, "beat-1", ([] if events is None else events).append, Tally())
+    metrics = Metrics(mine, redis, "beat-1", ([] if events is None else events).append, Tally(), stopping=stopping)
     thread = threading.Thread(target=metrics.run, args=(stopping,))
     thread.start()
     try:
@@ -570,21 +572,45 @@ def test_a_user_who_may_not_keep_them_is_told_and_shown_what_is_there(store: Sto
     stopping, events = threading.Event(), list[Event]()
     with restricted(store, "-hset") as few:
         mine = settings.load({"metrics_port": (port := free_port())}).settings
-        companions.start([Metrics(mine, few.client, "beat-1", events.append, Tally())], events.append, stopping)
+        metrics = Metrics(mine, few.client, "beat-1", events.append, Tally(), stopping=stopping)
+        companions.start([metrics], events.append, stopping)
         wait_until(lambda: [event for event in events if event.name == "companion_failed"])
         assert (get(port).status, "does not let this user keep metrics" in events[-1].fields["error"]) == (200, True)
         stopping.set()
         wait_until(lambda: not [each for each in threading.enumerate() if each.name == "beat-metrics"])
 
 
+def test_a_beat_that_waits_for_redis_answers_and_gives_the_port_back(server: PrivateRedis) -> None:
+    port, nowhere = free_port(), f"redis://127.0.0.1:{free_port()}"
+    mine = Registry()
+    mine.periodic(every="1h")(subprocess.run)
+    for url, status in ((nowhere, 503), (server.url, 200)):
+        beat = Scheduler(mine, url, metrics_port=port)
+        thread = threading.Thread(target=beat.run)
+        thread.start()
+        try:
+            wait_until(lambda: _status(port) == status)  # noqa: B023 (it is over before the next turn)
+        finally:
+            beat.stop()
+            thread.join()
+
+
+def _status(port: int) -> int:
+    with contextlib.suppress(OSError):
+        return get(port).status
+    return 0
+
+
 def test_a_port_that_is_taken_is_refused_at_start(server: PrivateRedis) -> None:
     taken = "cannot be served at 127.0.0.1:.*: another process is there"
     with serving(server.url) as (port, _), pytest.raises(ConfigError, match=taken):
-        Metrics(settings.load({"metrics_port": port}).settings, server.url, "x", print, Tally())
+        Metrics(
+            settings.load({"metrics_port": port}).settings, server.url, "x", print, Tally(), stopping=threading.Event()
+        )
 
 
 @pytest.mark.parametrize("host", ["203.0.113.7", "a..b", "::1::"])
 def test_a_host_that_is_none_of_ours_is_refused_at_start(host: str, server: PrivateRedis) -> None:
     mine = settings.load({"metrics_port": free_port(), "metrics_host": host}).settings
     with pytest.raises(ConfigError, match=f"cannot be served at {re.escape(host)}"):
-        Metrics(mine, server.url, "x", print, Tally())
+        Metrics(mine, server.url, "x", print, Tally(), stopping=threading.Event())
