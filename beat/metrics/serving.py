@@ -30,6 +30,9 @@ _TURN_S = 1.0
 _PATIENCE_S = 10
 _STOP_S = 0.5
 _LOOK_S = 0.1
+_TURN_COMES_S = 5.0
+_MOST = 20
+"""How many may ask at the same time."""
 _PLAIN = "text/plain; charset=utf-8"
 
 
@@ -82,21 +85,27 @@ class Metrics:
             raise
 
     def page(self) -> str:
-        """What Prometheus reads; who asks at the same time waits."""
-        with self._one_at_a_time:
+        """What Prometheus reads; who asks at the same time waits, though not for long."""
+        if not self._one_at_a_time.acquire(timeout=_TURN_COMES_S):
+            raise NoRedis("it has not answered those who asked before")
+        try:
             with contextlib.suppress(connection.Refused):  # it cannot be written: what was kept is shown
                 self.keep()
             return page.text(reading.read(self._store, self._globs))
+        finally:
+            self._one_at_a_time.release()
 
 
 class _Server(socketserver.ThreadingTCPServer):
     allow_reuse_address = True
     daemon_threads = True
     block_on_close = False
+    request_queue_size = _MOST
     timeout = _LOOK_S  # after which it looks whether it is to end
 
     def __init__(self, family: socket.AddressFamily, address: Any, metrics: Metrics) -> None:
         self.address_family, self.metrics = family, metrics
+        self._open = set[Any]()
         super().__init__(address, _Handler)
 
     @property
@@ -104,6 +113,18 @@ class _Server(socketserver.ThreadingTCPServer):
         host, port = self.server_address[:2]
         shown = f"[{host!s}]" if self.address_family == socket.AF_INET6 else host
         return f"http://{shown!s}:{port}/metrics"
+
+    def verify_request(self, request: Any, client_address: Any) -> bool:  # noqa: ARG002 (as it is called)
+        """Whether there is room for one more; else it is hung up on."""
+        has_room = len(self._open) < _MOST
+        if has_room:
+            self._open.add(request)
+        return has_room
+
+    def shutdown_request(self, request: Any) -> None:
+        """It is over, however it went."""
+        self._open.discard(request)
+        super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Somebody hung up: nothing to say."""

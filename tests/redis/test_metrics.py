@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import socket
 import subprocess
 import sys
 import threading
@@ -559,6 +560,37 @@ def test_a_redis_that_takes_no_writes_still_shows_what_was_kept(redis: Redis, se
         finally:
             redis.config_set("maxmemory", 0)
         assert (answer.status, samples(answer.text)['beat_enqueued_total{schedule="report"}']) == (200, 9)
+
+
+def test_who_asks_while_others_get_no_answer_is_told_so(server: PrivateRedis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("beat.metrics.serving._TURN_COMES_S", 0.1)
+    asked, answered = threading.Event(), threading.Event()
+
+    def hang(*_: object) -> list[Any]:
+        asked.set()
+        answered.wait()
+        return []
+
+    with serving(server.url) as (port, _):
+        with mock.patch.object(reading, "read", hang):
+            first = threading.Thread(target=get, args=(port,))
+            first.start()
+            assert asked.wait(10)
+            answer = get(port)
+            answered.set()
+            first.join()
+        assert (answer.status, "has not answered those who asked before" in answer.text) == (503, True)
+        assert get(port).status == 200
+
+
+def test_so_many_may_ask_at_once_and_no_more(server: PrivateRedis) -> None:
+    with serving(server.url) as (port, _), contextlib.ExitStack() as silent:
+        held = [silent.enter_context(socket.create_connection(("127.0.0.1", port), 10)) for _ in range(20)]
+        one_more = silent.enter_context(socket.create_connection(("127.0.0.1", port), 10))
+        assert one_more.recv(1) == b"", "it was not hung up on"
+        for each in held:
+            each.close()
+        wait_until(lambda: _status(port) == 200)
 
 
 def test_it_folds_every_second_though_nobody_asks(redis: Redis, server: PrivateRedis) -> None:
