@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from beat import connection
 from beat.errors import NoRedis
@@ -21,6 +21,8 @@ BOUNDS = (
 )  # fmt: skip
 """Of the buckets, in seconds, as they are written in Redis."""
 INF, SUM = "inf", "sum"
+UNKEPT = (connection.Refused, NoRedis)
+"""What is raised where metrics can be read, though not be kept."""
 _EVENTS = 250  # so that no step keeps Redis for 25 ms
 _PAGES = 40  # that is all that the outbox holds, unless somebody has made it longer
 _DAY_MS = 86_400_000
@@ -39,8 +41,8 @@ def fold_all(store: Store) -> None:
 
 
 def fold_if_possible(store: Store) -> None:
-    """A Redis that is full or read-only still shows what was kept."""
-    with contextlib.suppress(connection.Refused):
+    """A Redis that is full or read-only, or has no outbox, still shows what was kept."""
+    with contextlib.suppress(*UNKEPT):
         fold_all(store)
 
 
@@ -59,6 +61,16 @@ def _done(reply: Any) -> str:
 def bucket(seconds: float) -> str:
     """The bucket in which that falls."""
     return next((bound for bound in BOUNDS if seconds <= float(bound)), INF)
+
+
+def kept(store: Store) -> dict[str, float]:
+    """What there is."""
+    try:
+        return amounts(cast("dict[bytes, bytes]", store.client.hgetall(store.keys.metrics)))
+    except connection.Refused as e:
+        if str(e).startswith("WRONGTYPE"):
+            raise NoRedis(f"{store.keys.metrics} is not a hash: rename it, or delete it") from None
+        raise
 
 
 def amounts(found: Mapping[bytes, bytes]) -> dict[str, float]:

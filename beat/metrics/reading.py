@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from beat.client import beats
 from beat.metrics import folding, schedules
@@ -36,7 +36,7 @@ def read(store: Store, globs: Iterable[str]) -> list[Family]:
     _beats(store, found)
     for row in schedules.read(store, globs):
         _schedule(found, row)
-    kept = folding.amounts(cast("dict[bytes, bytes]", store.client.hgetall(store.keys.metrics)))
+    kept = folding.kept(store)
     for name, field in HISTOGRAMS.items():
         rows, total = folding.histogram(kept, field)
         found[name].rows.extend(rows)

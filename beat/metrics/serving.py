@@ -89,7 +89,7 @@ class Metrics:
         if not self._one_at_a_time.acquire(timeout=_TURN_COMES_S):
             raise NoRedis("it has not answered those who asked before")
         try:
-            with contextlib.suppress(connection.Refused):  # it cannot be written: what was kept is shown
+            with contextlib.suppress(*folding.UNKEPT):  # what was kept is shown
                 self.keep()
             return page.text(reading.read(self._store, self._globs))
         finally:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import pytest
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import CollectorRegistry, Gauge, generate_latest
 from redis import exceptions
 
 from beat import companions, settings
@@ -490,6 +490,33 @@ def test_a_registry_of_ones_own_shows_the_same(store: Store, redis: Redis, serve
     assert theirs["beat_enqueue_lateness_seconds_count"] == 1  # it folds, too
 
 
+def test_while_redis_is_away_the_registry_shows_what_others_have_there(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    registry, nowhere = CollectorRegistry(), f"redis://127.0.0.1:{free_port()}"
+    Gauge("mine", "Mine.", registry=registry).set(3)
+    collector = Collector(nowhere)
+    registry.register(collector)
+    for _ in range(2):
+        assert samples(generate_latest(registry).decode()) == {"mine": 3}
+    assert len(caplog.records) == 1, "it is said once"
+    assert "Redis cannot be asked for metrics" in caplog.text
+    with mock.patch.object(collector, "_store", store):
+        assert samples(generate_latest(registry).decode())["beat_instances"] == 0
+    assert samples(generate_latest(registry).decode()) == {"mine": 3}
+    assert len(caplog.records) == 2, "it worked between"
+
+
+def test_without_an_outbox_the_rest_is_shown(redis: Redis, server: PrivateRedis) -> None:
+    lay(redis, "report")
+    redis.set("beat:events", "x")
+    registry = CollectorRegistry()
+    registry.register(Collector(server.url))
+    with serving(server.url) as (port, _):
+        for text_ in (get(port).text, generate_latest(registry).decode()):
+            assert samples(text_)['beat_enqueued_total{schedule="report"}'] == 9
+
+
 def test_without_the_extra_only_the_collector_is_refused(server: PrivateRedis) -> None:
     with (
         mock.patch.dict(sys.modules, {"prometheus_client": None}),
@@ -544,7 +571,7 @@ def test_while_redis_is_away_the_server_says_so_and_goes_on(redis: Redis, server
             )  # fmt: skip
         assert get(port).status == 200
         redis.set("beat:metrics", "x")
-        assert "beat:metrics is a string, not a hash: rename it, or delete it" in get(port).text
+        assert "beat:metrics is not a hash: rename it, or delete it" in get(port).text
         redis.delete("beat:metrics")
         with mock.patch.object(reading, "read", side_effect=KeyError("x")):
             assert get(port).status == 500
