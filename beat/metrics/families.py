@@ -31,7 +31,7 @@ def families() -> dict[str, Family]:
         Family("beat_unread_queues", GAUGE, "Queues to which ticks go, and that no live worker reads."),
         Family("beat_last_pass_timestamp_seconds", GAUGE, "When a beat last looked for due ticks.", ("beat",)),
         Family("beat_clock_offset_seconds", GAUGE, "How far a machine's clock is ahead of Redis'.", ("beat",)),
-        Family("beat_enqueued_total", COUNTER, "Jobs that were enqueued.", ("schedule",)),
+        Family("beat_enqueued_total", COUNTER, "Ticks that became jobs, and runs that were asked for.", ("schedule",)),
         Family("beat_runs_total", COUNTER, "Runs that ended, by how.", ("schedule", "status")),
         Family("beat_skips_total", COUNTER, "Ticks that passed without a job, by why.", ("schedule", "reason")),
         Family("beat_consecutive_failures", GAUGE, "Runs that failed since one succeeded.", ("schedule",)),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import math
 from typing import TYPE_CHECKING, Any, cast
 
 from beat import connection
@@ -26,6 +25,7 @@ UNKEPT = (connection.Refused, NoRedis)
 _EVENTS = 250  # so that no step keeps Redis for 25 ms
 _PAGES = 40  # that is all that the outbox holds, unless somebody has made it longer
 _DAY_MS = 86_400_000
+_BEYOND = 1e24  # nobody counts so far, and sums of such are no numbers any more
 
 
 def fold(store: Store, *, count: int = _EVENTS, bounds: str = " ".join(BOUNDS)) -> int:
@@ -74,7 +74,7 @@ def kept(store: Store) -> dict[str, float]:
 
 
 def amounts(found: Mapping[bytes, bytes]) -> dict[str, float]:
-    """What the hash holds; what is no number, or less than nothing, is left out."""
+    """What the hash holds; what is no number, less than nothing or beyond measure is left out."""
     read = ((field.decode(errors="replace"), _number(value)) for field, value in found.items())
     return {field: value for field, value in read if value is not None}
 
@@ -100,4 +100,4 @@ def _number(value: bytes) -> float | None:
         read = float(value)
     except ValueError:
         return None
-    return read if 0 <= read < math.inf else None
+    return read if 0 <= read < _BEYOND else None

@@ -68,7 +68,8 @@ local function place(stream)  -- after which event to read, how many there were 
   local gone = added - stream['length']
   seen, missed = amount(seen), amount(missed)
   if not at then return nought, gone, missed end  -- what went before the first look is nobody's loss
-  if not string.find(at, '^%d+%-%d+$') or #at > 40 then return newest, added, missed end  -- so that nothing counts twice
+  local ms, nth = string.match(at, '^(%d+)%-(%d+)$')
+  if not ms or #ms > 15 or #nth > 15 then return newest, added, missed end  -- so that nothing counts twice
   if is_before(newest, at) then
     if added >= seen then return newest, added, missed end
     at, seen = nought, 0  -- the stream is another one, by a clock that was put back

@@ -189,7 +189,9 @@ def test_an_event_that_cannot_be_read_is_passed_over(fields: dict[Any, Any], sto
     assert lateness(store) == (1, 1)
 
 
-@pytest.mark.parametrize("at", ["", "x", "99999999999999999999999-1", "18446744073709551615-18446744073709551615"])
+@pytest.mark.parametrize(
+    "at", ["", "x", "99999999999999999999999-1", "18446744073709551615-18446744073709551615", f"1-{'9' * 23}"]
+)
 def test_a_place_that_somebody_has_garbled_counts_nothing_twice(at: str, store: Store, redis: Redis) -> None:
     tell(redis, "enqueued", by="scheduler", late_ms=1000)
     folding.fold(store)
@@ -235,6 +237,12 @@ def test_what_a_beat_knows_to_be_told_is_not_told_again_when_redis_has_forgotten
     redis.delete("beat:tally:one")
     told(store, "one", ("lock_failures", "5", "3"))
     assert scraped(store)["beat_lock_failures_total"] == 5
+
+
+def test_numbers_beyond_all_measure_count_as_none(store: Store, redis: Redis) -> None:
+    redis.hset("beat:metrics", mapping={"pass:1": "1e308", "pass:5": "1e308", "pass:10": "3", "lock_failures": "1e308"})
+    found = scraped(store)
+    assert (found["beat_pass_duration_seconds_count"], found["beat_lock_failures_total"]) == (3, 0)
 
 
 def test_what_is_no_number_counts_as_none(store: Store, redis: Redis) -> None:
