@@ -16,7 +16,8 @@ from beat.metrics.families import HISTOGRAM, families
 CONTRIB = Path(__file__).parent.parent.parent / "contrib"
 BOARD, RULES = CONTRIB / "grafana/beat.json", CONTRIB / "prometheus/beat.rules.yml"
 GUIDE = CONTRIB.parent / "docs/guides/monitoring.md"
-LABELS = {label for family in families().values() for label in family.labels}
+LABELS = {label for family in families().values() for label in family.labels} | {"job"}
+"""Ours, and the one by which Prometheus tells the beats of one Redis from those of another."""
 
 
 def known() -> set[str]:
@@ -57,6 +58,15 @@ def test_a_name_that_does_not_exist_would_be_seen() -> None:
 def test_every_metric_is_shown_by_the_dashboard() -> None:
     shown = {re.sub(r"_(bucket|sum|count)$", "", name) for name in named(BOARD.read_text(encoding="utf-8"))}
     assert shown == families().keys()
+
+
+def test_what_two_redis_tell_is_not_mixed() -> None:
+    panels = json.loads(BOARD.read_text(encoding="utf-8"))["panels"]
+    for shown in (target["expr"] for panel in panels for target in panel.get("targets", ())):
+        assert not re.findall(r'\bbeat_[a-z_]+(?!\w|{job="\$job")', shown), shown
+    grouped = re.findall(r"\b(?:max|sum|count) *(by \([^)]*\))? *\(", RULES.read_text(encoding="utf-8"))
+    assert len(grouped) > 10
+    assert not [each for each in grouped if not each.startswith("by (job")]
 
 
 def test_the_dashboard_is_whole() -> None:
