@@ -40,11 +40,14 @@ def checked(settings: Settings) -> Settings:
     return crew.checked(settings)
 
 
-def wanted(settings: Settings, redis: Redis | str, name: str, emit: Emit, tally: Tally) -> list[Companion]:
+def wanted(
+    settings: Settings, redis: Redis | str, name: str, emit: Emit, tally: Tally, *, stopping: threading.Event
+) -> list[Companion]:
     """Those that settings or schedules ask for; what cannot work is refused before anything ticks."""
     monitors = Monitors(redis, prefix=settings.prefix, dsn=settings.sentry_dsn, emit=emit)
-    metrics = [Metrics(settings, redis, name, emit, tally)] if settings.metrics_port else []
-    return [monitors, *metrics, *crew.crew(settings, redis, emit)]
+    alerts = crew.crew(settings, redis, emit)
+    metrics = [Metrics(settings, redis, name, emit, tally, stopping=stopping)] if settings.metrics_port else []
+    return [monitors, *metrics, *alerts]
 
 
 def start(companions: Iterable[Companion], emit: Emit, stopping: threading.Event) -> None:

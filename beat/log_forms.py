@@ -11,6 +11,7 @@ import math
 import os
 import re
 import sys
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 from beat import clock, redis_url
@@ -63,13 +64,13 @@ class Text(logging.Formatter):
         self._coloured = coloured
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line, and below it the traceback if there is one."""
+        """The line, and below it the traceback if there is one, set in: no error looks like a line of ours."""
         time, level, words = f"{_time(record)[11:19]}.{int(record.msecs):03d}", f"{record.levelname:7}", _words(record)
         if self._coloured:
             time, level = _painted("2", time), _painted(_COLOURS.get(record.levelno, "0"), level)
             words = _with_its_schedule(words, getattr(record, "schedule_id", ""))
         line = f"{time} {level} {words}"
-        return f"{line}\n{_traceback(self, record)}" if record.exc_info else line
+        return f"{line}\n{textwrap.indent(_traceback(self, record), '    ')}" if record.exc_info else line
 
 
 class Json(logging.Formatter):

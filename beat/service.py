@@ -107,7 +107,7 @@ class Scheduler:
     def run(self) -> None:
         """Runs until `stop()`, SIGTERM or SIGINT; refuses a Redis that cannot work. Raises Stuck if a thread hangs."""
         told = (self.settings, self._source, self.name, self._observers.emit, self._tally)
-        self._beside = [] if self._dry_run else companions.wanted(*told)
+        self._beside = [] if self._dry_run else companions.wanted(*told, stopping=self._stopping)
         self._observers.start()
         work = _thread(self._work, name="beat-housekeeper")
         with interrupts.stopping(self.stop):

@@ -85,7 +85,7 @@ class Tracing:
                 self._complain()
 
     def _settle(self, items: Sequence[Item], replies: Sequence[Reply]) -> None:
-        ours = {item.job for item in items}
+        ours = {item.job for item in items} - {""}
         for item, reply in zip(items, replies, strict=True):
             fire = None if reply.code in _UNDECIDED else self._open.pop(item.job, None)
             if fire:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from beat import connection
 from beat.errors import NoRedis
@@ -21,9 +20,12 @@ BOUNDS = (
 )  # fmt: skip
 """Of the buckets, in seconds, as they are written in Redis."""
 INF, SUM = "inf", "sum"
+UNKEPT = (connection.Refused, NoRedis)
+"""What is raised where metrics can be read, though not be kept."""
 _EVENTS = 250  # so that no step keeps Redis for 25 ms
 _PAGES = 40  # that is all that the outbox holds, unless somebody has made it longer
 _DAY_MS = 86_400_000
+_BEYOND = 1e24  # nobody counts so far, and sums of such are no numbers any more
 
 
 def fold(store: Store, *, count: int = _EVENTS, bounds: str = " ".join(BOUNDS)) -> int:
@@ -39,8 +41,8 @@ def fold_all(store: Store) -> None:
 
 
 def fold_if_possible(store: Store) -> None:
-    """A Redis that is full or read-only still shows what was kept."""
-    with contextlib.suppress(connection.Refused):
+    """A Redis that is full or read-only, or has no outbox, still shows what was kept."""
+    with contextlib.suppress(*UNKEPT):
         fold_all(store)
 
 
@@ -61,8 +63,18 @@ def bucket(seconds: float) -> str:
     return next((bound for bound in BOUNDS if seconds <= float(bound)), INF)
 
 
+def kept(store: Store) -> dict[str, float]:
+    """What there is."""
+    try:
+        return amounts(cast("dict[bytes, bytes]", store.client.hgetall(store.keys.metrics)))
+    except connection.Refused as e:
+        if str(e).startswith("WRONGTYPE"):
+            raise NoRedis(f"{store.keys.metrics} is not a hash: rename it, or delete it") from None
+        raise
+
+
 def amounts(found: Mapping[bytes, bytes]) -> dict[str, float]:
-    """What the hash holds; what is no number, or less than nothing, is left out."""
+    """What the hash holds; what is no number, less than nothing or beyond measure is left out."""
     read = ((field.decode(errors="replace"), _number(value)) for field, value in found.items())
     return {field: value for field, value in read if value is not None}
 
@@ -88,4 +100,4 @@ def _number(value: bytes) -> float | None:
         read = float(value)
     except ValueError:
         return None
-    return read if 0 <= read < math.inf else None
+    return read if 0 <= read < _BEYOND else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from beat.client import beats
 from beat.metrics import folding, schedules
@@ -36,7 +36,7 @@ def read(store: Store, globs: Iterable[str]) -> list[Family]:
     _beats(store, found)
     for row in schedules.read(store, globs):
         _schedule(found, row)
-    kept = folding.amounts(cast("dict[bytes, bytes]", store.client.hgetall(store.keys.metrics)))
+    kept = folding.kept(store)
     for name, field in HISTOGRAMS.items():
         rows, total = folding.histogram(kept, field)
         found[name].rows.extend(rows)
@@ -80,6 +80,7 @@ def _schedule(found: Mapping[str, Family], row: Row) -> None:
         ("beat_last_run_timestamp_seconds", row.last_run),
         ("beat_last_success_timestamp_seconds", row.last_success),
         ("beat_next_run_timestamp_seconds", row.next_run),
+        ("beat_period_seconds", row.period),
     ):
         if value is not None:
             found[name].rows.append((row.id, value))

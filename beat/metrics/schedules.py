@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 STATUSES = ("succeeded", "failed", "stopped", "lost")
 OTHER = "other"
 """The label of all that have none of their own, and of what was skipped before reasons were counted."""
-_FIELDS = "state due_at last_run last_success unannounced_at consecutive_failures run_count skip_count ends skips"
+_FIELDS = (
+    "state due_at last_run last_skip last_success unannounced_at consecutive_failures run_count skip_count ends skips"
+)
 _PAGE = 250  # so that no step keeps Redis for 25 ms
 _LONGEST = 15
 _GONE = {"retired", "disabled"}  # what nobody expects to run any more fails nobody
@@ -40,6 +42,8 @@ class Row(NamedTuple):
     last_success: float | None = None
     next_run: float | None = None
     """Of one that is active, and that a live beat declares."""
+    period: float | None = None
+    """Of the same: from the newest tick, whatever became of it, to the next."""
 
 
 def read(store: Store, globs: Iterable[str]) -> Iterator[Row]:
@@ -72,10 +76,11 @@ def _ids(store: Store) -> list[str]:
 
 
 def _row(schedule_id: str, state: str, due_at: str, *more: str) -> Row:
-    last_run, last_success, unannounced_at, failures, enqueued, skipped, ends, skips = more
+    last_run, last_skip, last_success, unannounced_at, failures, enqueued, skipped, ends, skips = more
     by_status, by_reason = _counts(ends), _counts(skips)
     if (rest := _count(skipped) - sum(by_reason.values())) > 0:
         by_reason[OTHER] = rest
+    next_run = _seconds(due_at) if state == "active" and not unannounced_at else None
     return Row(
         schedule_id,
         _count(enqueued),
@@ -84,8 +89,14 @@ def _row(schedule_id: str, state: str, due_at: str, *more: str) -> Row:
         None if state in _GONE else _count(failures),
         _seconds(last_run),
         _seconds(last_success),
-        _seconds(due_at) if state == "active" and not unannounced_at else None,
+        next_run,
+        _period(next_run, _seconds(last_run), _seconds(last_skip)),
     )
+
+
+def _period(next_run: float | None, *ticks: float | None) -> float | None:
+    newest = max((tick for tick in ticks if tick), default=None)
+    return next_run - newest if next_run and newest and next_run > newest else None
 
 
 def _counts(written: str) -> dict[str, int]:

@@ -7,6 +7,7 @@ import errno
 import socket
 import socketserver
 import threading
+import time
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, Any
@@ -28,30 +29,35 @@ if TYPE_CHECKING:
 _TURN_S = 1.0
 _PATIENCE_S = 10
 _STOP_S = 0.5
+_LOOK_S = 0.1
+_TURN_COMES_S = 5.0
+_MOST = 20
+"""How many may ask at the same time."""
 _PLAIN = "text/plain; charset=utf-8"
 
 
 class Metrics:
-    """Listens from the moment it is made, so that a port that is taken is known before anything ticks."""
+    """Answers from the moment it is made until it is time to stop, whether Redis is there or not.
+
+    So a port that is taken is known before anything ticks, and nobody who asks waits for a Redis that is away.
+    """
 
     name = "metrics"
 
-    def __init__(self, settings: Settings, redis: Redis | str, name: str, emit: Emit, tally: Tally) -> None:
+    def __init__(
+        self, settings: Settings, redis: Redis | str, name: str, emit: Emit, tally: Tally, *, stopping: threading.Event
+    ) -> None:
         self._store = Store(connection.connect(redis), Keys(settings.prefix))
-        self._beat, self._emit, self._tally = name, emit, tally
+        self._beat, self._tally = name, tally
         self._globs = settings.metrics_schedules
         self._one_at_a_time = threading.Lock()
         self._server = _listen(settings.metrics_host, settings.metrics_port or 0, self)
-        self._serving: threading.Thread | None = None
+        self._serving = threading.Thread(target=self._serve, args=(stopping,), name="beat-metrics-http", daemon=True)
+        self._serving.start()
+        emit(Event("serving", fields={"address": self._server.address}))
 
     def run(self, stopping: threading.Event) -> None:
-        """Keeps them every second; the server goes on whatever happens to Redis."""
-        if self._serving is None:
-            self._serving = threading.Thread(
-                target=self._serve, args=(stopping,), name="beat-metrics-http", daemon=True
-            )
-            self._serving.start()
-            self._emit(Event("serving", fields={"address": self._server.address}))
+        """Keeps them every second."""
         while not stopping.wait(_TURN_S):
             self._keep_or_say()
         with contextlib.suppress(*connection.Errors, BeatError):  # the last that it has to tell
@@ -79,21 +85,27 @@ class Metrics:
             raise
 
     def page(self) -> str:
-        """What Prometheus reads; who asks at the same time waits."""
-        with self._one_at_a_time:
-            with contextlib.suppress(connection.Refused):  # it cannot be written: what was kept is shown
+        """What Prometheus reads; who asks at the same time waits, though not for long."""
+        if not self._one_at_a_time.acquire(timeout=_TURN_COMES_S):
+            raise NoRedis("it has not answered those who asked before")
+        try:
+            with contextlib.suppress(*folding.UNKEPT):  # what was kept is shown
                 self.keep()
             return page.text(reading.read(self._store, self._globs))
+        finally:
+            self._one_at_a_time.release()
 
 
 class _Server(socketserver.ThreadingTCPServer):
     allow_reuse_address = True
     daemon_threads = True
     block_on_close = False
-    timeout = 0.1  # after which it looks whether it is to end
+    request_queue_size = _MOST
+    timeout = _LOOK_S  # after which it looks whether it is to end
 
     def __init__(self, family: socket.AddressFamily, address: Any, metrics: Metrics) -> None:
         self.address_family, self.metrics = family, metrics
+        self._open = set[Any]()
         super().__init__(address, _Handler)
 
     @property
@@ -101,6 +113,18 @@ class _Server(socketserver.ThreadingTCPServer):
         host, port = self.server_address[:2]
         shown = f"[{host!s}]" if self.address_family == socket.AF_INET6 else host
         return f"http://{shown!s}:{port}/metrics"
+
+    def verify_request(self, request: Any, client_address: Any) -> bool:  # noqa: ARG002 (as it is called)
+        """Whether there is room for one more; else it is hung up on."""
+        has_room = len(self._open) < _MOST
+        if has_room:
+            self._open.add(request)
+        return has_room
+
+    def shutdown_request(self, request: Any) -> None:
+        """It is over, however it went."""
+        self._open.discard(request)
+        super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Somebody hung up: nothing to say."""
@@ -138,8 +162,23 @@ class _Handler(BaseHTTPRequestHandler):
 def _listen(host: str, port: int, metrics: Metrics) -> _Server:
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        return _Server(family, address, metrics)
+        return _bound(family, address, metrics)
     except (OSError, UnicodeError) as e:
-        taken = isinstance(e, OSError) and e.errno == errno.EADDRINUSE
-        why = "another process is there" if taken else getattr(e, "strerror", None) or "that is no host"
+        why = "another process is there" if _is_taken(e) else getattr(e, "strerror", None) or "that is no host"
         raise ConfigError(f"metrics cannot be served at {host}:{port}: {why} (metrics_host, metrics_port)") from None
+
+
+def _bound(family: socket.AddressFamily, address: Any, metrics: Metrics) -> _Server:
+    """Who was there may be about to go, as a beat that has just ended in this process is."""
+    until = time.monotonic() + _STOP_S
+    while True:
+        try:
+            return _Server(family, address, metrics)
+        except OSError as e:
+            if not _is_taken(e) or time.monotonic() > until:
+                raise
+            time.sleep(_LOOK_S / 2)
+
+
+def _is_taken(error: Exception) -> bool:
+    return isinstance(error, OSError) and error.errno == errno.EADDRINUSE

@@ -1,8 +1,8 @@
 """One scrape of a beat with many schedules: from the question by HTTP to the last byte of the page.
 
 Every schedule has run, failed, succeeded and skipped ticks for two reasons, so that the page is as long as it gets:
-eleven samples for each. *Scrape, ten of them* has labels for ten schedules alone. *Longest metrics script* is by the
-server's slow log, with an outbox full of failures to fold.
+twelve samples for each. *Scrape, ten of them* has labels for ten schedules alone. *Longest metrics script* is by the
+server's slow log, with an outbox full of failures to fold, each with a traceback and as many details as there may be.
 """
 
 from __future__ import annotations
@@ -38,7 +38,13 @@ LIVED = {
     "ends": "succeeded 117 failed 3 stopped 1",
     "skips": "misfire 3 overlap 3",
 }
-FAILED = {"type": "failed", "duration": 3.1, "waited": 0.02, "error": {"traceback": "x" * 2000}}
+FAILED = {
+    "type": "failed",
+    "duration": 3.1,
+    "waited": 0.02,
+    "error": {"traceback": "x" * 2000},
+    "details": {f"row_{n}": n for n in range(500)},
+}
 
 
 def run(scale: Scale, say: Say) -> Iterator[Figure]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import socket
 import subprocess
 import sys
 import threading
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import pytest
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import CollectorRegistry, Gauge, generate_latest
 from redis import exceptions
 
 from beat import companions, settings
@@ -22,7 +23,9 @@ from beat.event import Event
 from beat.health import Health
 from beat.metrics import Collector, Metrics, Tally, folding, page, reading, schedules
 from beat.operations import Operations, Stretch
+from beat.registry import Registry
 from beat.runs import Runs
+from beat.service import Scheduler
 from tests.facts import wait_until
 from tests.nursery import ROOT
 from tests.redis.hand_made import JOB, close, closing, put_closed, put_run, put_schedule, record
@@ -86,6 +89,27 @@ def test_what_somebody_asked_for_is_late_for_nobody(store: Store, redis: Redis) 
         tell(redis, "enqueued", by=by, late_ms=1000)
     folding.fold(store)
     assert lateness(store) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"details": {"duration": 5, "waited": 3}},
+        {"message": 'x","duration":5,"waited":3,"y":"'},
+        {"error": {"traceback": '{"waited": 3}', "waited": 3}},
+        {"worker": '\\", "waited": 3, "x": {', "details": {"waited": 3}},
+    ],
+    ids=["details", "message", "error", "worker"],
+)
+@pytest.mark.parametrize("separators", [(",", ":"), (", ", ": ")], ids=["narrow", "wide"])
+def test_what_a_job_says_is_not_taken_for_times(
+    told: dict[str, Any], separators: tuple[str, str], store: Store, redis: Redis
+) -> None:
+    entry = {"type": "failed", "duration": None, **told}
+    redis.xadd("beat:events", {"type": "failed", "entry": json.dumps(entry, separators=separators)})
+    folding.fold(store)
+    found = scraped(store)
+    assert (found["beat_run_duration_seconds_count"], found["beat_queue_wait_seconds_count"]) == (0, 0)
 
 
 def test_each_event_counts_once_however_many_fold(store: Store, redis: Redis) -> None:
@@ -165,7 +189,9 @@ def test_an_event_that_cannot_be_read_is_passed_over(fields: dict[Any, Any], sto
     assert lateness(store) == (1, 1)
 
 
-@pytest.mark.parametrize("at", ["", "x", "99999999999999999999999-1", "18446744073709551615-18446744073709551615"])
+@pytest.mark.parametrize(
+    "at", ["", "x", "99999999999999999999999-1", "18446744073709551615-18446744073709551615", f"1-{'9' * 23}"]
+)
 def test_a_place_that_somebody_has_garbled_counts_nothing_twice(at: str, store: Store, redis: Redis) -> None:
     tell(redis, "enqueued", by="scheduler", late_ms=1000)
     folding.fold(store)
@@ -211,6 +237,12 @@ def test_what_a_beat_knows_to_be_told_is_not_told_again_when_redis_has_forgotten
     redis.delete("beat:tally:one")
     told(store, "one", ("lock_failures", "5", "3"))
     assert scraped(store)["beat_lock_failures_total"] == 5
+
+
+def test_numbers_beyond_all_measure_count_as_none(store: Store, redis: Redis) -> None:
+    redis.hset("beat:metrics", mapping={"pass:1": "1e308", "pass:5": "1e308", "pass:10": "3", "lock_failures": "1e308"})
+    found = scraped(store)
+    assert (found["beat_pass_duration_seconds_count"], found["beat_lock_failures_total"]) == (3, 0)
 
 
 def test_what_is_no_number_counts_as_none(store: Store, redis: Redis) -> None:
@@ -368,7 +400,27 @@ def test_the_page_tells_all_about_a_schedule(store: Store, redis: Redis) -> None
         'beat_last_run_timestamp_seconds{schedule="report"}': 1794816000,
         'beat_last_success_timestamp_seconds{schedule="report"}': 1794816009,
         'beat_next_run_timestamp_seconds{schedule="report"}': 1794819601.5,
+        'beat_period_seconds{schedule="report"}': 3601.5,
     }
+
+
+@pytest.mark.parametrize(
+    ("changes", "period"),
+    [
+        ({"last_skip": "2026-11-16T08:59:00Z"}, 61.5),
+        ({"last_skip": "2026-11-16T07:00:00Z"}, 3601.5),
+        ({"last_run": "", "last_skip": "2026-11-16T08:59:00Z"}, 61.5),
+        ({"last_run": ""}, None),
+        ({"last_run": "2026-11-16T09:30:00Z"}, None),
+        ({"state": "paused"}, None),
+    ],
+    ids=["skipped since", "fired since", "never fired", "new", "moved back", "paused"],
+)
+def test_a_period_is_from_the_newest_tick_to_the_next(
+    changes: dict[str, str], period: float | None, store: Store, redis: Redis
+) -> None:
+    lay(redis, "report", **changes)
+    assert scraped(store).get('beat_period_seconds{schedule="report"}') == period
 
 
 @pytest.mark.parametrize(
@@ -446,6 +498,33 @@ def test_a_registry_of_ones_own_shows_the_same(store: Store, redis: Redis, serve
     assert theirs["beat_enqueue_lateness_seconds_count"] == 1  # it folds, too
 
 
+def test_while_redis_is_away_the_registry_shows_what_others_have_there(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    registry, nowhere = CollectorRegistry(), f"redis://127.0.0.1:{free_port()}"
+    Gauge("mine", "Mine.", registry=registry).set(3)
+    collector = Collector(nowhere)
+    registry.register(collector)
+    for _ in range(2):
+        assert samples(generate_latest(registry).decode()) == {"mine": 3}
+    assert len(caplog.records) == 1, "it is said once"
+    assert "Redis cannot be asked for metrics" in caplog.text
+    with mock.patch.object(collector, "_store", store):
+        assert samples(generate_latest(registry).decode())["beat_instances"] == 0
+    assert samples(generate_latest(registry).decode()) == {"mine": 3}
+    assert len(caplog.records) == 2, "it worked between"
+
+
+def test_without_an_outbox_the_rest_is_shown(redis: Redis, server: PrivateRedis) -> None:
+    lay(redis, "report")
+    redis.set("beat:events", "x")
+    registry = CollectorRegistry()
+    registry.register(Collector(server.url))
+    with serving(server.url) as (port, _):
+        for text_ in (get(port).text, generate_latest(registry).decode()):
+            assert samples(text_)['beat_enqueued_total{schedule="report"}'] == 9
+
+
 def test_without_the_extra_only_the_collector_is_refused(server: PrivateRedis) -> None:
     with (
         mock.patch.dict(sys.modules, {"prometheus_client": None}),
@@ -464,7 +543,7 @@ def test_a_beat_never_imports_prometheus_client() -> None:
 def serving(redis: Redis | str, events: list[Event] | None = None, **options: Any) -> Iterator[tuple[int, Metrics]]:
     port, stopping = free_port(), threading.Event()
     mine = settings.load({"metrics_port": port, **options}).settings
-    metrics = Metrics(mine, redis, "beat-1", ([] if events is None else events).append, Tally())
+    metrics = Metrics(mine, redis, "beat-1", ([] if events is None else events).append, Tally(), stopping=stopping)
     thread = threading.Thread(target=metrics.run, args=(stopping,))
     thread.start()
     try:
@@ -500,7 +579,7 @@ def test_while_redis_is_away_the_server_says_so_and_goes_on(redis: Redis, server
             )  # fmt: skip
         assert get(port).status == 200
         redis.set("beat:metrics", "x")
-        assert "beat:metrics is a string, not a hash: rename it, or delete it" in get(port).text
+        assert "beat:metrics is not a hash: rename it, or delete it" in get(port).text
         redis.delete("beat:metrics")
         with mock.patch.object(reading, "read", side_effect=KeyError("x")):
             assert get(port).status == 500
@@ -518,6 +597,37 @@ def test_a_redis_that_takes_no_writes_still_shows_what_was_kept(redis: Redis, se
         assert (answer.status, samples(answer.text)['beat_enqueued_total{schedule="report"}']) == (200, 9)
 
 
+def test_who_asks_while_others_get_no_answer_is_told_so(server: PrivateRedis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("beat.metrics.serving._TURN_COMES_S", 0.1)
+    asked, answered = threading.Event(), threading.Event()
+
+    def hang(*_: object) -> list[Any]:
+        asked.set()
+        answered.wait()
+        return []
+
+    with serving(server.url) as (port, _):
+        with mock.patch.object(reading, "read", hang):
+            first = threading.Thread(target=get, args=(port,))
+            first.start()
+            assert asked.wait(10)
+            answer = get(port)
+            answered.set()
+            first.join()
+        assert (answer.status, "has not answered those who asked before" in answer.text) == (503, True)
+        assert get(port).status == 200
+
+
+def test_so_many_may_ask_at_once_and_no_more(server: PrivateRedis) -> None:
+    with serving(server.url) as (port, _), contextlib.ExitStack() as silent:
+        held = [silent.enter_context(socket.create_connection(("127.0.0.1", port), 10)) for _ in range(20)]
+        one_more = silent.enter_context(socket.create_connection(("127.0.0.1", port), 10))
+        assert one_more.recv(1) == b"", "it was not hung up on"
+        for each in held:
+            each.close()
+        wait_until(lambda: _status(port) == 200)
+
+
 def test_it_folds_every_second_though_nobody_asks(redis: Redis, server: PrivateRedis) -> None:
     with serving(server.url):
         tell(redis, "enqueued", by="scheduler", late_ms=1000)
@@ -529,21 +639,45 @@ def test_a_user_who_may_not_keep_them_is_told_and_shown_what_is_there(store: Sto
     stopping, events = threading.Event(), list[Event]()
     with restricted(store, "-hset") as few:
         mine = settings.load({"metrics_port": (port := free_port())}).settings
-        companions.start([Metrics(mine, few.client, "beat-1", events.append, Tally())], events.append, stopping)
+        metrics = Metrics(mine, few.client, "beat-1", events.append, Tally(), stopping=stopping)
+        companions.start([metrics], events.append, stopping)
         wait_until(lambda: [event for event in events if event.name == "companion_failed"])
         assert (get(port).status, "does not let this user keep metrics" in events[-1].fields["error"]) == (200, True)
         stopping.set()
         wait_until(lambda: not [each for each in threading.enumerate() if each.name == "beat-metrics"])
 
 
+def test_a_beat_that_waits_for_redis_answers_and_gives_the_port_back(server: PrivateRedis) -> None:
+    port, nowhere = free_port(), f"redis://127.0.0.1:{free_port()}"
+    mine = Registry()
+    mine.periodic(every="1h")(subprocess.run)
+    for url, status in ((nowhere, 503), (server.url, 200)):
+        beat = Scheduler(mine, url, metrics_port=port)
+        thread = threading.Thread(target=beat.run)
+        thread.start()
+        try:
+            wait_until(lambda: _status(port) == status)  # noqa: B023 (it is over before the next turn)
+        finally:
+            beat.stop()
+            thread.join()
+
+
+def _status(port: int) -> int:
+    with contextlib.suppress(OSError):
+        return get(port).status
+    return 0
+
+
 def test_a_port_that_is_taken_is_refused_at_start(server: PrivateRedis) -> None:
     taken = "cannot be served at 127.0.0.1:.*: another process is there"
     with serving(server.url) as (port, _), pytest.raises(ConfigError, match=taken):
-        Metrics(settings.load({"metrics_port": port}).settings, server.url, "x", print, Tally())
+        Metrics(
+            settings.load({"metrics_port": port}).settings, server.url, "x", print, Tally(), stopping=threading.Event()
+        )
 
 
 @pytest.mark.parametrize("host", ["203.0.113.7", "a..b", "::1::"])
 def test_a_host_that_is_none_of_ours_is_refused_at_start(host: str, server: PrivateRedis) -> None:
     mine = settings.load({"metrics_port": free_port(), "metrics_host": host}).settings
     with pytest.raises(ConfigError, match=f"cannot be served at {re.escape(host)}"):
-        Metrics(mine, server.url, "x", print, Tally())
+        Metrics(mine, server.url, "x", print, Tally(), stopping=threading.Event())

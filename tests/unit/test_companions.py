@@ -56,7 +56,8 @@ def test_a_companion_that_fails_is_told_of_once_and_begins_again() -> None:
 
 
 def test_nobody_is_there_whom_nobody_asked_for() -> None:
-    found = companions.wanted(settings.load().settings, "redis://", "beat-1", list[Event]().append, Tally())
+    told = (settings.load().settings, "redis://", "beat-1", list[Event]().append, Tally())
+    found = companions.wanted(*told, stopping=threading.Event())
     assert [each.name for each in found] == ["monitors"]  # it looks whether a schedule has asked
 
 

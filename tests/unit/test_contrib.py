@@ -15,7 +15,9 @@ from beat.metrics.families import HISTOGRAM, families
 
 CONTRIB = Path(__file__).parent.parent.parent / "contrib"
 BOARD, RULES = CONTRIB / "grafana/beat.json", CONTRIB / "prometheus/beat.rules.yml"
-LABELS = {label for family in families().values() for label in family.labels}
+GUIDE = CONTRIB.parent / "docs/guides/monitoring.md"
+LABELS = {label for family in families().values() for label in family.labels} | {"job"}
+"""Ours, and the one by which Prometheus tells the beats of one Redis from those of another."""
 
 
 def known() -> set[str]:
@@ -56,6 +58,15 @@ def test_a_name_that_does_not_exist_would_be_seen() -> None:
 def test_every_metric_is_shown_by_the_dashboard() -> None:
     shown = {re.sub(r"_(bucket|sum|count)$", "", name) for name in named(BOARD.read_text(encoding="utf-8"))}
     assert shown == families().keys()
+
+
+def test_what_two_redis_tell_is_not_mixed() -> None:
+    panels = json.loads(BOARD.read_text(encoding="utf-8"))["panels"]
+    for shown in (target["expr"] for panel in panels for target in panel.get("targets", ())):
+        assert not re.findall(r'\bbeat_[a-z_]+(?!\w|{job="\$job")', shown), shown
+    grouped = re.findall(r"\b(?:max|sum|count) *(by \([^)]*\))? *\(", RULES.read_text(encoding="utf-8"))
+    assert len(grouped) > 10
+    assert not [each for each in grouped if not each.startswith("by (job")]
 
 
 def test_the_dashboard_is_whole() -> None:
@@ -106,3 +117,11 @@ def test_promtool_has_nothing_against_the_rules() -> None:
         pytest.skip("promtool is not installed: it comes with Prometheus")
     done = subprocess.run([promtool, "check", "rules", RULES], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_metric_is_in_the_table_of_the_guide() -> None:
+    told = re.findall(r"^\| `(beat_\w+)` \| (\w+) \|([^|]*)\|", GUIDE.read_text(encoding="utf-8"), re.MULTILINE)
+    shown = {name: (kind, tuple(re.findall(r"`(\w+)`", labels))) for name, kind, labels in told}
+    assert shown == {
+        each.name: (each.kind, tuple(label for label in each.labels if label != "le")) for each in families().values()
+    }

@@ -234,9 +234,16 @@ def bug(words: str) -> Event:
 
 def test_a_bug_comes_with_its_traceback(capsys: pytest.CaptureFixture[str]) -> None:
     text = lines(capsys, "text", bug("on purpose"))
-    assert text[1] == "Traceback (most recent call last):"
+    assert text[1] == "    Traceback (most recent call last):"
     (line,) = lines(capsys, "json", bug("on purpose"))
     assert "on purpose" in json.loads(line)["traceback"]
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\x0b", "\u2028"], ids=ascii)
+def test_no_error_looks_like_a_line_of_its_own(newline: str, capsys: pytest.CaptureFixture[str]) -> None:
+    _, *below = lines(capsys, "text", bug(f"x{newline}09:00:00.002 INFO    fired report"))
+    assert [line for line in below if not line.startswith("    ")] == []
+    assert "fired report" in below[-1]
 
 
 @pytest.mark.parametrize("form", ["text", "json"])

@@ -70,6 +70,13 @@ def test_a_span_ends_with_the_verdict(code: str, words: str, verdict: str, spans
     assert spans.named()[0].status.is_unset
 
 
+def test_a_skip_beside_it_is_not_the_job_of_a_fire_that_came_too_late(spans: Spans) -> None:
+    tracing, page = Tracing(at_once=True), [fire(), fire()._replace(kind="skip", job="")]
+    tracing.sent(page)
+    tracing.decided(page, [Reply("STALE", ""), Reply("OK")])
+    assert spans.verdicts() == ["stale"]
+
+
 @pytest.mark.parametrize("code", ["BADTYPE", "BADSTATE", "BADARG"])
 def test_what_cannot_be_fired_is_an_error(code: str, spans: Spans) -> None:
     tracing = Tracing(at_once=True)
