@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from beat import clock, connection
 from beat.alerts import signs
-from beat.alerts.incidents import Sign, State, step
+from beat.alerts.incidents import Sign, State, step, unheard
 from beat.alerts.kept import GIVE_UP_MS, Item, Kept
 from beat.alerts.lateness import Lateness
 from beat.errors import BadInstant
@@ -28,7 +28,6 @@ from beat.outbox import Outbox
 if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Iterable, Sequence
-    from datetime import datetime
 
     from beat.alerts.rules import Rule
     from beat.event import Emit
@@ -177,11 +176,12 @@ class Turn:
             before = self._states.get(name, "")
             state = State.read(before) if before else None
             decided = step(rule, state, sign)
+            if _is_old(sign, self._kept):
+                decided = unheard(state, decided)
             if not (before or decided.state) or (state is not None and decided.state == state):
                 continue
             found.append(Item("state", name, before, decided.state.text() if decided.state else ""))
-            if not _is_old(sign.at, self._kept):
-                found += [self._kept.message(each) for each in decided.messages]
+            found += [self._kept.message(each) for each in decided.messages]
         return found
 
     def _decide(self, items: Sequence[Item], event: str = "") -> None:
@@ -209,9 +209,9 @@ def _events(sign: Sign) -> tuple[str, ...]:
     return ("failed", "lost") if sign.family == "run" and sign.kind != "trouble" else (sign.event,)
 
 
-def _is_old(at: datetime, kept: Kept) -> bool:
-    """Nobody wants to hear of it any more."""
-    return kept.store.time() - at > timedelta(milliseconds=GIVE_UP_MS)
+def _is_old(sign: Sign, kept: Kept) -> bool:
+    """Nobody wants to hear of it any more; that a queue has no worker is said once, however long it lasts."""
+    return sign.event != "no_worker" and kept.store.time() - sign.at > timedelta(milliseconds=GIVE_UP_MS)
 
 
 def _number(count: int | None) -> str:

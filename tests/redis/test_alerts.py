@@ -249,10 +249,35 @@ def test_what_redis_refuses_is_said_once_and_tried_again(redis: Redis, kept: Kep
 def test_an_event_of_last_week_changes_the_state_and_wakes_nobody(redis: Redis, kept: Kept) -> None:
     made = turn(kept)
     read(made)
-    say(redis, "failed", ended="2026-01-01T00:00:00Z")
+    say(redis, "failed", job="a", ended="2026-01-01T00:00:00Z")
     read(made)
     assert redis.hexists("beat:incidents:app", "r:run:report")
     assert not redis.exists("beat:messages:app.ops")
+    fresh = say(redis, "failed", job="b")
+    read(made)
+    assert sent(redis) == [(f"r.run.report.{fresh} 1", "opened")], "it still goes on"
+
+
+def test_a_queue_that_has_had_no_worker_for_days_is_told(redis: Redis, kept: Kept) -> None:
+    made = turn(kept, rule(on="no_worker"))
+    read(made)
+    redis.xadd("beat:events", {"type": "no_worker", "entry": json.dumps({"queue": "mail"})}, id="1767225600000-0")
+    read(made)
+    assert [how for _, how in sent(redis)] == ["opened"]
+
+
+def test_a_run_that_is_queued_again_and_fails_again_counts_once(redis: Redis, kept: Kept) -> None:
+    made = turn(kept, rule(times=3))
+    read(made)
+    say(redis, "failed", job="a")
+    say(redis, "failed", job="b")
+    say(redis, "reopened", job="b", was="failed")
+    say(redis, "failed", job="b")
+    read(made)
+    assert not redis.exists("beat:messages:app.ops")
+    third = say(redis, "failed", job="c")
+    read(made)
+    assert sent(redis) == [(f"r.run.report.{third} 1", "opened")]
 
 
 def test_events_that_were_gone_are_said(redis: Redis, kept: Kept) -> None:
@@ -272,6 +297,18 @@ def test_a_queue_without_a_worker_is_an_incident_until_one_is_back(redis: Redis,
         say(redis, type_, "", queue=queue)
     read(made)
     assert [how for _, how in sent(redis)] == ["opened", "closed"]
+
+
+def test_the_second_time_that_a_queue_has_no_worker_is_told_though_nobody_said_that_the_first_was_over(
+    redis: Redis, kept: Kept
+) -> None:
+    made = turn(kept, rule(on="no_worker"))
+    read(made)
+    ids = []
+    for _ in range(2):
+        ids.append(say(redis, "no_worker", "", queue="mail"))
+        read(made)
+    assert sent(redis) == [(f"r.no_worker.mail.{each} 1", "opened") for each in ids]
 
 
 # --- what no event tells ---------------------------------------------------------------------------------------------
