@@ -38,6 +38,8 @@ LEASE_MS = 10_000
 LOOK_S = 5.0
 """How often it is looked for what no event tells."""
 _WAIT_S = 1.0
+_READ_S = 0.5
+"""So long it waits for an event: who is to stop gives the lock back in time."""
 _FORGOTTEN = timedelta(weeks=1)
 _CONSUMER = "decider"
 """All beats read under one name: who takes over is handed at once what the one before had in hand."""
@@ -102,7 +104,7 @@ class Turn:
             if time.monotonic() - self._looked_at >= LOOK_S:
                 self.look()
             if not taken:
-                self.reader.wait(int(_WAIT_S * 1000))
+                self.reader.wait(int(_READ_S * 1000))
 
     def take(self, taken: Iterable[Took]) -> None:
         """Decides on a page of events, in order.
