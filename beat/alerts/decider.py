@@ -2,7 +2,8 @@
 
 One beat at a time does so, that order is kept: a lock says which. What must not happen twice is guarded where it is
 written: a decision, its messages and the acknowledgement of its event are one step of Redis, on the state that was
-seen. Whoever is killed before it leaves the event to the next; after it, nothing is left to do.
+seen, and only for who has the lock. Whoever is killed before it leaves the event to the next; after it, nothing is left
+to do.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class Decider:
                 stopping.wait(_WAIT_S)
                 continue
             try:
-                Turn(kept, self._rules, self._emit, self._once).go_on(lock, stopping)
+                Turn(kept, self._rules, self._emit, self._once, lock.token).go_on(lock, stopping)
             except Lost:
                 stopping.wait(_WAIT_S)
             except connection.Refused as e:
@@ -84,12 +85,13 @@ class Decider:
 class Turn:
     """From when the lock became ours until it is lost. What Redis knows of incidents is known here, too."""
 
-    def __init__(self, kept: Kept, rules: Sequence[Rule], emit: Emit, once: Once) -> None:
-        self._kept, self._rules, self._emit, self._once = kept, rules, emit, once
-        self._outbox = Outbox(kept.store.client, kept.store.keys.events)
-        self.reader = Member(
-            self._outbox, lambda _: "$", group=kept.group, consumer=_CONSUMER, idle=timedelta(seconds=1)
+    def __init__(self, kept: Kept, rules: Sequence[Rule], emit: Emit, once: Once, token: str) -> None:
+        self._kept, self._rules, self._emit, self._once, self._token = kept, rules, emit, once, token
+        outbox, told = (
+            Outbox(kept.store.client, kept.store.keys.events, kept.lock),
+            {"group": kept.group, "token": token},
         )
+        self.reader = Member(outbox, lambda _: "$", consumer=_CONSUMER, idle=timedelta(seconds=1), **told)
         self._states = kept.states()
         self.lateness = Lateness(kept.store, rules)
         self._looked_at = 0.0
@@ -100,6 +102,8 @@ class Turn:
         self._tidy()
         while not stopping.is_set() and lock.extend():
             taken = self.reader.look()
+            if taken and not lock.extend():
+                raise Lost
             self.take(taken)
             if time.monotonic() - self._looked_at >= LOOK_S:
                 self.look()
@@ -109,8 +113,8 @@ class Turn:
     def take(self, taken: Iterable[Took]) -> None:
         """Decides on a page of events, in order.
 
-        Those that mean nothing are acknowledged together, and before anything is decided that comes after them: seen
-        again later, they could mean something.
+        Those that mean nothing are acknowledged with what is decided next, and no later: seen again after that, they
+        could mean something.
         """
         idle: list[str] = []
         for each in taken:
@@ -120,14 +124,10 @@ class Turn:
             elif each.value is None or not (items := self._items(signs.of(each.value))):
                 idle.append(each.id)
             else:
-                self._acknowledge(idle)
-                self._decide(items, each.id)
-        self._acknowledge(idle)
-
-    def _acknowledge(self, idle: list[str]) -> None:
+                self._decide(items, each.id, idle)
+                idle = []
         if idle:
-            self._outbox.acknowledge(self._kept.group, idle)
-            idle.clear()
+            self._decide((), idle=idle)
 
     def look(self) -> None:
         """Finds what no event tells, and writes down that somebody looks."""
@@ -186,8 +186,9 @@ class Turn:
             found += [self._kept.message(each) for each in decided.messages]
         return found
 
-    def _decide(self, items: Sequence[Item], event: str = "") -> None:
-        reply = self._kept.decide(items, group=self._kept.group, event=event)
+    def _decide(self, items: Sequence[Item], event: str = "", idle: Sequence[str] = ()) -> None:
+        group, acknowledged = self._kept.group, " ".join(idle)
+        reply = self._kept.decide(items, group=group, event=event, idle=acknowledged, token=self._token)
         if reply.code == "BADTYPE":
             error = f"{reply.words}: rename that key, or delete it"
             self._once.say("", Event("alerts_refused", fields={"error": error}))

@@ -78,12 +78,15 @@ class Kept:
         *,
         group: str,
         event: str,
+        idle: str = "",
+        token: str = "",
         most: int = MOST_INCIDENTS,
         most_waiting: int = MOST_WAITING,
         kept: int = _KEPT_MS,
     ) -> Reply:
         """Writes all of these, and that the event is dealt with, or nothing; safe to send again."""
-        named = {"group": group, "event": event, "most": most, "most_waiting": most_waiting, "kept": kept}
+        named: dict[str, Any] = {"group": group, "event": event, "idle": idle, "lock": self.lock, "token": token}
+        named |= {"most": most, "most_waiting": most_waiting, "kept": kept}
         sent = [[value.encode(errors="surrogateescape") for value in item] for item in items]
         said = self.store.run("decide", sent, incidents=self.store.keys.incidents(self._app), **named)
         return Reply(*map(decoded, said))

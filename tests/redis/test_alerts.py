@@ -7,7 +7,7 @@ import random
 import threading
 from collections import Counter
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from unittest import mock
 
 import pytest
@@ -50,10 +50,10 @@ def say(redis: Redis, type_: str, schedule: str = "report", job: str = "j", **en
     return str(redis.xadd("beat:events", fields))
 
 
-def turn(kept: Kept, *mine: rules.Rule, told: list[Event] | None = None) -> Turn:
+def turn(kept: Kept, *mine: rules.Rule, told: list[Event] | None = None, token: str = "") -> Turn:
     events: list[Event] = [] if told is None else told
     emit = events.append
-    return Turn(kept, mine or [rule()], emit, Once(emit))
+    return Turn(kept, mine or [rule()], emit, Once(emit), token)
 
 
 def read(made: Turn) -> None:
@@ -105,6 +105,62 @@ def test_of_two_who_have_the_same_event_in_hand_one_decides(redis: Redis, kept: 
     with pytest.raises(Lost):
         other.take(again)
     assert len(sent(redis)) == 1
+
+
+@shows("decide", "FENCED")
+def test_who_has_lost_the_lock_decides_nothing_and_acknowledges_nothing(redis: Redis, kept: Kept) -> None:
+    lock = Lock(kept.store.client, kept.lock, 60_000)
+    assert lock.acquire()
+    old = turn(kept, token=lock.token)
+    read(old)
+    say(redis, "failed", job="a")
+    say(redis, "succeeded", job="b")
+    taken = old.reader.look()
+    assert lock.release()
+    other = Lock(kept.store.client, kept.lock, 60_000)
+    assert other.acquire()
+    for page in (taken, taken[1:]):  # the success alone means nothing to who does not know of the failure
+        with pytest.raises(Lost):
+            old.take(page)
+    say(redis, "failed", job="c")
+    assert old.reader.look() == []
+    assert in_hand(redis) == 2
+    read(turn(kept, token=other.token))
+    assert [how for _, how in sorted(sent(redis))] == ["opened", "closed", "opened"]
+    assert in_hand(redis) == 0
+
+
+def test_who_loses_the_lock_while_it_reads_stops(redis: Redis, kept: Kept) -> None:
+    lock = Lock(kept.store.client, kept.lock, 60_000)
+    assert lock.acquire()
+    made = turn(kept, token=lock.token)
+    read(made)
+    say(redis, "failed")
+    real = made.reader.look
+
+    def slow() -> Any:
+        taken = real()
+        redis.set(kept.lock, "another", px=60_000)
+        return taken
+
+    with mock.patch.object(made.reader, "look", slow), pytest.raises(Lost):
+        made.go_on(lock, threading.Event())
+    assert in_hand(redis) == 1
+
+
+@pytest.mark.parametrize("command", ["zadd", "pexpire", "hrandfield", "zrem", "xack"])
+def test_a_right_that_is_missing_is_said_before_anything_is_written(redis: Redis, kept: Kept, command: str) -> None:
+    made = turn(kept)
+    read(made)
+    say(redis, "failed")
+    taken, server = made.reader.look(), cast("Any", redis)
+    server.execute_command("ACL", "SETUSER", "default", f"-{command}")
+    try:
+        with pytest.raises(connection.Refused, match=f"do {command} with"):
+            made.take(taken)
+    finally:
+        server.execute_command("ACL", "SETUSER", "default", "+@all")
+    assert not redis.exists("beat:incidents:app", "beat:messages:app.ops", "beat:deliveries:app.ops")
 
 
 @shows("decide", "CHANGED")
