@@ -93,7 +93,7 @@ class Turn:
         )
         self.reader = Member(outbox, lambda _: "$", consumer=_CONSUMER, idle=timedelta(seconds=1), **told)
         self._states = kept.states()
-        self.lateness = Lateness(kept.store, rules)
+        self.lateness = Lateness(kept.store, rules, kept.hidden)
         self._looked_at = 0.0
 
     def go_on(self, lock: Lock, stopping: threading.Event) -> None:

@@ -13,7 +13,7 @@ from unittest import mock
 import pytest
 
 from beat import clock, connection
-from beat.alerts import decider, rules
+from beat.alerts import decider, lateness, rules
 from beat.alerts.channels import Channel
 from beat.alerts.decider import Decider, Lost, Turn
 from beat.alerts.incidents import Message
@@ -391,6 +391,23 @@ def test_a_tick_that_does_not_fire_is_told_once_and_that_it_has(redis: Redis, ke
     redis.hset("beat:schedule:report", mapping={"due_at": clock.text(kept.store.time())})
     made.look()
     assert texts(redis)[1:] == ["report is no longer late"]
+
+
+def test_a_tick_that_a_beat_tries_and_cannot_fire_is_late_too(
+    redis: Redis, kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lateness, "_TRIED", 2)
+    now = clock.to_ms(kept.store.time())
+    due, soon = (clock.text(clock.from_ms(now + ms)) for ms in (-120_000, 20_000))
+    for each, at in (("tried", due), ("soon", soon), ("other", soon), ("held", due)):
+        redis.hset(f"beat:schedule:{each}", mapping={"state": "active", "next_run": at, "due_at": at})
+    redis.hset("beat:schedule:held", "unannounced_at", due)
+    redis.zadd("beat:due", {"held": now, "soon": now + 20_000, "other": now + 20_000, "tried": now + 28_000})
+    made = turn(kept, rule(on="late_fire"))
+    made.lateness.began_at -= 60
+    made.look()
+    made.look()
+    assert texts(redis) == [f"tried was due at {due}, and has not fired"]
 
 
 @pytest.mark.parametrize(
