@@ -413,7 +413,7 @@ def test_a_tick_that_a_beat_tries_and_cannot_fire_is_late_too(
 @pytest.mark.parametrize(
     ("event", "status", "said"),
     [
-        ("late_start", "queued", ("was fired at", "report waits no longer: j")),
+        ("late_start", "queued", ("was queued at", "report waits no longer: j")),
         ("late_end", "started", ("started at", "report has ended: j")),
     ],
 )
@@ -435,6 +435,39 @@ def test_a_run_that_does_not_start_or_end_is_told_once(
     redis.zrem("beat:open", "j")
     made.look()
     assert texts(redis)[1:] == [said[1]]
+
+
+def test_a_run_that_was_queued_again_just_now_is_not_late(redis: Redis, kept: Kept) -> None:
+    now = kept.store.time()
+    redis.zadd("beat:open", {"j": 0})
+    ago = clock.text(clock.from_ms(clock.to_ms(now) - 90_000))
+    redis.hset("beat:records", "j", json.dumps({"schedule": "report", "enqueued": ago}))
+    redis.hset("rq:job:j", mapping={"status": "queued", "enqueued_at": clock.text(now)})
+    turn(kept, rule(on="late_start", after="1m")).look()
+    assert not redis.exists("beat:messages:app.ops")
+
+
+@pytest.mark.parametrize("state", [None, "retired"])
+@pytest.mark.parametrize("event", ["late_fire", "broken"])
+def test_of_a_schedule_that_is_gone_nobody_is_told_that_it_is_well(
+    redis: Redis, kept: Kept, event: str, state: str | None
+) -> None:
+    now = clock.to_ms(kept.store.time())
+    due = clock.text(clock.from_ms(now - 120_000))
+    told: Any = {"state": "broken" if event == "broken" else "active", "next_run": due, "due_at": due}
+    redis.hset("beat:schedule:report", mapping=told)
+    redis.zadd("beat:due", {"report": now - 120_000})
+    redis.sadd("beat:in:broken", "report")
+    made = turn(kept, rule(on=[event, "recovered"]))
+    made.lateness.began_at -= 60
+    made.look()
+    assert len(texts(redis)) == 1
+    redis.delete("beat:schedule:report")
+    if state:
+        redis.hset("beat:schedule:report", "state", state)
+    made.look()
+    assert len(texts(redis)) == 1
+    assert redis.hkeys("beat:incidents:app") == ["@seen"]
 
 
 def test_each_rule_has_its_own_patience(redis: Redis, kept: Kept) -> None:
