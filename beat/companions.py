@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from beat import connection
@@ -14,7 +15,7 @@ from beat.metrics import Metrics
 from beat.monitors import Monitors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from beat.connection import Redis
     from beat.event import Emit
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 _WELL_S = 60
 """After so long without an error the next one is news."""
+_LEAVE_S = 1.0
+"""All together have so long: a message that is on its way may arrive, and a lock is given back."""
 
 
 class Companion(Protocol):
@@ -50,10 +53,25 @@ def wanted(
     return [monitors, *metrics, *alerts]
 
 
-def start(companions: Iterable[Companion], emit: Emit, stopping: threading.Event) -> None:
+@contextmanager
+def beside(companions: Iterable[Companion], emit: Emit, stopping: threading.Event) -> Iterator[None]:
+    """From now on they work; at the end they are given a moment for the step that each is at."""
+    threads = start(companions, emit, stopping)
+    yield
+    until = time.monotonic() + _LEAVE_S
+    for each in threads:
+        each.join(max(until - time.monotonic(), 0))
+
+
+def start(companions: Iterable[Companion], emit: Emit, stopping: threading.Event) -> list[threading.Thread]:
     """From now on they work."""
-    for each in companions:
-        threading.Thread(target=_accompany, args=(each, emit, stopping), name=f"beat-{each.name}", daemon=True).start()
+    threads = [
+        threading.Thread(target=_accompany, args=(each, emit, stopping), name=f"beat-{each.name}", daemon=True)
+        for each in companions
+    ]
+    for each in threads:
+        each.start()
+    return threads
 
 
 def _accompany(companion: Companion, emit: Emit, stopping: threading.Event) -> None:

@@ -157,10 +157,10 @@ class Scheduler:
         self._watchdog.watch("ticker", lambda: ticker.awake_at, desk.client)
         self._watchdog.watch("housekeeper", lambda: max(keeper.awake_at, store.answered_at), store.client, patient=True)
         self._watchdog.ready(len(self._schedules))
-        companions.start(self._beside, emit, self._stopping)
-        keeper.run(self._stopping)
-        ticking.join(_STOP_S / 2)  # one that hangs does not keep the heartbeat from being taken away
-        keeper.leave()
+        with companions.beside(self._beside, emit, self._stopping):
+            keeper.run(self._stopping)
+            ticking.join(_STOP_S / 2)  # one that hangs does not keep the heartbeat from being taken away
+            keeper.leave()
 
     def _rehearse(self) -> None:
         store = self._store(Store)

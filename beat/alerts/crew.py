@@ -32,6 +32,6 @@ def crew(settings: Settings, redis: Redis | str, emit: Emit) -> list[Decider | S
 
     def made() -> Kept:
         store = Store(connection.connect(redis), Keys(settings.prefix), events_limit=settings.events_limit)
-        return Kept(store, settings.app)
+        return Kept(store, settings.app, settings.lock_ttl)
 
     return [Decider(made, wanted.rules, emit), *(Sender(made, each, emit) for each in wanted.channels.values())]

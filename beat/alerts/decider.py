@@ -2,7 +2,8 @@
 
 One beat at a time does so, that order is kept: a lock says which. What must not happen twice is guarded where it is
 written: a decision, its messages and the acknowledgement of its event are one step of Redis, on the state that was
-seen. Whoever is killed before it leaves the event to the next; after it, nothing is left to do.
+seen, and only for who has the lock. Whoever is killed before it leaves the event to the next; after it, nothing is left
+to do.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from beat import clock, connection
 from beat.alerts import signs
-from beat.alerts.incidents import Sign, State, step
+from beat.alerts.incidents import Sign, State, step, unheard
 from beat.alerts.kept import GIVE_UP_MS, Item, Kept
 from beat.alerts.lateness import Lateness
 from beat.errors import BadInstant
@@ -28,7 +29,6 @@ from beat.outbox import Outbox
 if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Iterable, Sequence
-    from datetime import datetime
 
     from beat.alerts.rules import Rule
     from beat.event import Emit
@@ -39,6 +39,8 @@ LEASE_MS = 10_000
 LOOK_S = 5.0
 """How often it is looked for what no event tells."""
 _WAIT_S = 1.0
+_READ_S = 0.5
+"""So long it waits for an event: who is to stop gives the lock back in time."""
 _FORGOTTEN = timedelta(weeks=1)
 _CONSUMER = "decider"
 """All beats read under one name: who takes over is handed at once what the one before had in hand."""
@@ -69,7 +71,7 @@ class Decider:
                 stopping.wait(_WAIT_S)
                 continue
             try:
-                Turn(kept, self._rules, self._emit, self._once).go_on(lock, stopping)
+                Turn(kept, self._rules, self._emit, self._once, lock.token).go_on(lock, stopping)
             except Lost:
                 stopping.wait(_WAIT_S)
             except connection.Refused as e:
@@ -83,14 +85,15 @@ class Decider:
 class Turn:
     """From when the lock became ours until it is lost. What Redis knows of incidents is known here, too."""
 
-    def __init__(self, kept: Kept, rules: Sequence[Rule], emit: Emit, once: Once) -> None:
-        self._kept, self._rules, self._emit, self._once = kept, rules, emit, once
-        self._outbox = Outbox(kept.store.client, kept.store.keys.events)
-        self.reader = Member(
-            self._outbox, lambda _: "$", group=kept.group, consumer=_CONSUMER, idle=timedelta(seconds=1)
+    def __init__(self, kept: Kept, rules: Sequence[Rule], emit: Emit, once: Once, token: str) -> None:
+        self._kept, self._rules, self._emit, self._once, self._token = kept, rules, emit, once, token
+        outbox, told = (
+            Outbox(kept.store.client, kept.store.keys.events, kept.lock),
+            {"group": kept.group, "token": token},
         )
+        self.reader = Member(outbox, lambda _: "$", consumer=_CONSUMER, idle=timedelta(seconds=1), **told)
         self._states = kept.states()
-        self.lateness = Lateness(kept.store, rules)
+        self.lateness = Lateness(kept.store, rules, kept.hidden)
         self._looked_at = 0.0
 
     def go_on(self, lock: Lock, stopping: threading.Event) -> None:
@@ -99,17 +102,19 @@ class Turn:
         self._tidy()
         while not stopping.is_set() and lock.extend():
             taken = self.reader.look()
+            if taken and not lock.extend():
+                raise Lost
             self.take(taken)
             if time.monotonic() - self._looked_at >= LOOK_S:
                 self.look()
             if not taken:
-                self.reader.wait(int(_WAIT_S * 1000))
+                self.reader.wait(int(_READ_S * 1000))
 
     def take(self, taken: Iterable[Took]) -> None:
         """Decides on a page of events, in order.
 
-        Those that mean nothing are acknowledged together, and before anything is decided that comes after them: seen
-        again later, they could mean something.
+        Those that mean nothing are acknowledged with what is decided next, and no later: seen again after that, they
+        could mean something.
         """
         idle: list[str] = []
         for each in taken:
@@ -119,14 +124,10 @@ class Turn:
             elif each.value is None or not (items := self._items(signs.of(each.value))):
                 idle.append(each.id)
             else:
-                self._acknowledge(idle)
-                self._decide(items, each.id)
-        self._acknowledge(idle)
-
-    def _acknowledge(self, idle: list[str]) -> None:
+                self._decide(items, each.id, idle)
+                idle = []
         if idle:
-            self._outbox.acknowledge(self._kept.group, idle)
-            idle.clear()
+            self._decide((), idle=idle)
 
     def look(self) -> None:
         """Finds what no event tells, and writes down that somebody looks."""
@@ -177,15 +178,17 @@ class Turn:
             before = self._states.get(name, "")
             state = State.read(before) if before else None
             decided = step(rule, state, sign)
+            if _is_old(sign, self._kept):
+                decided = unheard(state, decided)
             if not (before or decided.state) or (state is not None and decided.state == state):
                 continue
             found.append(Item("state", name, before, decided.state.text() if decided.state else ""))
-            if not _is_old(sign.at, self._kept):
-                found += [self._kept.message(each) for each in decided.messages]
+            found += [self._kept.message(each) for each in decided.messages]
         return found
 
-    def _decide(self, items: Sequence[Item], event: str = "") -> None:
-        reply = self._kept.decide(items, group=self._kept.group, event=event)
+    def _decide(self, items: Sequence[Item], event: str = "", idle: Sequence[str] = ()) -> None:
+        group, acknowledged = self._kept.group, " ".join(idle)
+        reply = self._kept.decide(items, group=group, event=event, idle=acknowledged, token=self._token)
         if reply.code == "BADTYPE":
             error = f"{reply.words}: rename that key, or delete it"
             self._once.say("", Event("alerts_refused", fields={"error": error}))
@@ -209,9 +212,9 @@ def _events(sign: Sign) -> tuple[str, ...]:
     return ("failed", "lost") if sign.family == "run" and sign.kind != "trouble" else (sign.event,)
 
 
-def _is_old(at: datetime, kept: Kept) -> bool:
-    """Nobody wants to hear of it any more."""
-    return kept.store.time() - at > timedelta(milliseconds=GIVE_UP_MS)
+def _is_old(sign: Sign, kept: Kept) -> bool:
+    """Nobody wants to hear of it any more; that a queue has no worker is said once, however long it lasts."""
+    return sign.event != "no_worker" and kept.store.time() - sign.at > timedelta(milliseconds=GIVE_UP_MS)
 
 
 def _number(count: int | None) -> str:

@@ -126,14 +126,24 @@ def step(rule: Rule, state: State | None, sign: Sign) -> Decided:
         case "undone" if state and not state.incident and state.count <= 1:
             return Decided(None)
         case "undone" if state and not state.incident:
-            return Decided(replace(state, count=state.count - 1))
+            return Decided(replace(state, count=state.count - 1, job=""))  # should it fail again, that counts
         case "still" if state:
             return _escalated(rule, state, sign)
     return Decided(state)
 
 
+def unheard(state: State | None, decided: Decided) -> Decided:
+    """The same, but nobody is told: what this step would have told, a later one can tell."""
+    if decided.state is None:
+        return Decided(None)
+    before = state or State("", 0, "", "")
+    return Decided(replace(decided.state, incident=before.incident, told=before.told, number=before.number))
+
+
 def _troubled(rule: Rule, state: State | None, sign: Sign) -> Decided:
     at, began = clock.text(sign.at), clock.text(sign.since or sign.at)
+    if sign.event == "no_worker":
+        state = None  # it is said when it begins: what was before is over, whether anybody said so or not
     if state and sign.job and sign.job == state.job:
         return Decided(state)  # another part of the same tick
     if state and sign.family != RUNS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from beat import clock
@@ -20,6 +21,8 @@ GIVE_UP_MS = 86_400_000
 _KEPT_MS = 2 * GIVE_UP_MS
 _FIRST_MS, _LONGEST_MS = 1_000, 300_000
 _PAGE = 1000
+HIDDEN = timedelta(seconds=30)
+"""After so long a tick that could not be fired is tried again."""
 
 
 class Item(NamedTuple):
@@ -54,8 +57,10 @@ class Handed(NamedTuple):
 class Kept:
     """Those of one application, through one client."""
 
-    def __init__(self, store: Store, app: str) -> None:
+    def __init__(self, store: Store, app: str, hidden: timedelta = HIDDEN) -> None:
         self.store, self._app = store, app
+        self.hidden = max(hidden, HIDDEN)
+        """For so long a tick may be out of sight after a beat has tried to fire it."""
 
     @property
     def group(self) -> str:
@@ -78,12 +83,15 @@ class Kept:
         *,
         group: str,
         event: str,
+        idle: str = "",
+        token: str = "",
         most: int = MOST_INCIDENTS,
         most_waiting: int = MOST_WAITING,
         kept: int = _KEPT_MS,
     ) -> Reply:
         """Writes all of these, and that the event is dealt with, or nothing; safe to send again."""
-        named = {"group": group, "event": event, "most": most, "most_waiting": most_waiting, "kept": kept}
+        named: dict[str, Any] = {"group": group, "event": event, "idle": idle, "lock": self.lock, "token": token}
+        named |= {"most": most, "most_waiting": most_waiting, "kept": kept}
         sent = [[value.encode(errors="surrogateescape") for value in item] for item in items]
         said = self.store.run("decide", sent, incidents=self.store.keys.incidents(self._app), **named)
         return Reply(*map(decoded, said))

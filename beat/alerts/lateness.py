@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from beat import clock, jobs
 from beat.alerts.incidents import Sign
@@ -26,9 +26,12 @@ if TYPE_CHECKING:
     from beat.store import Store
 
 _PAGE = 200
+_TRIED = 5000
+"""So many ticks that are due soon are looked at each time."""
 _RUNS = 1000
 """So many open runs are looked at each time, the next the time after."""
 _WAITS = {"queued", "created"}
+_GONE = {"", "retired"}
 
 
 class _Run(NamedTuple):
@@ -37,15 +40,17 @@ class _Run(NamedTuple):
     job: str
     status: str
     started: datetime | None
+    enqueued: datetime | None
+    """Where RQ says so: later than it was fired, if it was queued again."""
 
 
 class Lateness:
     """One beat's eye on the time."""
 
-    def __init__(self, store: Store, rules: Sequence[Rule]) -> None:
-        self._store, self._rules = store, rules
+    def __init__(self, store: Store, rules: Sequence[Rule], hidden: timedelta) -> None:
+        self._store, self._rules, self._hidden = store, rules, hidden
         self.began_at = time.monotonic()
-        self._open_at = self._broken_at = 0
+        self._open_at = self._broken_at = self._due_at = 0
 
     def look(self, now: datetime, known: Mapping[str, State]) -> Iterator[Sign]:
         """All that is late, for the rules to say whether it is too late; and what is so no longer."""
@@ -65,17 +70,27 @@ class Lateness:
 
     def _ticks(self, now: datetime, open_ones: Mapping[str, State]) -> Iterator[Sign]:
         watched, least = timedelta(seconds=time.monotonic() - self.began_at), self._least("late_fire")
-        before, key = clock.to_ms(now - least), self._store.keys.due
-        found: Any = self._store.client.zrangebyscore(key, "-inf", before, start=0, num=_PAGE)
-        ids = sorted({*map(decoded, found), *open_ones})
-        told = glance(self._store, ids, fields="state due_at next_run")
-        for each, (state, due_at, tick) in zip(ids, told, strict=True):
+        ids = sorted({*self._due(now, clock.to_ms(now - least)), *open_ones})
+        told = glance(self._store, ids, fields="state due_at next_run unannounced_at")
+        for each, (state, due_at, tick, held) in zip(ids, told, strict=True):
             due = _instant(due_at) or _instant(tick)
-            if state == "active" and due and now - due >= least:
+            if state == "active" and not held and due and now - due >= least:
                 facts: Any = {"since": due, "lasted": min(now - due, watched), "tick": tick}
                 yield Sign("trouble", "late_fire", each, str(clock.to_ms(due)), now, **facts)
             elif each in open_ones:
-                yield Sign("well", "late_fire", each, "", now)
+                yield Sign(_over(state), "late_fire", each, "", now)
+
+    def _due(self, now: datetime, before: int) -> Iterator[str]:
+        """Those that are late by their place, and those that may be: what a beat has tried stands behind its time.
+
+        Of the latter each time those that come next.
+        """
+        client, key = self._store.client, self._store.keys.due
+        late: Any = client.zrangebyscore(key, "-inf", before, start=0, num=_PAGE)
+        after = clock.to_ms(now + self._hidden)
+        tried: Any = client.zrangebyscore(key, f"({before}", after, start=self._due_at, num=_TRIED)
+        self._due_at = self._due_at + _TRIED if len(tried) == _TRIED else 0
+        return map(decoded, (*late, *tried))
 
     def _ended(self, now: datetime, event: str, open_ones: Mapping[str, State]) -> Iterator[Sign]:
         for subject, run in zip(open_ones, self._at_rq([each.job for each in open_ones.values()]), strict=True):
@@ -85,7 +100,7 @@ class Lateness:
     def _runs(self, now: datetime) -> Iterator[Sign]:
         found = self._page()
         for (_, record), run in zip(found, self._at_rq([job for job, _ in found]), strict=True):
-            for event, since in (("late_start", _instant(record.enqueued)), ("late_end", run.started)):
+            for event, since in (("late_start", run.enqueued or _instant(record.enqueued)), ("late_end", run.started)):
                 if since and _is_at(run, event):
                     facts: Any = {"since": since, "lasted": now - since, "job": run.job, "tick": record.tick}
                     yield Sign("trouble", event, record.schedule, run.job, now, **facts)
@@ -103,12 +118,12 @@ class Lateness:
     def _at_rq(self, ids: Sequence[str]) -> list[_Run]:
         with self._store.client.pipeline(transaction=False) as pipe:
             for each in ids:
-                pipe.hmget(jobs.job_key(each), "status", "started_at")
+                pipe.hmget(jobs.job_key(each), "status", "started_at", "enqueued_at")
             found = pipe.execute(raise_on_error=False)
-        read = (each if isinstance(each, list) else [None, None] for each in found)
+        read = ([decoded(value or b"") for value in each] if isinstance(each, list) else [""] * 3 for each in found)
         return [
-            _Run(job, decoded(status or b""), _instant(decoded(started or b"")))
-            for job, (status, started) in zip(ids, read, strict=True)
+            _Run(job, status, _instant(started), _instant(enqueued))
+            for job, (status, started, enqueued) in zip(ids, read, strict=True)
         ]
 
     def _broken(self, now: datetime, open_ones: Mapping[str, State]) -> Iterator[Sign]:
@@ -119,7 +134,12 @@ class Lateness:
             if state == "broken":
                 yield Sign("trouble", "broken", each, str(clock.to_ms(now)), now, error=error)
             elif each in open_ones:
-                yield Sign("well", "broken", each, "", now)
+                yield Sign(_over(state), "broken", each, "", now)
+
+
+def _over(state: str) -> Literal["well", "gone"]:
+    """How it ends for a schedule in this state: of one that is gone, nobody is told that it is well."""
+    return "gone" if state in _GONE else "well"
 
 
 def _is_at(run: _Run, event: str) -> bool:

@@ -15,6 +15,7 @@ import socket
 import subprocess
 import tempfile
 import threading
+from collections import deque
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 SIGNATURE, INCIDENT = "X-Beat-Signature", "X-Beat-Incident"
 _TAKEN = range(200, 300)
 _SHOWN = 200
+_LATE = 100
+"""So many messages are remembered that a function took after its time."""
 
 
 class NotTaken(Exception):
@@ -128,14 +131,20 @@ def _command(channel: Channel, facts: Mapping[str, Any]) -> str:
 
 
 class Caller:
-    """Calls a function of the application, one call at a time: one that hangs cannot be ended, and is not repeated."""
+    """Calls a function of the application, one call at a time: one that hangs cannot be ended, and is not repeated.
+
+    One that was too slow may return after all: then that message is taken, and it is not called with it again.
+    """
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
         self._thread: threading.Thread | None = None
+        self._taken: deque[Mapping[str, Any]] = deque(maxlen=_LATE)
 
     def send(self, facts: Mapping[str, Any]) -> str:
         """As `send` does."""
+        if self._has_taken(facts):
+            return "returned"
         if self._thread and self._thread.is_alive():
             raise NotTaken("is still at an earlier alert")
         raised: list[BaseException] = []
@@ -144,17 +153,24 @@ class Caller:
             try:
                 if self._channel.function:
                     self._channel.function(dict(facts))
+                self._taken.append(facts)
             except BaseException as e:  # noqa: BLE001 (whatever it is, the function has not taken it)
                 raised.append(e)
 
         self._thread = threading.Thread(target=call, name=f"beat-alerts-{self._channel.name}-call", daemon=True)
         self._thread.start()
         self._thread.join(self._channel.timeout.total_seconds())
-        if self._thread.is_alive():
-            raise NotTaken(_too_slow(self._channel))
+        if self._has_taken(facts):
+            return "returned"
         if raised:
             raise NotTaken(f"raised {type(raised[0]).__name__}: {' '.join(str(raised[0]).split())[:_SHOWN]}")
-        return "returned"
+        raise NotTaken(_too_slow(self._channel))
+
+    def _has_taken(self, facts: Mapping[str, Any]) -> bool:
+        with contextlib.suppress(ValueError):
+            self._taken.remove(facts)
+            return True
+        return False
 
 
 def _too_slow(channel: Channel) -> str:

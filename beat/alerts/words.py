@@ -73,7 +73,7 @@ def _opened(subject: str, facts: Mapping[str, object]) -> str:
         case "late_fire":
             return f"{subject} was due at {facts['tick']}, and has not fired"
         case "late_start":
-            return f"{subject} was fired at {since}, and has not started: {facts['job']}"
+            return f"{subject} was queued at {since}, and has not started: {facts['job']}"
         case "late_end":
             return f"{subject} started at {since}, and has not ended: {facts['job']}"
         case "no_worker":

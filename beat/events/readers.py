@@ -92,12 +92,22 @@ class Alone:
 
 
 class Member:
-    """A consumer of a group; `start` is where the group begins if there is none."""
+    """A consumer of a group; `start` is where the group begins if there is none.
+
+    With a `token`, it is handed something only while the outbox' lock holds that.
+    """
 
     def __init__(
-        self, outbox: Outbox, start: Callable[[Outbox], str], *, group: str, consumer: str, idle: timedelta
+        self,
+        outbox: Outbox,
+        start: Callable[[Outbox], str],
+        *,
+        group: str,
+        consumer: str,
+        idle: timedelta,
+        token: str = "",
     ) -> None:
-        self._outbox, self._begin = outbox, start
+        self._outbox, self._begin, self._token = outbox, start, token
         self._group, self._consumer, self._idle = group, consumer, idle
         self._start = self._known = self._told = ""
         self._mine = True
@@ -126,8 +136,10 @@ class Member:
             told=self._told,
             mine="yes" if mine else "no",
             idle=self._idle // timedelta(milliseconds=1),
-            token="",
+            token=self._token,
         )
+        if handed.code == "FENCED":
+            return []
         if handed.code == "LOST":
             return [Took(Missed(None, self._known, ""), partial(self._begin_anew, handed.stands))]
         self._mine, self._known, self._told = mine and handed.code != "NEW", handed.stands, ""

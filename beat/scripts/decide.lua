@@ -4,14 +4,17 @@
 --
 -- KEYS[1] events             stream  the outbox
 -- KEYS[2] incidents          hash    rule, family and subject → what is remembered, as JSON
+-- KEYS[3] lock               string  the token of the only one who may decide
 -- ARGV[1] deliveries_prefix  text    followed by a channel: message → when to try, in ms
 -- ARGV[2] messages_prefix    text    followed by a channel: message → what it says, as JSON
 -- ARGV[3] group              text    who reads the events
 -- ARGV[4] event              id      the one that is decided on; nothing for what no event tells
--- ARGV[5] most               count   how many incidents are remembered
--- ARGV[6] most_waiting       count   how many messages may wait for a channel
--- ARGV[7] kept               ms      how long messages are kept
--- ARGV[8…] items, each of
+-- ARGV[5] idle               ids     those that mean nothing, with a blank between them: they are acknowledged, too
+-- ARGV[6] token              text    ours; nothing if everybody may decide
+-- ARGV[7] most               count   how many incidents are remembered
+-- ARGV[8] most_waiting       count   how many messages may wait for a channel
+-- ARGV[9] kept               ms      how long messages are kept
+-- ARGV[10…] items, each of
 -- ITEM[1] kind  word  state, message
 -- ITEM[2] of    text  the name of the state; or the channel of the message
 -- ITEM[3] key   text  the state as it was seen, nothing if there was none; or the incident and which message this is
@@ -19,18 +22,19 @@
 --
 -- Replies {code, words}
 --   OK       done; words: how many incidents and messages were given up for it
+--   FENCED   the lock ran out, or somebody else has it
 --   STALE    the event is in nobody's hands: somebody else has decided
 --   CHANGED  a state is not the one that was seen
 --   BADTYPE  words: the key that is not what it should be
-local events, incidents = KEYS[1], KEYS[2]
-local deliveries_prefix, messages_prefix, group, event, most, most_waiting, kept = unpack(ARGV, 1, 7)
+local events, incidents, lock = KEYS[1], KEYS[2], KEYS[3]
+local deliveries_prefix, messages_prefix, group, event, idle, token, most, most_waiting, kept = unpack(ARGV, 1, 9)
 
 -- include instants
 -- include now
 -- include sane
 -- include allowed
 
-local first, width = 8, 4
+local first, width = 10, 4
 local given_up = 0
 
 local function misplaced(wanted)
@@ -69,14 +73,28 @@ local function send(channel, key, text)
   redis.call('PEXPIRE', messages, kept)
 end
 
+if token ~= '' and (kind_of(lock) ~= 'string' or redis.call('GET', lock) ~= token) then return {'FENCED', ''} end
 local wanted = {[incidents] = 'hash'}
+local commands = {
+  {'xack', events, group, '0-0'}, {'xpending', events, group, '0-0', '0-0', '1'},
+  {'hget', incidents, 'x'}, {'hset', incidents, 'x', ''}, {'hdel', incidents, 'x'}, {'hlen', incidents},
+  {'hrandfield', incidents, '2'},
+}
 for at = first, #ARGV, width do
-  local kind, of, key, text = unpack(ARGV, at, at + width - 1)
-  if kind == 'message' then wanted[deliveries_prefix .. of], wanted[messages_prefix .. of] = 'zset', 'hash' end
+  local kind, of = ARGV[at], ARGV[at + 1]
+  local deliveries, messages = deliveries_prefix .. of, messages_prefix .. of
+  if kind == 'message' and not wanted[deliveries] then
+    wanted[deliveries], wanted[messages] = 'zset', 'hash'
+    for _, each in ipairs({
+      {'zadd', deliveries, 'NX', '0', 'x'}, {'zcard', deliveries}, {'zrange', deliveries, '0', '0'},
+      {'zrem', deliveries, 'x'}, {'pexpire', deliveries, '1'}, {'hset', messages, 'x', ''}, {'hdel', messages, 'x'},
+      {'pexpire', messages, '1'},
+    }) do commands[#commands + 1] = each end
+  end
 end
 local wrong = misplaced(wanted)
 if wrong then return {'BADTYPE', wrong} end
-local barred_here = forbidden({{'xack', events, group, '0-0'}, {'hset', incidents, 'x', ''}, {'hdel', incidents, 'x'}})
+local barred_here = forbidden(commands)
 if barred_here then return redis.error_reply('NOPERM ' .. barred_here) end
 if event ~= '' and not is_in_hand() then return {'STALE', ''} end
 for at = first, #ARGV, width do
@@ -87,5 +105,5 @@ for at = first, #ARGV, width do
   local kind, of, key, text = unpack(ARGV, at, at + width - 1)
   if kind == 'state' then remember(of, text) else send(of, key, text) end
 end
-if event ~= '' then redis.call('XACK', events, group, event) end
+for each in string.gmatch(idle .. ' ' .. event, '%S+') do redis.call('XACK', events, group, each) end
 return {'OK', tostring(given_up)}

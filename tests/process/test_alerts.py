@@ -172,7 +172,17 @@ def test_a_beat_that_is_killed_while_it_sends_leaves_the_alert_to_another(
         another.says(f"the channel ops was told of r.run.report.{event}")
         assert [each.headers["X-Beat-Incident"] for each in ops.requests] == [f"r.run.report.{event}"] * 2
         assert not redis.keys("beat:deliveries:*")
-        assert another.end() == 0
+
+        def stop_it(_: Request) -> int:
+            os.kill(another.pid, signal.SIGTERM)
+            time.sleep(0.5)  # a slow answer
+            return 200
+
+        ops.answer = stop_it
+        redis.xadd("beat:events", {**fields, "schedule": "other"})
+        assert another.process.wait(10) == 0
+        assert not redis.keys("beat:deliveries:*"), "who is stopped while it sends hears the answer"
+        assert not redis.keys("beat:alerting:*"), "and leaves the lock to the next"
 
 
 def test_the_test_says_what_came_back_and_ends_with_1_if_a_channel_fails(home: Path) -> None:

@@ -7,13 +7,13 @@ import random
 import threading
 from collections import Counter
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from unittest import mock
 
 import pytest
 
 from beat import clock, connection
-from beat.alerts import decider, rules
+from beat.alerts import decider, lateness, rules
 from beat.alerts.channels import Channel
 from beat.alerts.decider import Decider, Lost, Turn
 from beat.alerts.incidents import Message
@@ -50,10 +50,10 @@ def say(redis: Redis, type_: str, schedule: str = "report", job: str = "j", **en
     return str(redis.xadd("beat:events", fields))
 
 
-def turn(kept: Kept, *mine: rules.Rule, told: list[Event] | None = None) -> Turn:
+def turn(kept: Kept, *mine: rules.Rule, told: list[Event] | None = None, token: str = "") -> Turn:
     events: list[Event] = [] if told is None else told
     emit = events.append
-    return Turn(kept, mine or [rule()], emit, Once(emit))
+    return Turn(kept, mine or [rule()], emit, Once(emit), token)
 
 
 def read(made: Turn) -> None:
@@ -105,6 +105,62 @@ def test_of_two_who_have_the_same_event_in_hand_one_decides(redis: Redis, kept: 
     with pytest.raises(Lost):
         other.take(again)
     assert len(sent(redis)) == 1
+
+
+@shows("decide", "FENCED")
+def test_who_has_lost_the_lock_decides_nothing_and_acknowledges_nothing(redis: Redis, kept: Kept) -> None:
+    lock = Lock(kept.store.client, kept.lock, 60_000)
+    assert lock.acquire()
+    old = turn(kept, token=lock.token)
+    read(old)
+    say(redis, "failed", job="a")
+    say(redis, "succeeded", job="b")
+    taken = old.reader.look()
+    assert lock.release()
+    other = Lock(kept.store.client, kept.lock, 60_000)
+    assert other.acquire()
+    for page in (taken, taken[1:]):  # the success alone means nothing to who does not know of the failure
+        with pytest.raises(Lost):
+            old.take(page)
+    say(redis, "failed", job="c")
+    assert old.reader.look() == []
+    assert in_hand(redis) == 2
+    read(turn(kept, token=other.token))
+    assert [how for _, how in sorted(sent(redis))] == ["opened", "closed", "opened"]
+    assert in_hand(redis) == 0
+
+
+def test_who_loses_the_lock_while_it_reads_stops(redis: Redis, kept: Kept) -> None:
+    lock = Lock(kept.store.client, kept.lock, 60_000)
+    assert lock.acquire()
+    made = turn(kept, token=lock.token)
+    read(made)
+    say(redis, "failed")
+    real = made.reader.look
+
+    def slow() -> Any:
+        taken = real()
+        redis.set(kept.lock, "another", px=60_000)
+        return taken
+
+    with mock.patch.object(made.reader, "look", slow), pytest.raises(Lost):
+        made.go_on(lock, threading.Event())
+    assert in_hand(redis) == 1
+
+
+@pytest.mark.parametrize("command", ["zadd", "pexpire", "hrandfield", "zrem", "xack"])
+def test_a_right_that_is_missing_is_said_before_anything_is_written(redis: Redis, kept: Kept, command: str) -> None:
+    made = turn(kept)
+    read(made)
+    say(redis, "failed")
+    taken, server = made.reader.look(), cast("Any", redis)
+    server.execute_command("ACL", "SETUSER", "default", f"-{command}")
+    try:
+        with pytest.raises(connection.Refused, match=f"do {command} with"):
+            made.take(taken)
+    finally:
+        server.execute_command("ACL", "SETUSER", "default", "+@all")
+    assert not redis.exists("beat:incidents:app", "beat:messages:app.ops", "beat:deliveries:app.ops")
 
 
 @shows("decide", "CHANGED")
@@ -249,10 +305,35 @@ def test_what_redis_refuses_is_said_once_and_tried_again(redis: Redis, kept: Kep
 def test_an_event_of_last_week_changes_the_state_and_wakes_nobody(redis: Redis, kept: Kept) -> None:
     made = turn(kept)
     read(made)
-    say(redis, "failed", ended="2026-01-01T00:00:00Z")
+    say(redis, "failed", job="a", ended="2026-01-01T00:00:00Z")
     read(made)
     assert redis.hexists("beat:incidents:app", "r:run:report")
     assert not redis.exists("beat:messages:app.ops")
+    fresh = say(redis, "failed", job="b")
+    read(made)
+    assert sent(redis) == [(f"r.run.report.{fresh} 1", "opened")], "it still goes on"
+
+
+def test_a_queue_that_has_had_no_worker_for_days_is_told(redis: Redis, kept: Kept) -> None:
+    made = turn(kept, rule(on="no_worker"))
+    read(made)
+    redis.xadd("beat:events", {"type": "no_worker", "entry": json.dumps({"queue": "mail"})}, id="1767225600000-0")
+    read(made)
+    assert [how for _, how in sent(redis)] == ["opened"]
+
+
+def test_a_run_that_is_queued_again_and_fails_again_counts_once(redis: Redis, kept: Kept) -> None:
+    made = turn(kept, rule(times=3))
+    read(made)
+    say(redis, "failed", job="a")
+    say(redis, "failed", job="b")
+    say(redis, "reopened", job="b", was="failed")
+    say(redis, "failed", job="b")
+    read(made)
+    assert not redis.exists("beat:messages:app.ops")
+    third = say(redis, "failed", job="c")
+    read(made)
+    assert sent(redis) == [(f"r.run.report.{third} 1", "opened")]
 
 
 def test_events_that_were_gone_are_said(redis: Redis, kept: Kept) -> None:
@@ -272,6 +353,18 @@ def test_a_queue_without_a_worker_is_an_incident_until_one_is_back(redis: Redis,
         say(redis, type_, "", queue=queue)
     read(made)
     assert [how for _, how in sent(redis)] == ["opened", "closed"]
+
+
+def test_the_second_time_that_a_queue_has_no_worker_is_told_though_nobody_said_that_the_first_was_over(
+    redis: Redis, kept: Kept
+) -> None:
+    made = turn(kept, rule(on="no_worker"))
+    read(made)
+    ids = []
+    for _ in range(2):
+        ids.append(say(redis, "no_worker", "", queue="mail"))
+        read(made)
+    assert sent(redis) == [(f"r.no_worker.mail.{each} 1", "opened") for each in ids]
 
 
 # --- what no event tells ---------------------------------------------------------------------------------------------
@@ -300,10 +393,27 @@ def test_a_tick_that_does_not_fire_is_told_once_and_that_it_has(redis: Redis, ke
     assert texts(redis)[1:] == ["report is no longer late"]
 
 
+def test_a_tick_that_a_beat_tries_and_cannot_fire_is_late_too(
+    redis: Redis, kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lateness, "_TRIED", 2)
+    now = clock.to_ms(kept.store.time())
+    due, soon = (clock.text(clock.from_ms(now + ms)) for ms in (-120_000, 20_000))
+    for each, at in (("tried", due), ("soon", soon), ("other", soon), ("held", due)):
+        redis.hset(f"beat:schedule:{each}", mapping={"state": "active", "next_run": at, "due_at": at})
+    redis.hset("beat:schedule:held", "unannounced_at", due)
+    redis.zadd("beat:due", {"held": now, "soon": now + 20_000, "other": now + 20_000, "tried": now + 28_000})
+    made = turn(kept, rule(on="late_fire"))
+    made.lateness.began_at -= 60
+    made.look()
+    made.look()
+    assert texts(redis) == [f"tried was due at {due}, and has not fired"]
+
+
 @pytest.mark.parametrize(
     ("event", "status", "said"),
     [
-        ("late_start", "queued", ("was fired at", "report waits no longer: j")),
+        ("late_start", "queued", ("was queued at", "report waits no longer: j")),
         ("late_end", "started", ("started at", "report has ended: j")),
     ],
 )
@@ -325,6 +435,39 @@ def test_a_run_that_does_not_start_or_end_is_told_once(
     redis.zrem("beat:open", "j")
     made.look()
     assert texts(redis)[1:] == [said[1]]
+
+
+def test_a_run_that_was_queued_again_just_now_is_not_late(redis: Redis, kept: Kept) -> None:
+    now = kept.store.time()
+    redis.zadd("beat:open", {"j": 0})
+    ago = clock.text(clock.from_ms(clock.to_ms(now) - 90_000))
+    redis.hset("beat:records", "j", json.dumps({"schedule": "report", "enqueued": ago}))
+    redis.hset("rq:job:j", mapping={"status": "queued", "enqueued_at": clock.text(now)})
+    turn(kept, rule(on="late_start", after="1m")).look()
+    assert not redis.exists("beat:messages:app.ops")
+
+
+@pytest.mark.parametrize("state", [None, "retired"])
+@pytest.mark.parametrize("event", ["late_fire", "broken"])
+def test_of_a_schedule_that_is_gone_nobody_is_told_that_it_is_well(
+    redis: Redis, kept: Kept, event: str, state: str | None
+) -> None:
+    now = clock.to_ms(kept.store.time())
+    due = clock.text(clock.from_ms(now - 120_000))
+    told: Any = {"state": "broken" if event == "broken" else "active", "next_run": due, "due_at": due}
+    redis.hset("beat:schedule:report", mapping=told)
+    redis.zadd("beat:due", {"report": now - 120_000})
+    redis.sadd("beat:in:broken", "report")
+    made = turn(kept, rule(on=[event, "recovered"]))
+    made.lateness.began_at -= 60
+    made.look()
+    assert len(texts(redis)) == 1
+    redis.delete("beat:schedule:report")
+    if state:
+        redis.hset("beat:schedule:report", "state", state)
+    made.look()
+    assert len(texts(redis)) == 1
+    assert redis.hkeys("beat:incidents:app") == ["@seen"]
 
 
 def test_each_rule_has_its_own_patience(redis: Redis, kept: Kept) -> None:

@@ -16,6 +16,7 @@ import pytest
 
 from beat.alerts.channels import Channel
 from beat.alerts.sending import Caller, NotTaken, send
+from tests.facts import wait_until
 from tests.stand_in import StandIn
 
 if TYPE_CHECKING:
@@ -171,3 +172,25 @@ def test_a_function_that_hangs_is_not_called_again_before_it_returns() -> None:
         caller.send(FACTS)
     go_on.set()
     assert len(calls) == 1
+
+
+def test_a_function_that_returned_after_its_time_has_taken_it_and_is_not_called_again() -> None:
+    calls, go_on, other = list[Any](), threading.Event(), {**FACTS, "incident": "another"}
+
+    def page(alert: Any) -> None:
+        calls.append(alert)
+        go_on.wait(30)
+
+    caller = Caller(Channel("f", "function", function=page, timeout=SHORT))
+    with pytest.raises(NotTaken, match=r"took longer than 0\.2 s"):
+        caller.send(FACTS)
+    go_on.set()
+
+    def is_taken() -> bool:
+        with suppress(NotTaken):
+            return caller.send(other) == "returned"
+        return False
+
+    wait_until(is_taken)
+    assert caller.send(FACTS) == "returned"
+    assert calls == [FACTS, other]

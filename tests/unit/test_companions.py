@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import TYPE_CHECKING
 
 from redis.exceptions import ConnectionError as NoConnection
@@ -93,3 +94,24 @@ def test_after_it_has_worked_for_long_the_same_error_is_news(monkeypatch: pytest
     assert sick.works.wait(30)
     stopping.set()
     assert len(events) == 2
+
+
+def test_who_has_something_in_hand_is_given_a_moment_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Slow(Sick):
+        def run(self, stopping: threading.Event) -> None:
+            super().run(stopping)
+            self.has_ended = not goes_on.wait(0.2)
+
+    goes_on, stopping, slow = threading.Event(), threading.Event(), Slow()
+    with companions.beside([slow], list[Event]().append, stopping):
+        assert slow.works.wait(30)
+        stopping.set()
+    assert slow.has_ended
+    monkeypatch.setattr("beat.companions._LEAVE_S", 0.1)
+    stuck = [Sick(), Sick()]
+    never = threading.Event()
+    began = time.monotonic()
+    with companions.beside(stuck, list[Event]().append, never):
+        pass
+    assert 0.1 <= time.monotonic() - began < 10
+    never.set()
