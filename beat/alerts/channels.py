@@ -21,7 +21,7 @@ MARGIN = timedelta(seconds=5)
 """So much longer than its timeout a message may be on its way."""
 _MOST_TIMEOUT = timedelta(minutes=1)
 FIELDS = ("kind", "url", "url_env", "command", "secret", "secret_env", "timeout")
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,60}", re.ASCII)
+NAME = re.compile(r"[A-Za-z0-9_-]{1,60}", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def read(name: str, given: object, place: str, environ: Mapping[str, str]) -> Ch
     """A channel as somebody writes it; refuses what is none, in a sentence that shows no secret."""
     if not isinstance(given, Mapping):
         raise BadOption(f"{place} must be a table, with `kind` and `url` or `command`, not {type(given).__name__}")
-    if not _NAME.fullmatch(str(name)):
+    if not NAME.fullmatch(str(name)):
         raise BadOption(f"{place}: a channel is named by 1 to 60 of A-Z a-z 0-9 _ -, as in 'ops'")
     for each in given:
         if each not in FIELDS:
@@ -72,6 +72,8 @@ def _made(name: str, given: Mapping[str, Any], environ: Mapping[str, str]) -> Ch
     if "command" in given:
         raise BadOption(f"command says nothing here: kind is {kind}")
     secret = _given("secret", given, environ)
+    if not _is_utf8(secret):
+        raise BadOption("secret is not UTF-8: encode it, as in base64")
     if secret and kind == "slack":
         raise BadOption("secret says nothing here: a Slack webhook is not signed, its URL is the secret")
     return Channel(name, kind, url=_url(_given("url", given, environ)), secret=secret, timeout=timeout)
@@ -84,12 +86,20 @@ def _given(name: str, given: Mapping[str, Any], environ: Mapping[str, str]) -> s
         raise BadOption(f"{name} and {name}_env say two things: give one of them")
     if variable is not None:
         if not isinstance(variable, str) or not environ.get(variable, "").strip():
-            raise BadOption(f"{name}_env names the variable {variable!r:.60}, which is not set")
+            raise BadOption(f"{name}_env must name a variable that is set: this one is not, or it is no name at all")
         return environ[variable].strip()
     value = given.get(name, "")
     if not isinstance(value, str):
         raise BadOption(f"{name} must be text, not {type(value).__name__}")
     return value
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _url(url: str) -> str:
@@ -101,6 +111,7 @@ def _url(url: str) -> str:
     try:
         parts: SplitResult = urlsplit(url)
         port_is_sound = parts.port != 0
+        (parts.hostname or "").encode("idna")
     except ValueError:
         raise BadOption(f"url is not a URL: {example}") from None
     if parts.scheme not in {"http", "https"} or not parts.hostname or not port_is_sound:

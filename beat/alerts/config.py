@@ -79,9 +79,8 @@ def _rules(given: object, known: Mapping[str, Any], problems: list[str]) -> list
                 there = (
                     f"there are {', '.join(known)}" if known else "there is none: write [tool.beat.alerts.channels.ops]"
                 )
-                problems.append(
-                    f"{place}: no channel is called {channel!r:.60}: {there}.{did_you_mean(channel, known)}"
-                )
+                shown = repr(channel) if channels.NAME.fullmatch(channel) else "what is no name"  # a URL is a secret
+                problems.append(f"{place}: no channel is called {shown}: {there}.{did_you_mean(channel, known)}")
         if rule.name in found:
             problems.append(
                 f"{place}: another rule is called {rule.name!r}, too: give each its own name, or leave one out"

@@ -173,12 +173,18 @@ def _fits_together(rule: Rule, given: Mapping[str, Any]) -> None:
         raise BadOption("queues says nothing here: it is for no_worker; for the others name schedules")
     if "schedules" in given and set(rule.troubles) <= {"no_worker", "no_beat"}:
         raise BadOption(f"schedules says nothing here: {', '.join(rule.on)} is about no schedule")
+    _escalates(rule, of_runs)
+
+
+def _escalates(rule: Rule, of_runs: list[str]) -> None:
     if (rule.escalate_to is None) != (rule.escalate_after is None):
         raise BadOption("escalate_after and escalate_to belong together: give both, or none")
     if isinstance(rule.escalate_after, int) and rule.escalate_after <= rule.times:
         raise BadOption(f"escalate_after {rule.escalate_after} must be more than times, which is {rule.times}")
     if isinstance(rule.escalate_after, int) and not of_runs:
         raise BadOption("escalate_after counts runs that are failed or lost; for others write a time, as in '30m'")
+    if rule.escalate_to == rule.channel:
+        raise BadOption("escalate_to says nothing here: it is the channel that was told before")
     if rule.escalate_to and rule.is_silent:
         raise BadOption("escalate_to says nothing here: what is over is not escalated")
 
@@ -199,7 +205,7 @@ def _glob(written: str) -> str:
 
 def _channel(given: object, name: str) -> str:
     if not isinstance(given, str) or not given:
-        raise BadOption(f"{name} must be the name of a channel, as in {name} = 'ops', not {given!r:.60}")
+        raise BadOption(f"{name} must be the name of a channel, as in {name} = 'ops'")
     return given
 
 

@@ -70,8 +70,8 @@ def _post(channel: Channel, content: Mapping[str, Any], facts: Mapping[str, Any]
         raise NotTaken(_too_slow(channel)) from None
     except HTTPException as e:
         raise NotTaken(f"did not answer in HTTP: {type(e).__name__}") from None  # its words may be those of the URL
-    except OSError as e:
-        raise NotTaken(f"{type(e).__name__}: {e.strerror or 'cannot be reached'}") from None
+    except (OSError, ValueError) as e:
+        raise NotTaken(f"{type(e).__name__}: {getattr(e, 'strerror', None) or 'cannot be reached'}") from None
     finally:
         connection.close()
     if status not in _TAKEN:

@@ -64,9 +64,9 @@ local function send(channel, key, text)
   redis.call('ZADD', deliveries, 'NX', now, key)
   redis.call('HSET', messages, key, text)
   if redis.call('ZCARD', deliveries) > tonumber(most_waiting) then
-    local oldest = redis.call('ZRANGE', deliveries, 0, 0)[1]
-    redis.call('ZREM', deliveries, oldest)
-    redis.call('HDEL', messages, oldest)
+    local soonest = redis.call('ZRANGE', deliveries, 0, 0)[1]
+    redis.call('ZREM', deliveries, soonest)
+    redis.call('HDEL', messages, soonest)
     given_up = given_up + 1
   end
   redis.call('PEXPIRE', deliveries, kept)

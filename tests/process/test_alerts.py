@@ -95,7 +95,7 @@ def test_a_stopped_worker_a_failure_a_hang_and_a_restart_are_one_alert_each_of_t
     (home / "broken").touch()
     wanted: list[dict[str, Any]] = [
         {"on": ["failed", "recovered"], "times": 2},
-        {"on": "late_end", "after": "1s"},
+        {"on": "late_end", "schedules": "hangs", "after": "1s"},
         {"on": "no_worker"},
         {"on": "failed", "channel": "hung"},
         {"on": "no_beat", "after": "3s"},

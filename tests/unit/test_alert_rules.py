@@ -75,6 +75,7 @@ def test_the_same_words_give_the_same_name_and_others_another() -> None:
         ({"times": 3, "escalate_after": 3, "escalate_to": "p"}, "escalate_after 3 must be more than times"),
         ({"on": "broken", "escalate_after": 3, "escalate_to": "p"}, "write a time, as in '30m'"),
         ({"on": "recovered", "escalate_after": "1h", "escalate_to": "p"}, "what is over is not escalated"),
+        ({"escalate_after": 3, "escalate_to": "ops"}, "escalate_to says nothing here"),
         ({"name": "my rule"}, "name 'my rule' must be 1 to 100"),
         ({"template": "{schedul} failed"}, "template has no field 'schedul': .* Did you mean 'schedule'?"),
         ({"template": "{schedule.__class__}"}, "template has no field 'schedule.__class__'"),
@@ -105,8 +106,11 @@ def test_a_rule_that_cannot_work_is_refused_with_a_reason(given: dict[str, Any],
         ({"url": f"https://x/{SECRET} y"}, "url holds a blank"),
         ({"url": f"https://x/{SECRET}\n"}, "url holds a blank"),
         ({"url": 7}, "url must be text"),
-        ({"url_env": "NOWHERE"}, "url_env names the variable 'NOWHERE', which is not set"),
-        ({"url_env": "EMPTY"}, "url_env names the variable 'EMPTY', which is not set"),
+        ({"url": f"https://hooks..example.com/{SECRET}"}, "url is not a URL"),
+        ({"url": URL, "secret": f"{SECRET}\udcff"}, "secret is not UTF-8"),
+        ({"url": URL, "secret_env": SECRET}, "secret_env must name a variable that is set"),
+        ({"url_env": URL}, "url_env must name a variable that is set"),
+        ({"url_env": "EMPTY"}, "url_env must name a variable that is set"),
         ({"url": URL, "url_env": "SECRET"}, "url and url_env say two things"),
         ({"url": URL, "kind": "slack", "secret": SECRET}, "a Slack webhook is not signed"),
         ({"url": URL, "timeout": "1h"}, "timeout '1h' must be a length of time"),
@@ -122,6 +126,13 @@ def test_a_rule_that_cannot_work_is_refused_with_a_reason(given: dict[str, Any],
 def test_a_channel_that_cannot_work_is_refused_and_no_secret_is_shown(channel: Any, words: str) -> None:
     with pytest.raises(ConfigError, match=words) as caught:
         read(channels={"ops": channel})
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize("channel", [URL, {"url": URL}, [SECRET]], ids=["url", "table", "list"])
+def test_a_rule_with_a_secret_for_a_channel_is_refused_without_showing_it(channel: Any) -> None:
+    with pytest.raises(ConfigError, match="channel") as caught:
+        read(rules=[{"on": "failed", "channel": channel}])
     assert SECRET not in str(caught.value)
 
 

@@ -101,6 +101,10 @@ def test_a_server_that_answers_a_byte_at_a_time_is_left_in_time() -> None:
         thread.join()
 
 
+def test_a_host_that_is_no_name_is_said_without_the_url() -> None:
+    assert why(Channel("ops", "webhook", url="http://hooks..example.com/hunter2")) == "UnicodeError: cannot be reached"
+
+
 def test_what_does_not_speak_http_is_said_without_its_words() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
