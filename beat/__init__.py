@@ -10,6 +10,7 @@ from beat._version import __version__
 
 if TYPE_CHECKING:
     from beat import events
+    from beat.alerts.functions import on_event
     from beat.client import Client
     from beat.cron import Cron
     from beat.current import get_current_run
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from beat.every import Every
     from beat.follows import Follows
     from beat.groups import Group
+    from beat.monitor import Monitor
     from beat.registry import Registry, group, periodic, register, schedulable
     from beat.report import Report
     from beat.requires import Requires
@@ -61,6 +63,7 @@ __all__ = [
     "Follows",
     "Group",
     "LoadError",
+    "Monitor",
     "NoRedis",
     "Refused",
     "Registry",
@@ -75,6 +78,7 @@ __all__ = [
     "events",
     "get_current_run",
     "group",
+    "on_event",
     "periodic",
     "register",
     "schedulable",
@@ -86,6 +90,7 @@ _HOMES = {  # the others are errors
     "Every": "every",
     "Follows": "follows",
     "Group": "groups",
+    "Monitor": "monitor",
     "Registry": "registry",
     "Report": "report",
     "Requires": "requires",
@@ -94,6 +99,7 @@ _HOMES = {  # the others are errors
     "Scheduler": "service",
     "get_current_run": "current",
     "group": "registry",
+    "on_event": "alerts.functions",
     "periodic": "registry",
     "register": "registry",
     "schedulable": "registry",

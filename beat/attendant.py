@@ -62,7 +62,7 @@ class Attendant:
                     self._slots.withdraw(slot.running)
                 items += arrivals.decided(slot, pages, facts, self._store.keys)
             for page in (items[n : n + _PAGE] for n in range(0, len(items), _PAGE)):
-                self._tell(page, self._store.fire(page, token=self._token).replies)
+                self._tell(page, self._store.fire(page, token=self._token).replies, pages)
 
     def _read(self, slots: Sequence[Slot]) -> Mapping[str, Page]:
         """The definitions of all who wait."""
@@ -77,12 +77,19 @@ class Attendant:
                 self._slots.step_aside(slot.id, unread)
         return found
 
-    def _tell(self, items: Iterable[Item], replies: Iterable[Reply]) -> None:
+    def _tell(self, items: Iterable[Item], replies: Iterable[Reply], pages: Mapping[str, Page]) -> None:
         for item, reply in zip(items, replies, strict=True):
             if reply.code == "OK":
                 self._once.forget(item.id)
-                queues = jobs.queue_names(item.queue)
-                fields = {"tick": item.tick, "job_id": item.job, "queue": ", ".join(queues), "queues": queues}
+                queues, schedule = jobs.queue_names(item.queue), pages[item.id].schedule
+                fields = {
+                    "tick": item.tick,
+                    "job_id": item.job,
+                    "job_name": schedule.func if schedule else "",
+                    "priority": schedule.priority if schedule else "",
+                    "queue": ", ".join(queues),
+                    "queues": queues,
+                }
                 if item.last:
                     self._emit(Event("followed", item.id, fields | {"after": item.last}))
                 else:

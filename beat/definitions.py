@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _POLICIES = (*policy_options.CHECKS, *place_options.CHECKS)
 _PLAIN = (
     "id", "func", "tz", "enabled", "description", "priority", "queue", "job_timeout", "result_ttl", "failure_ttl",
-    "ttl", "at_front", "serializer", *_POLICIES,
+    "ttl", "at_front", "serializer", *_POLICIES, "monitor",
 )  # fmt: skip
 _DEFAULTS = {each.name: each.default for each in fields(Schedule)}
 _written = json.JSONEncoder(ensure_ascii=False).encode

@@ -23,7 +23,7 @@ class Dialogue(Store):
     def __init__(self, client: Redis, keys: Keys, **limits: int) -> None:
         super().__init__(client, keys, **limits)
         self._line = connection.Line(client)
-        self._asked: deque[tuple[int, bool]] = deque()
+        self._asked: deque[tuple[Sequence[Item], bool]] = deque()
 
     @property
     def answered_at(self) -> float:
@@ -32,18 +32,20 @@ class Dialogue(Store):
 
     def ask(self, items: Sequence[Item], unread: Iterable[str], /, **asked: Any) -> None:
         """Sends `fire`, then `claim`, in one message; the one if there are items, the other if `limit` is not 0."""
-        calls = [self.call("fire", items, token=asked["token"])] if items else []
+        calls = [self.call("fire", self.tracer.sent(items), token=asked["token"])] if items else []
         if asked["limit"]:
             calls.append(self.call("claim", ([each] for each in unread), **asked))
         self._line.ask(calls)
-        self._asked.append((len(items), bool(asked["limit"])))
+        self._asked.append((items, bool(asked["limit"])))
 
     def answer(self) -> tuple[Decided | Exception, Claimed | Exception]:
         """The answer to the oldest question; in the place of what Redis refused, the error."""
         replies = self._line.answer()
-        number, claims = self._asked.popleft()
-        fired = replies[0] if number else [0, b"OK"]
-        decided = fired if isinstance(fired, Exception) else Decided.read(fired, number)
+        items, claims = self._asked.popleft()
+        fired = replies[0] if items else [0, b"OK"]
+        decided = fired if isinstance(fired, Exception) else Decided.read(fired, len(items))
+        if isinstance(decided, Decided):
+            self.tracer.decided(items, decided.replies)
         if not claims:
             return decided, decided if isinstance(decided, Exception) else Claimed("OK", decided.now)
         return decided, replies[-1] if isinstance(replies[-1], Exception) else Claimed.read(replies[-1])

@@ -54,8 +54,41 @@ NAMES = {
     "clock_backward": "Redis' clock jumped backward",
     "stuck": "a thread of this beat has been at one step for long",
     "hung": "it still is: the beat ends, for somebody to start another",
+    "monitor_failed": "a service that watches over runs does not take what it is told",
+    "monitor_back": "it does again",
+    "monitor_missed": "monitors were not told of events: gone from the outbox before, or given up",
+    "serving": "metrics are served, and where",
+    "companion_failed": "what works beside the engine failed, and begins again",
+    "alerted": "a channel has taken an alert",
+    "alert_failed": "a channel does not take alerts; they are tried again, for a day",
+    "alert_back": "it takes them again",
+    "alert_dropped": "an alert was given up: its channel has not taken it for a day",
+    "alerts_missed": "events were gone before it could be decided whether they are worth an alert",
+    "alerts_given_up": "there were too many incidents or alerts to remember all",
+    "alerts_refused": "what Redis keeps of alerts is not what it should be",
     "failed": "a bug: something raised that nobody expected",
 }
+_TOLD_BY = {
+    "service": "started stopped advice",
+    "registrar": "registered updated moved renamed returned overridden older refused reseeded",
+    "ticker": (
+        "fired would_fire skipped waiting resumed locked fenced unread gone passed_on enqueue_failed broken misplaced"
+    ),
+    "attendant": "admitted followed",
+    "clock": "clock_forward clock_backward stood_still holding",
+    "watcher": "run_succeeded run_failed run_stopped run_lost run_reopened run_forgotten unclosed",
+    "lookout": "no_worker worker_back",
+    "housekeeper": "held retired mended repaired",
+    "connection": "redis_away redis_back",
+    "watchdog": "stuck hung",
+    "monitors": "monitor_failed monitor_back monitor_missed",
+    "metrics": "serving",
+    "alerts": "alerted alert_failed alert_back alert_dropped alerts_missed alerts_given_up alerts_refused",
+    "companions": "companion_failed",
+    "engine": "failed",
+}
+COMPONENTS = {name: component for component, names in _TOLD_BY.items() for name in names.split()}
+"""Which part of a beat tells an event, where several can the one that mostly does."""
 
 
 @dataclass(frozen=True)

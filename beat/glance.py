@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
     from beat.store import Store
 
-_PAGE = 1000  # which keeps Redis for a millisecond or two
+PAGE = 1000  # which keeps Redis for a millisecond or two
 
 
-def glance(store: Store, ids: Iterable[str], *, fields: str) -> Iterator[list[str]]:
+def glance(store: Store, ids: Iterable[str], size: int = PAGE, *, fields: str) -> Iterator[list[str]]:
     """For each of these schedules the values of those fields, whose names are parted by blanks; empty where none is."""
-    for page in pages(ids, _PAGE):
+    for page in pages(ids, size):
         told: Any = store.run("glance", [[each] for each in page], fields=fields)
         yield from ([value or "" for value in values] for values in json.loads(told.decode(errors="replace")))

@@ -22,6 +22,8 @@ class Health:
         self._lock = threading.Lock()
         self._ill: set[str] = set()
         self._away_since = 0.0
+        self.failures = 0
+        """How many commands were not carried out, or lost their reply."""
 
     @property
     def ready(self) -> bool:
@@ -33,6 +35,7 @@ class Health:
         with self._lock:
             first = not self._ill
             self._ill.add(who)
+            self.failures += 1
             if first:
                 self._away_since = time.monotonic()
         if first:

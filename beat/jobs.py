@@ -29,7 +29,8 @@ from rq.serializers import DefaultSerializer, JSONSerializer
 from rq.suspension import WORKERS_SUSPENDED
 from rq.worker_registration import WORKERS_BY_QUEUE_KEY
 
-from beat import kinds
+from beat import blocks, kinds
+from beat.blocks import pickled
 from beat.errors import BadArguments, BadOption
 from beat.report import reading
 from beat.run import META_KEY
@@ -115,14 +116,13 @@ def run_block(run: Run, serializer: str) -> bytes:
         return json.dumps(run.plain()).encode() + b"}"
     # Opcodes that remember nothing, so that they may follow any pickle. The first is the mark, a single byte: it takes
     # the place of the stop that was cut off, which the last frame of the pickle has counted.
-    pairs = [_pickled(name) + _pickled(value) for name, value in run.plain().items()]
-    return b"".join((b"(", _pickled(META_KEY), b"(", *pairs, b"du."))  # mark, key, mark … dict, setitems, stop
+    pairs = [pickled(name) + pickled(value) for name, value in run.plain().items()]
+    return b"".join((b"(", pickled(META_KEY), b"(", *pairs, b"du."))  # mark, key, mark … dict, setitems, stop
 
 
 def run_blocks(run: Run, serializer: str, shards: int) -> bytes:
     """One for each part of a run that goes to several queues: their lengths, and all of them."""
-    blocks = [run_block(replace(run, shard=shard, shards=shards), serializer) for shard in range(shards)]
-    return b" ".join(b"%d" % len(each) for each in blocks) + b"\n" + b"".join(blocks)
+    return blocks.together([run_block(replace(run, shard=shard, shards=shards), serializer) for shard in range(shards)])
 
 
 @functools.lru_cache(maxsize=1024)
@@ -230,13 +230,3 @@ def _open_meta(schedule: Schedule) -> bytes:
         return written[:-1]  # without the stop
     separator = ", " if schedule.meta else ""
     return written[:-1] + f'{separator}"{META_KEY}": '.encode()  # without the closing brace
-
-
-@functools.lru_cache(maxsize=4096)  # the same names, ticks and ids come again and again
-def _pickled(value: str | int | None) -> bytes:
-    if value is None:
-        return b"N"
-    if isinstance(value, int):
-        return b"J" + value.to_bytes(4, "little")
-    text = value.encode("utf-8", "surrogatepass")  # as pickle writes text
-    return b"X" + len(text).to_bytes(4, "little") + text

@@ -46,12 +46,16 @@ class Keys:
     """String: lasts until it is time to look at open runs again."""
     searched = _One("searched")
     """String: lasts until it is time to look for jobs that vanished from their queue."""
+    monitoring = _One("monitoring")
+    """String: the lock of the beat that tells monitors of runs."""
     instances = _One("instances")
     """Sorted set: the name of each live beat → when its heartbeat lapses, in ms."""
     announcements = _One("announcements")
     """Sorted set: the digest of each live registry → when it lapses, in ms."""
     functions = _One("functions")
     """Sorted set: the path of each function that an application lets be scheduled → when it last said so, in ms."""
+    metrics = _One("metrics")
+    """Hash: the histograms and counts of all beats, and up to which event they have been filled."""
     repairing = _One("repairing")
     """String: the lock of the beat that repairs."""
     repaired = _One("repaired")
@@ -117,9 +121,29 @@ class Keys:
     def _jobs(self) -> str:
         return self.prefix.rstrip(":").replace(":", "_")
 
+    def alerting(self, app: str) -> str:
+        """String: the lock of the beat that decides on the alerts of one application."""
+        return f"{self.prefix}alerting:{app}"
+
+    def incidents(self, app: str) -> str:
+        """Hash: rule, family and subject → what is remembered of that trouble, as JSON."""
+        return f"{self.prefix}incidents:{app}"
+
+    def deliveries(self, place: str) -> str:
+        """Sorted set: each message that a channel has yet to take → when to try, in ms. `place`: `app.channel`."""
+        return f"{self.prefix}deliveries:{place}"
+
+    def messages(self, place: str) -> str:
+        """Hash: those messages, as JSON."""
+        return f"{self.prefix}messages:{place}"
+
     def instance(self, name: str) -> str:
         """Hash: the heartbeat of a beat."""
         return f"{self.prefix}instance:{name}"
+
+    def tally(self, name: str) -> str:
+        """Hash: what a beat has added to the counts of all."""
+        return f"{self.prefix}tally:{name}"
 
     def announced(self, digest: str) -> str:
         """Hash: id → rev, what the beats of one registry have registered."""

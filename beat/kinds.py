@@ -18,6 +18,7 @@ from beat import clock, durations, rq_options
 from beat.cron import Cron
 from beat.every import Every
 from beat.follows import Follows
+from beat.monitor import Monitor
 from beat.requires import Requires
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ COMMON = (
     "result_ttl", "failure_ttl", "ttl", "retry", "at_front", "on_success", "on_failure", "on_stopped",
     "misfire", "misfire_after", "catchup_window", "catchup_limit", "overlap", "max_running", "max_waiting", "max_runs",
     "exclude", "jitter", "queues", "route", "group", "slow_queue", "slow_after", "slow_times", "slow_window",
-    "requires",
+    "requires", "monitor",
 )  # fmt: skip
 _MOST = 1024
 _PLAIN = {type(None), str, int, bool}
@@ -72,7 +73,8 @@ def kind(schedule: Any) -> str:
 
 @functools.lru_cache(maxsize=_MOST)
 def _kind(timing: str, values: tuple[Any, ...]) -> str:
-    return digest(written([timing, *map(plain, values)]))
+    told = values if values[-1] else values[:-1]  # without a monitor it is what it was before there were any
+    return digest(written([timing, *map(plain, told)]))
 
 
 def plain(value: Any) -> Any:
@@ -87,6 +89,8 @@ def plain(value: Any) -> Any:
         return [plain(each) for each in value]
     if isinstance(value, rq_options.Retry | rq_options.Callback):
         return asdict(value)
+    if isinstance(value, Monitor):
+        return value.written()
     if isinstance(value, Requires):
         return str(value)
     return value.meaning if isinstance(value, Cron | Every | Follows) else value

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from beat import clock
+from beat import log_forms
+from beat.event import COMPONENTS
 
 if TYPE_CHECKING:
     from beat.event import Event
@@ -82,6 +82,18 @@ LINES = {
     "clock_backward": (_W, "Redis' clock jumped backward by {seconds} s: no tick is repeated"),
     "stuck": (_E, "the {thread} has been at one step for {seconds} s: it seems to hang"),
     "hung": (_E, "the {thread} hangs, for {seconds} s now: this beat ends, and its supervisor should start another"),
+    "monitor_failed": (_W, "{schedule_id}: its monitor at {service} cannot be told: {error}"),
+    "monitor_back": (_I, "the monitors at {service} can be told again, after {seconds} s"),
+    "monitor_missed": (_W, "monitors were not told of {count:event}{why}: runs may be missing there"),
+    "serving": (_I, "metrics are served at {address}"),
+    "companion_failed": (_E, "{companion} failed, and begins again; ticks go on: {error}"),
+    "alerted": (_I, "the channel {channel} was told of {incident}"),
+    "alert_failed": (_E, "the channel {channel} does not take alerts, trying again for a day: {error}: {incident}"),
+    "alert_back": (_I, "the channel {channel} takes alerts again"),
+    "alert_dropped": (_E, "the channel {channel} was not told of {incident}, given up after a day: {error}"),
+    "alerts_missed": (_E, "{count} events were gone before alerts could be decided: raise events_limit"),
+    "alerts_given_up": (_E, "too many incidents: {count:alert} given up"),
+    "alerts_refused": (_E, "alerts do not work: {error}"),
     "failed": (_E, "this is a bug in beat, please report it: {error}"),
 }
 """The level and the words of each event."""
@@ -90,24 +102,28 @@ _WANTED = {"overlap", "excluded", "group", "dependency"}
 
 
 def listen(event: Event) -> None:
-    """Writes the line of an event."""
+    """Writes the line of an event; its fields are attributes of the record, for whoever has a handler of her own."""
     level, words = LINES[event.name]
     if event.fields.get("reason") in _WANTED:
         level = _I
     if not _log.isEnabledFor(level):
         return
-    values = {"schedule_id": event.schedule_id, **event.fields}
-    why = values.get("why")
-    error = values.pop("exception", None)
-    shown = {name: _Number(value) if type(value) is int else _printable(value) for name, value in values.items()}
-    shown["why"] = f" ({_printable(why)})" if why else ""
-    _log.log(level, "%s", words.format_map(shown), extra={"beat": {"event": event.name, **values}}, exc_info=error)
+    values = {name: log_forms.plain(value) for name, value in event.fields.items() if name != "exception"}
+    told = {
+        "event": event.name,
+        "component": COMPONENTS[event.name],
+        "schedule_id": log_forms.printable(event.schedule_id),
+    }
+    shown = {name: _shown(value) for name, value in (told | values).items()}
+    shown["why"] = f" ({values['why']})" if values.get("why") else ""
+    extra, error = log_forms.attributes(told | values), event.fields.get("exception")
+    _log.log(level, "%s", words.format_map(shown), extra=extra, exc_info=error)
 
 
 def configure(level: str, form: str) -> None:
     """Log lines on stderr, for people (text) or for machines (json)."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_Json() if form == "json" else _Text())
+    handler.setFormatter(log_forms.form(form, sys.stderr))
     _log.handlers[:] = [handler]
     _log.setLevel(level.upper())
     _log.propagate = False
@@ -120,30 +136,7 @@ class _Number(int):
         return f"{int(self):,} {noun}{'s' * (self != 1)}" if noun else str(int(self))
 
 
-class _Text(logging.Formatter):
-    """`09:00:00.002 INFO    fired report …`."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        at = clock.text(clock.from_ms(int(record.created * 1000)))
-        line = f"{at[11:19]}.{int(record.msecs):03d} {record.levelname:7} {record.getMessage()}"
-        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
-
-
-class _Json(logging.Formatter):
-    """One object a line."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        fields: dict[str, Any] = {
-            "time": clock.text(clock.from_ms(int(record.created * 1000))),
-            "level": record.levelname.lower(),
-            "message": record.getMessage(),
-            **getattr(record, "beat", {}),
-        }
-        if record.exc_info:
-            fields["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(fields, default=str)
-
-
-def _printable(value: object) -> str:
-    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+def _shown(value: object) -> object:
+    if type(value) is int:
+        return _Number(value)
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -34,6 +34,7 @@ def _single(keys: Keys) -> dict[str, Value]:
         "functions": keys.functions,
         "groups": keys.groups,
         "unread": keys.unread,
+        "metrics": keys.metrics,
     }
 
 
@@ -52,6 +53,8 @@ def _families(keys: Keys) -> dict[str, Value]:
         "index_prefix": keys.index(""),
         "app_prefix": keys.app(""),
         "request_prefix": keys.request(""),
+        "deliveries_prefix": keys.deliveries(""),
+        "messages_prefix": keys.messages(""),
     }
 
 

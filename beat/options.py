@@ -76,6 +76,7 @@ class Options(TypedDict, total=False):
     slow_times: int
     slow_window: Duration
     requires: Any
+    monitor: Any
     renamed_from: str
 
 

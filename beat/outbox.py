@@ -55,17 +55,28 @@ class Handed(NamedTuple):
 
 
 class Outbox:
-    """The stream of one installation, through one client."""
+    """The stream of one installation, through one client; `lock` is the key of what fences those who take."""
 
-    def __init__(self, client: Redis, key: str) -> None:
-        self._client, self._key = client, key
+    def __init__(self, client: Redis, key: str, lock: str | None = None) -> None:
+        self._client, self._key, self._lock = client, key, lock or key
 
     def take(
-        self, *, group: str, consumer: str, count: int, start: str, known: str, told: str, mine: str, idle: int
+        self,
+        *,
+        group: str,
+        consumer: str,
+        count: int,
+        start: str,
+        known: str,
+        told: str,
+        mine: str,
+        idle: int,
+        token: str,
     ) -> Handed:
         """What the group has not had, or how much of it is gone; the header of take.lua says what is what."""
         named = {"group": group, "consumer": consumer, "count": count, "start": start, "known": known, "told": told}
-        code, words, *rest = connection.run(self._client, "take", events=self._key, mine=mine, idle=idle, **named)
+        named |= {"mine": mine, "idle": idle, "token": token}
+        code, words, *rest = connection.run(self._client, "take", events=self._key, lock=self._lock, **named)
         if code == b"BADTYPE":
             raise NoRedis(f"{_text(words)}: rename it, or delete it")
         handed = Handed(_text(code), _text(words))
@@ -74,9 +85,27 @@ class Outbox:
             return handed._replace(gone=gone, missed=None if missed < 0 else missed, first=_text(first))
         return handed._replace(entries=tuple(_entries(rest[0] if rest else ())))
 
+    def left(self, *, group: str, consumer: str, after: str, count: int) -> list[Entry]:
+        """What a consumer was handed and has not acknowledged, after an event; nothing where there is no such group."""
+        with self._client.pipeline(transaction=False) as pipe:
+            pipe.xreadgroup(group, consumer, {self._key: after}, count=count)
+            [found] = pipe.execute(raise_on_error=False)
+        if isinstance(found, Exception):
+            if "NOGROUP" in str(found):
+                return []
+            raise found
+        entries = found[0][1] if found else ()
+        return [Entry(_text(each), fields or None) for each, fields in entries]
+
     def acknowledge(self, group: str, ids: Sequence[str]) -> None:
         """They need not be handed out again; safe to send again."""
         self._client.xack(self._key, group, *ids)
+
+    def disband(self, group: str) -> None:
+        """There is no such group any more, nor what it was handed; without a right to that, it stays where it is."""
+        with self._client.pipeline(transaction=False) as pipe:
+            pipe.xgroup_destroy(self._key, group)
+            pipe.execute(raise_on_error=False)
 
     def look(self, after: str, count: int) -> tuple[Stream, list[Entry]]:
         """How the stream is, and what is there after an event."""

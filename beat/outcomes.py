@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from beat import clock, report
+from beat.errors import BadInstant
 from beat.ledger import Error
 from beat.sighting import Record, number
 
@@ -79,6 +80,17 @@ class Close:
         if self.started is None or self.ended is None:
             return None
         return round((self.ended - self.started).total_seconds(), 3)
+
+    @property
+    def waited(self) -> float | None:
+        """For how many seconds it was in its queue; None if it was tried again since, or nobody knows."""
+        if self.started is None or self.attempts > 1:
+            return None
+        try:
+            waited = (self.started - clock.read(self.before.enqueued)).total_seconds()
+        except BadInstant:
+            return None
+        return round(max(waited, 0.0), 3)  # two machines, two clocks
 
     @property
     def reported(self) -> bool:
@@ -197,6 +209,8 @@ def entry(closing: Close, job: str) -> dict[str, Any]:
         "worker": closing.worker or None,
         "attempts": closing.attempts,
     }
+    if closing.waited is not None:
+        line["waited"] = closing.waited
     rest = {
         "reason": closing.reason,
         "error": closing.error,

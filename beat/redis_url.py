@@ -15,6 +15,9 @@ _URL = re.compile(
 _PLAIN_QUERY = re.compile(r"(?:(?:db|protocol|\w*timeout)=\d{0,5}|ssl_cert_reqs=(?:none|optional|required))", re.ASCII)
 _HOST = r"rediss?://(?:[^/?]*@)?(?:[^]:/?@[]+|\[[0-9A-Fa-f:.%]+\])"
 _PORT = r":(?:[1-9]\d{0,3}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d\d|655[0-2]\d|6553[0-5])"
+_SECRET = re.compile(
+    r"(rediss?://|unix://)[^\s'\"]*@|(://)[^\s/?#@'\"]*@|((?:password|secret)=)[^\s&'\"]+", re.IGNORECASE
+)
 # The first pattern that a URL matches is what is wrong with it; redis-py takes most such URLs for something else.
 _WRONG = [
     (r"\s*", "is empty: write redis://localhost:6379/0"),
@@ -56,6 +59,13 @@ def masked(url: str) -> str:
     pairs = (pair if _PLAIN_QUERY.fullmatch(pair) else _hidden(pair) for pair in (found["query"] or "").split("&"))
     query = f"?{'&'.join(pairs)}" if found["query"] else ""
     return f"{found['scheme'] or ''}{user}{found['host'] or ''}{found['path'] or ''}{query}"
+
+
+def hidden(text: str) -> str:
+    """Any text, without what could be the password of a URL in it."""
+    if "@" not in text and "=" not in text:
+        return text
+    return _SECRET.sub(lambda found: f"{found[3]}***" if found[3] else f"{found[1] or found[2]}***@", text)
 
 
 def _hidden(pair: str) -> str:

@@ -105,5 +105,6 @@ def _policies(schedule: Schedule) -> dict[str, str]:
         "route": f"{schedule.route}: {', '.join(schedule.queues)}" if schedule.route else "",
         "slow": str(routing.lane(schedule) or ""),
         "requires": ", ".join(map(str, schedule.requires)),
+        "monitor": str(schedule.monitor) if schedule.monitor else "",
     }
     return {name: value for name, value in shown.items() if value}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from beat import monitor, sentry_dsn
 from beat.errors import BadOption, DeclarationError, did_you_mean
 from beat.groups import Group
 
@@ -52,13 +53,13 @@ def check(schedules: Iterable[Schedule], groups: Mapping[str, Group], *, whole: 
     return found
 
 
-def agreed(declared: Declared, told: Mapping[str, str]) -> list[Group]:
+def agreed(declared: Declared, told: Mapping[str, str], dsn: str | None = sentry_dsn.OFF) -> list[Group]:
     """The groups, for a beat of these schedules: those of the code, and over them what its settings say.
 
-    Raises the first thing that is wrong.
+    Raises the first thing that is wrong, also that monitors need a DSN of Sentry's and there is none.
     """
     groups = {**declared.groups, **{name: Group.read(name, line) for name, line in told.items()}}
-    for error in check(declared, groups):
+    for error in (*check(declared, groups), *monitor.without_dsn(declared, dsn)):
         raise error
     return list(groups.values())
 

@@ -58,7 +58,8 @@ class Replies:
         """Redis did not enqueue what is due of these (id and function), or did not say that it had."""
         for schedule_id, func in schedules:
             if schedule_id not in self._errors:
-                self._emit(Event("enqueue_failed", schedule_id, {"func": func, "error": cause(error)}))
+                fields = {"func": func, "job_name": func, "error": cause(error)}
+                self._emit(Event("enqueue_failed", schedule_id, fields))
             self._errors[schedule_id] = cause(error), time.monotonic()
 
     def trouble(self, schedule_id: str, reply: Reply) -> None:
@@ -104,7 +105,7 @@ class Replies:
             # The reply to an earlier attempt was lost, and it had happened.
             happened = reply.code == "STALE" and reply.words in {item.job for item in chain.items[n:]} - {""}
             if reply.code == "OK" or happened:
-                self._decided(item, now)
+                self._decided(item, chain, now)
             elif reply.code in {"WAITS", "SKIPPED"}:
                 self._no_room(item, reply)
             elif (
@@ -112,7 +113,7 @@ class Replies:
                 and item.kind == "fire"
                 and any(key in reply.words for key in (*item.queue.split("\n"), item.job, jobs.QUEUES_KEY))
             ):
-                fields = {"func": chain.func, "error": reply.words}
+                fields = {"func": chain.func, "job_name": chain.func, "error": reply.words}
                 self._troubles.say(chain.id, Event("enqueue_failed", chain.id, fields))
             else:
                 self.trouble(chain.id, reply._replace(words=item.error) if reply.code == "OTHERS" else reply)
@@ -127,7 +128,7 @@ class Replies:
             fields = {"tick": item.tick, "count": 1, "reason": reply.words, "next_run": item.next, "why": item.why}
             self._emit(Event("skipped", item.id, fields))
 
-    def _decided(self, item: Item, now: int) -> None:
+    def _decided(self, item: Item, chain: Chain, now: int) -> None:
         self._errors.pop(item.id, None)
         if item.kind == "quarantine":
             self._emit(Event("broken", item.id, {"code": "BADSTATE", "error": item.error}))
@@ -137,6 +138,8 @@ class Replies:
             fields: dict[str, Any] = {
                 "tick": item.tick,
                 "job_id": item.job,
+                "job_name": chain.func,
+                "priority": chain.priority,
                 "late_ms": now - item.due,
                 "queue": ", ".join(queues := jobs.queue_names(item.queue)),
                 "queues": queues,

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 META_KEY = "beat"
 """Where a job's meta says which run it is."""
+CONTEXT_KEYS = ("traceparent", "tracestate")
+"""Where a job's meta says to which trace it belongs, by the names of the W3C."""
 
 
 @dataclass(frozen=True)

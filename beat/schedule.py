@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from beat import arguments, checks, clock, kinds, options, place_options, policy_options, rq_options, timing
+from beat import arguments, checks, clock, kinds, monitor, options, place_options, policy_options, rq_options, timing
 from beat.errors import BadInstant, BadOption
 from beat.every import Every
 from beat.follows import Follows
@@ -17,6 +17,7 @@ from beat.functions import path_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from beat.monitor import Monitor
     from beat.options import Misfire, Overlap, Priority, Route
     from beat.place import Place
     from beat.requires import Requires
@@ -77,6 +78,8 @@ class Schedule:
     slow_times: int | None = None
     slow_window: timedelta | None = None
     requires: Sequence[Requires] = ()
+    monitor: Monitor | None = None
+    """The service that is told of its runs, and misses them."""
     renamed_from: str | None = None
     """The id that it had before: its state and its history are taken over."""
     declared: Place | None = None
@@ -92,6 +95,7 @@ class Schedule:
             raise BadOption(f"renamed_from is the id itself, {self.id!r}: name the old one, or leave it out")
         policy_options.refuse_contradictions(self)
         place_options.refuse_contradictions(self)
+        monitor.refuse_contradictions(self)
         if self.queues:
             object.__setattr__(self, "queue", self.queues[0])
 
@@ -216,6 +220,7 @@ _CHECKS: Mapping[str, Callable[[Schedule], Any]] = {  # in this order: what othe
     "renamed_from": lambda s: None if s.renamed_from is None else options.schedule_id(s.renamed_from, "renamed_from"),
     **policy_options.CHECKS,
     **place_options.CHECKS,
+    "monitor": lambda s: monitor.read(s.monitor),
 }
 _SOUND = {each.name: each.default for each in fields(Schedule) if each.name in _CHECKS and each.name != "tz"}
 """Defaults that need no check: most values of most schedules are these."""

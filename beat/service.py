@@ -6,19 +6,30 @@ for a signal, and sees to it that the others do not hang.
 
 from __future__ import annotations
 
-import contextlib
 import fnmatch
 import os
 import queue
 import secrets
-import signal
 import socket
 import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from beat import connection, globs, logs, registry, rehearsal, relations, server, settings, vitals
-from beat.attendant import Attendant
+from beat import (
+    assembly,
+    companions,
+    connection,
+    globs,
+    interrupts,
+    logs,
+    registry,
+    rehearsal,
+    relations,
+    server,
+    settings,
+    tracing,
+    vitals,
+)
 from beat.book import Book
 from beat.dialogue import Dialogue
 from beat.errors import ConfigError, NoRedis
@@ -26,12 +37,11 @@ from beat.event import Event
 from beat.guard import Guard, Mark
 from beat.health import Health, Patience
 from beat.housekeeper import Housekeeper
-from beat.inquiry import Inquiry
 from beat.keys import Keys
 from beat.lookout import Lookout
+from beat.metrics import Tally
 from beat.observers import Observers
 from beat.pace import Pace
-from beat.retirement import Retirement
 from beat.store import Store
 from beat.sync import Sync
 from beat.ticker import Ticker
@@ -39,12 +49,10 @@ from beat.watchdog import Watchdog
 from beat.watcher import Watcher
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from beat.connection import Redis
-    from beat.event import Emit
     from beat.registry import Registry
-    from beat.settings import Settings
 
 S = TypeVar("S", bound=Store)
 NOTHING_TO_DO = """\
@@ -57,7 +65,6 @@ there is nothing to do: the code declares no schedule, and Redis knows none. Wri
 
 and start `beat run tasks`."""
 _STOP_S = 1.5
-_INTERRUPTED = 130
 
 
 class Scheduler:
@@ -77,7 +84,7 @@ class Scheduler:
         listeners: Iterable[Callable[[Event], None]] = (),
         **options: Any,
     ) -> None:
-        self.settings = settings.load(options).settings
+        self.settings = companions.checked(settings.load(options).settings)
         self.name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
         """As it is called in Redis: host, pid, and something by chance."""
         self._source = redis or self.settings.redis_url
@@ -85,24 +92,25 @@ class Scheduler:
         found = registry.default if schedules is None else schedules
         self._schedules = [each for each in found if only is None or fnmatch.fnmatchcase(each.id, only)]
         self._functions = () if only else found.functions
-        groups = relations.agreed(found, self.settings.groups)
+        groups = relations.agreed(found, self.settings.groups, self.settings.sentry_dsn)
         self._told: Any = {"app": self.settings.app, "functions": self._functions, "groups": groups}
-        self._fired = 0
+        self._fired, self._greeted, self._tally = 0, False, Tally()
         self._wishes: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
         self._stopping = threading.Event()
-        self._observers = Observers([self._count, logs.listen, *listeners])
+        self._observers = Observers([self._count, logs.listen, self._tally.listen, *listeners])
         self._health = Health(self._observers.emit)
         self._watchdog = Watchdog(self._observers.emit, self._health)
         self._about = {**vitals.process(), "app": self.settings.app, "schedules": str(len(self._schedules))}
         self._mark: Mark | None = None
         self._lookout: Lookout | None = None
-        self._greeted = False
 
     def run(self) -> None:
         """Runs until `stop()`, SIGTERM or SIGINT; refuses a Redis that cannot work. Raises Stuck if a thread hangs."""
+        told = (self.settings, self._source, self.name, self._observers.emit, self._tally)
+        self._beside = [] if self._dry_run else companions.wanted(*told, stopping=self._stopping)
         self._observers.start()
         work = _thread(self._work, name="beat-housekeeper")
-        with _signals(self.stop):
+        with interrupts.stopping(self.stop):
             work.start()
             problem = self._watchdog.wait(self._wishes)
             self._stopping.set()
@@ -129,30 +137,30 @@ class Scheduler:
         sync = Sync(store, self._schedules, beat=self.name, emit=emit, **self._told)
         self._until_it_works(lambda: self._greet(store))
         self._until_it_works(lambda: self._register(store, sync))
-        pace, book = Pace.of(self.settings), Book(store, ((each, each.rev) for each in self._schedules))
-        ticker = Ticker(desk, book, pace, token=self.name, emit=emit, health=self._health, only=globs.lua(self._only))
-        ticker.timekeeper.guard, ticker.holding.inquiry = Guard(self._mark), Inquiry(desk)
-        ticker.attendant = _attendant(desk, book, self.name, emit)
+        book = Book(store, ((each, each.rev) for each in self._schedules))
+        told: Any = {"token": self.name, "emit": emit, "health": self._health, "only": globs.lua(self._only)}
+        ticker = assembly.ticker(desk, book, Pace.of(self.settings), told, guard=Guard(self._mark), tally=self._tally)
         keeper = Housekeeper(
             store,
             sync,
             Watcher(store, name=self.name, emit=emit),
-            _attendant(store, Book(store), self.name, emit),
+            assembly.attendant(store, Book(store), self.name, emit),
             name=self.name,
             about=lambda: {**self._about, "fired": str(self._fired), **vitals.passed(ticker)},
             judged=lambda: ticker.timekeeper.guard.sound,
             emit=emit,
             health=self._health,
-            retirement=None if self._only else _retirement(store, self.settings, self.name, emit),
+            retirement=None if self._only else assembly.retirement(store, self.settings, self.name, emit),
             lookout=self._lookout,
         )
         (ticking := _thread(ticker.run, self._stopping, name="beat-ticker")).start()
         self._watchdog.watch("ticker", lambda: ticker.awake_at, desk.client)
         self._watchdog.watch("housekeeper", lambda: max(keeper.awake_at, store.answered_at), store.client, patient=True)
         self._watchdog.ready(len(self._schedules))
-        keeper.run(self._stopping)
-        ticking.join(_STOP_S / 2)  # one that hangs does not keep the heartbeat from being taken away
-        keeper.leave()
+        with companions.beside(self._beside, emit, self._stopping):
+            keeper.run(self._stopping)
+            ticking.join(_STOP_S / 2)  # one that hangs does not keep the heartbeat from being taken away
+            keeper.leave()
 
     def _rehearse(self) -> None:
         store = self._store(Store)
@@ -173,7 +181,9 @@ class Scheduler:
 
     def _store(self, kind: type[S]) -> S:
         limits = {name: getattr(self.settings, name) for name in ("history_limit", "events_limit")}
-        return kind(connection.connect(self._source), Keys(self.settings.prefix), **limits)
+        store = kind(connection.connect(self._source), Keys(self.settings.prefix), **limits)
+        store.tracer = tracing.wanted(self.settings)
+        return store
 
     def _until_it_works(self, step: Callable[[], None]) -> None:
         """Redis may be away when a beat starts: it waits."""
@@ -216,34 +226,3 @@ class Scheduler:
 
 def _thread(work: Callable[..., None], *given: object, name: str) -> threading.Thread:
     return threading.Thread(target=work, args=given, name=name, daemon=True)
-
-
-def _retirement(store: Store, mine: Settings, name: str, emit: Emit) -> Retirement:
-    return Retirement(store, beat=name, app=mine.app, after=mine.retire_after, emit=emit)
-
-
-def _attendant(store: Store, book: Book, name: str, emit: Emit) -> Attendant:
-    """Each thread has its own, as it has its own connection."""
-    return Attendant(store, book, Watcher(store, name=name, emit=emit), token=name, emit=emit)
-
-
-@contextlib.contextmanager
-def _signals(stop: Callable[[], None]) -> Iterator[None]:
-    """Within it SIGTERM and SIGINT stop, the second one at once; only the main thread may ask for that."""
-    asked: list[bool] = []
-
-    def handle(*_: object) -> None:
-        if asked:
-            os._exit(_INTERRUPTED)
-        asked.append(True)
-        stop()
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {each: signal.signal(each, handle) for each in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield
-    finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)

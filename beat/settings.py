@@ -7,90 +7,47 @@ each, naming where the value was written and never showing a password.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast, get_args
+from typing import TYPE_CHECKING, Any, Self, cast, get_args
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, field_serializer, model_validator
+from pydantic import Field, ValidationError, field_serializer, model_validator
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
-from beat import durations, redis_url, sources
-from beat.errors import BadDuration, BeatError, ConfigError, did_you_mean
-from beat.zones import zone
+from beat import alert_settings, durations, redis_url, sentry_dsn, sources
+from beat.errors import BeatError, ConfigError, did_you_mean
+from beat.setting_types import (
+    Alerts,
+    App,
+    Count,
+    Dsn,
+    Duration,
+    Format,
+    Globs,
+    Groups,
+    Host,
+    Level,
+    MaybeDuration,
+    Modules,
+    Port,
+    Prefix,
+    Presets,
+    Queues,
+    Reads,
+    Setup,
+    Switch,
+    Url,
+    ZoneName,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from pydantic.fields import FieldInfo
     from pydantic_core import ErrorDetails
 
-_MS, _S = timedelta(milliseconds=1), timedelta(seconds=1)
-_NAME = r"[^\W\d]\w*"
-
-
-@dataclass(frozen=True)
-class Reads:
-    """A type of setting in words, with its range where the bounds do not tell it."""
-
-    kind: str
-    range: str = ""
-
-
-def _redis_url(url: str) -> str:
-    if wrong := redis_url.problem(url):
-        raise ValueError(wrong)
-    return url
-
-
-def _duration(value: object) -> timedelta | None:
-    try:
-        duration = None if value is None else durations.parse(value)
-    except BadDuration:
-        raise ValueError("is not a length of time: write seconds, or text such as '2s', '500ms', '1m30s'") from None
-    if duration and duration % _MS:
-        raise ValueError("is finer than a millisecond, which Redis cannot count: write text such as '2s', '500ms'")
-    return duration
-
-
-def _modules(names: tuple[str, ...]) -> tuple[str, ...]:
-    # what each one means is for the loader to say
-    if not all(name.strip() and name.isprintable() for name in names):
-        raise ValueError("holds an empty name or a control character: write names such as app.tasks")
-    return tuple(dict.fromkeys(names))
-
-
-def _tz(value: str) -> str:
-    if sources.safe(value) != value:  # the zone's own sentence would show all of it
-        raise ValueError("is not the name of a time zone, such as Europe/Paris")
-    return zone(value).name
-
-
-_lower = BeforeValidator(lambda value: str(value).lower())
-_digits = BeforeValidator(lambda value: value if re.fullmatch(r"\s*\d{1,9}\s*", str(value), re.ASCII) else None)
-_split = BeforeValidator(lambda value: re.findall(r"[^\s,]+", value) if isinstance(value, str) else value)
-
-Url = Annotated[str, AfterValidator(_redis_url), Reads("a URL", "redis://, rediss:// or unix://")]
-Prefix = Annotated[
-    str,
-    Field(pattern=r"^(?!rq:)[A-Za-z0-9_:-]{0,63}:\Z"),
-    Reads("text", "1 to 64 of A-Z a-z 0-9 _ : -, ending in :, not RQ's rq:"),
-]
-Modules = Annotated[tuple[str, ...], _split, AfterValidator(_modules), Reads("names", "app.tasks or app/tasks.py")]
-App = Annotated[str, Field(pattern=r"\A[A-Za-z0-9_-]{1,100}\Z"), Reads("a name", "1 to 100 of A-Z a-z 0-9 _ -")]
-Setup = Annotated[
-    str | None, Field(pattern=rf"^{_NAME}(\.{_NAME})*:{_NAME}\Z"), Reads("a function", "such as app.boot:setup")
-]
-ZoneName = Annotated[str, AfterValidator(_tz), Reads("a time zone", "such as Europe/Paris")]
-Presets = Annotated[Mapping[str, str], Reads("a table", "name = expression")]
-Queues = Annotated[Mapping[str, str], Reads("a table", "high, normal, low = queue")]
-Groups = Annotated[Mapping[str, str], Reads("a table", "name = number, or max_running, when_full, max_waiting")]
-Duration = Annotated[timedelta, BeforeValidator(_duration), Reads("a duration")]
-MaybeDuration = Annotated[timedelta | None, BeforeValidator(_duration), Reads("a duration")]
-Count = Annotated[int, _digits, Reads("a whole number")]
-Level = Annotated[Literal["debug", "info", "warning", "error"], _lower, Reads("a word")]
-Format = Annotated[Literal["text", "json"], _lower, Reads("a word")]
+_S = timedelta(seconds=1)
 
 
 class _FoundSource(PydanticBaseSettingsSource):
@@ -152,8 +109,14 @@ class Settings(BaseSettings):
         le=_S * 86_400 * 30,
         description="How long a schedule stays that the code no longer declares.",
     )
+    sentry_dsn: Dsn = Field(default=None, repr=False, description="Where monitors of Sentry Crons check in.")
+    alerts: Alerts = Field(default={}, repr=False, description="Who is told of what, through which channel.")
     log_level: Level = Field(default="info", description="The least serious log lines that are written.")
     log_format: Format = Field(default="text", description="Log lines for people (text) or for machines (json).")
+    traces: Switch = Field(default="on", description="Whether fires are spans, where OpenTelemetry is set up.")
+    metrics_port: Port = Field(default=None, ge=1, le=65_535, description="Where metrics are served, if at all.")
+    metrics_host: Host = Field(default="127.0.0.1", description="The address at which they are: only this machine's.")
+    metrics_schedules: Globs = Field(default=("*",), description="The schedules that have metrics of their own.")
 
     @classmethod
     def settings_customise_sources(
@@ -172,6 +135,14 @@ class Settings(BaseSettings):
     @field_serializer("redis_url")
     def _without_password(self, url: str) -> str:
         return redis_url.masked(url)
+
+    @field_serializer("sentry_dsn")
+    def _without_key(self, dsn: str | None) -> str | None:
+        return dsn and sentry_dsn.masked(dsn)
+
+    @field_serializer("alerts")
+    def _without_channels(self, table: Any) -> str:
+        return alert_settings.counted(table)
 
     @property
     def misfire_limit(self) -> timedelta:

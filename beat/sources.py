@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from beat import groups, redis_url
+from beat import groups, redis_url, sentry_dsn
 from beat.errors import BadOption, ConfigError, did_you_mean
 
 ENV = "BEAT_"
@@ -38,8 +38,10 @@ class Raw:
 
     def __str__(self) -> str:
         """As it stands in a sentence: `BEAT_INTERVAL='abc'`, without a password."""
+        if self.name == "alerts":  # it may hold secrets
+            return self.origin
         if isinstance(self.value, str):
-            return f"{self.origin}={redis_url.masked(self.value) if self.name == 'redis_url' else safe(self.value)!r}"
+            return f"{self.origin}={_MASKS.get(self.name, safe)(self.value)!r}"
         plain = isinstance(self.value, int | float)
         return f"{self.origin}={self.value if plain else f'<{type(self.value).__name__}>'!s:.{_SHOWN}}"
 
@@ -70,7 +72,7 @@ def find(
 ) -> Found:
     """Every value that is set; flags win over the environment, the environment over pyproject.toml."""
     environ = os.environ if environ is None else environ
-    layers = [_pyproject(cwd), _shared_redis(environ), _environment(environ), _flags(flags or {})]
+    layers = [_pyproject(cwd), _shared(environ), _environment(environ), _flags(flags or {})]
     values = {name: raw for layer in layers for name, raw in layer.items()}
     problems: list[str] = []
     for table in [name for name in _TABLES if name in values]:
@@ -96,6 +98,9 @@ def safe(text: str) -> str:
     return shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "…"
 
 
+_MASKS = {"redis_url": redis_url.masked, "sentry_dsn": sentry_dsn.masked}
+
+
 def _flags(flags: Mapping[str, object]) -> dict[str, Raw]:
     # click hands over None, or an empty tuple, for what was not given
     given = {name: value for name, value in flags.items() if value is not None and value != ()}
@@ -118,11 +123,15 @@ def _by_kubernetes(variable: str, value: str) -> bool:
     return bool(_KUBERNETES.fullmatch(variable))
 
 
-def _shared_redis(environ: Mapping[str, str]) -> dict[str, Raw]:
-    for variable in ("RQ_REDIS_URL", "REDIS_URL"):
+def _shared(environ: Mapping[str, str]) -> dict[str, Raw]:
+    """What others have set for themselves: the workers' Redis, and the application's Sentry, if it is one."""
+    found = {}
+    for variable in ("REDIS_URL", "RQ_REDIS_URL"):
         if environ.get(variable, "").strip():
-            return {"redis_url": Raw("redis_url", environ[variable], variable)}
-    return {}
+            found["redis_url"] = Raw("redis_url", environ[variable], variable)
+    if sentry_dsn.read(environ.get("SENTRY_DSN", "")):
+        found["sentry_dsn"] = Raw("sentry_dsn", environ["SENTRY_DSN"], "SENTRY_DSN")
+    return found
 
 
 def _pyproject(cwd: Path | None) -> dict[str, Raw]:
@@ -146,7 +155,10 @@ def _tool_beat(path: Path, shown: str) -> dict[str, Raw]:
                 f"{shown}: {header} must be a table, not {type(inner).__name__}: write settings below {header}"
             )
         table = inner
-    headers = {name: f"[tool.beat.{name}]" if name in _TABLES else f"[tool.beat] {_printed(name)}" for name in table}
+    headers = {
+        name: f"[tool.beat.{name}]" if name in {*_TABLES, "alerts"} else f"[tool.beat] {_printed(name)}"
+        for name in table
+    }
     return {name: Raw(name, value, f"{shown} {headers[name]}") for name, value in table.items()}
 
 

@@ -7,7 +7,7 @@ after a lost reply, the caller sends again, and compare-and-set makes it safe.
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from beat import clock, connection, names, scripts
 from beat.connection import Call
@@ -33,8 +33,31 @@ _LASTING_MS = 30 * 86_400_000
 """How long a function stays that may be scheduled from data, after nobody announces it any more."""
 
 
+class Tracer(Protocol):
+    """Who follows what is fired, from the message that asks for it to the reply."""
+
+    def sent(self, items: Sequence[Item]) -> Sequence[Item]:
+        """The items as they are to be sent; what is sent again is the same again."""
+
+    def decided(self, items: Sequence[Item], replies: Sequence[Reply]) -> None:
+        """What became of the items that it was given."""
+
+
+class Untraced:
+    """Nobody does."""
+
+    def sent(self, items: Sequence[Item]) -> Sequence[Item]:
+        """As they are."""
+        return items
+
+    def decided(self, items: Sequence[Item], replies: Sequence[Reply]) -> None:
+        """Whatever it is."""
+
+
 class Store:
     """One installation's keys, through one client."""
+
+    tracer: Tracer = Untraced()
 
     def __init__(self, client: Redis, keys: Keys, *, history_limit: int = 1000, events_limit: int = 10_000) -> None:
         self.client = client
@@ -55,7 +78,9 @@ class Store:
 
     def fire(self, items: Sequence[Item], *, token: str) -> Decided:
         """Gives the verdicts, all of them in one step; safe to send again."""
-        return Decided.read(self.run("fire", items, token=token), len(items))
+        decided = Decided.read(self.run("fire", self.tracer.sent(items), token=token), len(items))
+        self.tracer.decided(items, decided.replies)
+        return decided
 
     def register(self, items: Iterable[Registration], *, beat: str) -> list[Reply]:
         """Brings definitions into Redis, unless a live beat has announced newer ones."""

@@ -100,17 +100,15 @@ class Ticker:
         self.attendant: Attendant | None = None
         self.awake_at = time.monotonic()
         """Since when it is at one step, or until when it sleeps, by the monotonic clock."""
-        self.passed_ms = 0.0
-        """When the last pass ended by Redis' clock."""
+        self.passed_ms, self.passes = 0.0, deque[float](maxlen=1000)
+        """When the last pass ended by Redis' clock; how many seconds each of the last took, for whoever takes them."""
         self._desk, self._book, self._pace = desk, book, pace
         self._token, self._only, self._emit, self._health = token, only, emit, health
         self._replies = Replies(emit)
         self.holding = Holding(pace, desk.keys)
         self._asked: deque[Asked] = deque()
-        self._wanted = 0
-        """How many claims are worth asking for: there may be more to hand out."""
-        self._busy = False
-        """Whether page follows page."""
+        self._wanted, self._busy = 0, False
+        """How many claims are worth asking for: there may be more to hand out; whether page follows page."""
         self._in_vain, self._freed_at = 0, math.inf
 
     def run(self, stopping: threading.Event) -> None:
@@ -136,6 +134,7 @@ class Ticker:
     def turn(self, stopping: threading.Event) -> None:
         """One pass: page after page of what is due. While Redis works on one, the next is prepared and sent."""
         self._freed_at, self._wanted, self._busy, self._in_vain = math.inf, 1, False, 0
+        began = time.monotonic()
         while True:
             over = stopping.is_set() or self._in_vain >= IN_VAIN  # what leads nowhere waits for the next pass
             left = self._wanted > 0 or self.holding.next_ms <= self.clock.now_ms()
@@ -147,6 +146,7 @@ class Ticker:
                 break
             self.awake_at = time.monotonic()
         self.passed_ms = self.clock.now_ms()
+        self.passes.append(time.monotonic() - began)
 
     def release(self) -> None:
         """Gives back what is claimed and not decided."""

@@ -35,6 +35,7 @@ class Chain(NamedTuple):
     func: str = ""
     jobs: int = 1
     """What it weighs in a page: of a broadcast each item has several."""
+    priority: str = ""
 
     @property
     def id(self) -> str:
@@ -54,7 +55,7 @@ def chain(
         items.append(item)
     if items[0].due > claim.due or claim.mark == MOVED:  # it was placed before its jitter changed, or by an operator
         items[0] = items[0]._replace(due=claim.due)
-    return Chain(tuple(items), claim.due, schedule.func, len(items) * policies.jobs(schedule))
+    return Chain(tuple(items), claim.due, schedule.func, len(items) * policies.jobs(schedule), schedule.priority)
 
 
 def awake(claim: Claim, rev: str, schedule: Schedule) -> Chain:

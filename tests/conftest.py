@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from beat.embedded import PrivateRedis
 
 for name in list(os.environ):
-    if name.startswith("BEAT_") or name in {"REDIS_URL", "RQ_REDIS_URL", "DJANGO_SETTINGS_MODULE", "NO_COLOR"}:
+    colours, others = {"NO_COLOR", "FORCE_COLOR"}, {"SENTRY_DSN", "SENTRY_ENVIRONMENT", "DJANGO_SETTINGS_MODULE"}
+    if name.startswith("BEAT_") or name in {"REDIS_URL", "RQ_REDIS_URL", *colours, *others}:
         del os.environ[name]
 
 # A machine under load is slow, which is no fault of the code.
@@ -38,10 +39,13 @@ hypothesis.settings.load_profile("beat")
 
 PLAIN = {
     "schedules", "due", "meta", "events", "instances", "announcements", "open", "closed", "records", "waiting",
-    "functions", "groups", "unread",
+    "functions", "groups", "unread", "metrics",
 }  # fmt: skip
-FAMILIES = {"schedule", "template", "runs", "running", "waiting", "followers", "shards", "in", "app"}
-LAPSING = {"lock", "instance", "announced", "repairing", "repaired", "watching", "searched", "request", "slow"}
+FAMILIES = {"schedule", "template", "runs", "running", "waiting", "followers", "shards", "in", "app", "incidents"}
+LAPSING = {
+    "lock", "instance", "announced", "repairing", "repaired", "watching", "searched", "request", "slow", "monitoring",
+    "tally", "alerting", "deliveries", "messages",
+}  # fmt: skip
 
 
 @pytest.fixture

@@ -18,16 +18,16 @@ HOUSE = Path(__file__).parent.parent / "beat"
 # From the ground up: a room may use the rooms of its own storey and of those below, never those above.
 STOREYS = {
     "leaves": [
-        "_version", "errors", "clock", "durations", "zones", "redis_url", "checks", "groups", "sources",
-        "settings", "keys",
+        "_version", "errors", "clock", "durations", "zones", "redis_url", "sentry_dsn", "checks", "groups", "sources",
+        "alert_settings", "settings", "setting_types", "keys",
     ],
     "domain": [
         "cron", "every", "timing", "exclusions", "policy_options", "policies", "functions", "arguments", "options",
-        "rq_options", "place_options", "follows", "requires", "grouping", "relations", "place", "refusals",
+        "rq_options", "place_options", "follows", "requires", "monitor", "grouping", "relations", "place", "refusals",
         "kinds", "schedule", "declaring", "loader", "registry", "lint", "run", "state", "definitions", "placement",
         "prepare", "event", "guard", "globs", "ledger", "history", "verification", "statistics", "report", "sighting",
         "shards",
-        "outcomes", "overrides", "instance", "facts", "routing", "dependencies",
+        "blocks", "outcomes", "overrides", "instance", "facts", "routing", "dependencies",
     ],
     "doors": [
         "scripts", "connection", "jobs", "server", "protocol", "names", "store", "groups_kept", "dialogue", "lock",
@@ -39,8 +39,8 @@ STOREYS = {
         "registrations", "retirement", "lineage", "vitals", "watchdog",
     ],
     "control": ["client", "events", "planning", "moving", "doctor"],
-    "observers": ["observers", "logs"],
-    "house": ["service", "embedded", "dev", "testing"],
+    "observers": ["observers", "logs", "log_forms", "tracing", "metrics", "monitors", "alerts"],
+    "house": ["service", "assembly", "interrupts", "companions", "embedded", "dev", "testing"],
     "faces": ["cli", "__main__"],
 }  # fmt: skip
 FRONT = "__init__"  # `import beat` shows what users need: it stands above the house and below the faces
@@ -52,7 +52,9 @@ DOORS = {
     "redis": ["connection", "server", "cli", "testing"],
     "click": ["cli"],
     "fakeredis": ["testing"],
-    "pydantic": ["settings"],
+    "opentelemetry": ["tracing"],
+    "prometheus_client": ["metrics"],
+    "pydantic": ["settings", "setting_types"],
     "pydantic_settings": ["settings"],
     "zoneinfo": ["zones"],
 }

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import click
 from click.shell_completion import CompletionItem
 
+from beat import redis_url
 from beat._version import __version__
 from beat.cli import output
 from beat.errors import BeatError, did_you_mean
@@ -55,6 +56,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
         "doctor": "Everything that could be wrong, each line with its remedy.",
         "health": "Is a beat alive, and does it pass? For the probes of containers.",
         "config": "Show the effective settings and where each came from.",
+        "alerts": "Who is told of what; open incidents; and do the channels work?",
         "redis": "Send one command to Redis, for people without redis-cli.",
         "completions": "What your shell needs to complete commands, options and ids.",
     },
@@ -90,7 +92,7 @@ class _Commands(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 (click's signature)
         for group, commands in COMMANDS.items():
             with formatter.section(group):
-                formatter.write_dl(list(commands.items()))
+                formatter.write_dl([*commands.items()])  # `list` is a module of this room
 
 
 @click.group(
@@ -127,7 +129,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Runs the command line and ends the process with its exit code."""
     if asked := os.environ.get(_COMPLETE):  # by a shell that completes a line
         sys.exit(importlib.import_module("beat.cli.completions").complete(cli, asked))
-    sys.exit(_run(sys.argv[1:] if arguments is None else list(arguments)))
+    sys.exit(_run(sys.argv[1:] if arguments is None else [*arguments]))
 
 
 def _run(arguments: list[str]) -> int:
@@ -150,7 +152,7 @@ def _run(arguments: list[str]) -> int:
         output.hang_up(sys.stdout)
         return 0
     except Exception:  # noqa: BLE001 (the last line of defence: say that it is ours)
-        traceback.print_exc()
+        output.echo(output.printable(redis_url.hidden(traceback.format_exc())), err=True, ended=False)
         return _failed("this is a bug in beat, not in what you did; please report it with the lines above", _BUG)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 import click
 
-from beat import clock, settings
+from beat import clock, monitor, settings
 from beat.cli import output
 from beat.cron import Cron
 from beat.cron.fields import SIX
@@ -64,6 +64,9 @@ def command(*, modules: tuple[str, ...], setup: str | None, strict: bool, verbos
     findings += _load(names, loaded.settings.setup)
     with output.kept_for_the_report():  # functions of days of rest are imported
         linted = lint(default, clock.now())
+    findings += [
+        replace(_problem(e), level="warning") for e in monitor.without_dsn(default, loaded.settings.sentry_dsn)
+    ]
     findings += [_Finding(f.level, _place(f.schedule), f.schedule.id, f.message) for f in linted]
     if as_json:
         _document(findings)

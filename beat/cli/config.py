@@ -1,6 +1,6 @@
 """`beat config`: the settings in force, and where each one came from. Needs no Redis.
 
-What is shown may be shown: the password of the Redis URL is masked before anything is printed.
+What is shown may be shown: the password of the Redis URL and the key of the DSN are masked before anything is printed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from datetime import timedelta
 
 import click
 
-from beat import durations, redis_url, settings
+from beat import alert_settings, durations, redis_url, sentry_dsn, settings
 from beat.cli import output
 
 
@@ -38,7 +38,9 @@ def rows(loaded: settings.Loaded) -> list[Row]:
     fields = settings.Settings.model_fields
     values = {name: getattr(loaded.settings, name) for name in fields}
     values["redis_url"] = redis_url.masked(loaded.settings.redis_url)
+    values["sentry_dsn"] = (dsn := loaded.settings.sentry_dsn) and sentry_dsn.masked(dsn)
     values["misfire_after"] = loaded.settings.misfire_limit  # what counts, also when it is not set
+    values["alerts"] = alert_settings.counted(loaded.settings.alerts) or None  # the URLs are secrets
     return [
         Row(
             name,
@@ -88,6 +90,7 @@ def command(*, as_json: bool, verbose: bool) -> None:
     1. a flag of the command          --redis-url redis://cache:6379/0
     2. the environment                BEAT_REDIS_URL=redis://cache:6379/0
        for redis_url also             RQ_REDIS_URL, then REDIS_URL
+       for sentry_dsn also            SENTRY_DSN
     3. the nearest pyproject.toml     [tool.beat]
        here or in a parent directory  redis_url = "redis://cache:6379/0"
     4. the default

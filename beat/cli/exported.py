@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from beat import monitor
 from beat.cli import telling
 
 if TYPE_CHECKING:
@@ -31,7 +32,9 @@ def row(found: Listed) -> dict[str, Any]:
 
 def schedule(known: Standing) -> dict[str, Any]:
     """Its definition as it was declared, what an operator has laid over it, and where it stands."""
-    declared = {name: value for name, value in known.declared.items() if name != "anchor"}  # which follows from start
+    declared = {
+        name: value for name, value in monitor.hidden(known.declared).items() if name != "anchor"
+    }  # which follows from start
     stands = {name: getattr(known, name) for name in _STANDS}
     empty = {name: stands[name] or None for name in ("deferred_by", "last_error", "source", "app")}
     return {

@@ -11,6 +11,7 @@ import click
 from beat import logs, settings
 from beat.cli import output
 from beat.errors import Stuck
+from beat.event import Event
 from beat.registry import default
 from beat.service import Scheduler
 
@@ -26,6 +27,8 @@ _LAST_WORDS_S = 2
 @click.option("--setup", metavar="MODULE:CALLABLE", help="Call this before importing, to prepare the application.")
 @click.option("--only", metavar="GLOB", help="Register and fire only the schedules whose ids match: a canary.")
 @click.option("--dry-run", is_flag=True, help="Say what would be fired, and when; write nothing.")
+@click.option("--metrics-port", metavar="PORT", help="Serve metrics for Prometheus at this port.")
+@click.option("--metrics-host", metavar="HOST", help="At this address.  [default: 127.0.0.1, this machine only]")
 @click.option("--log-level", metavar="LEVEL", help="debug, info, warning or error.")
 @click.option("--log-format", metavar="FORMAT", help="text for people, json for machines.")
 def command(
@@ -35,6 +38,8 @@ def command(
     setup: str | None,
     only: str | None,
     dry_run: bool,
+    metrics_port: str | None,
+    metrics_host: str | None,
     log_level: str | None,
     log_format: str | None,
 ) -> None:
@@ -45,11 +50,13 @@ def command(
     beat run                            the modules of BEAT_MODULES or [tool.beat]; or just `beat`
     beat run app.tasks --dry-run        what would happen, without doing it
     beat run app.tasks --only 'report*' a canary
+    beat run app.tasks --metrics-port 9108   numbers for Prometheus, to this machine alone
 
     Start as many as you like, on as many machines as you like: no one leads. A stock `rq worker` runs the jobs.
     SIGTERM and Ctrl-C end it within two seconds. If one of its threads hangs, it says where and ends with 70.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     flags = {"redis_url": redis_url, "setup": setup, "log_level": log_level, "log_format": log_format}
+    flags |= {"metrics_port": metrics_port, "metrics_host": metrics_host}
     loaded = settings.load({**flags, "modules": modules or None})
     logs.configure(loaded.settings.log_level, loaded.settings.log_format)
     _load(loaded)
@@ -71,9 +78,17 @@ def _end(stuck: Stuck) -> NoReturn:
 
 def _load(loaded: Loaded) -> None:
     for warning in loaded.warnings:
-        output.complaint("warning", warning, err=True)
+        _warn(loaded, warning)
     done = default.load(*loaded.settings.modules, setup=loaded.settings.setup)
     for name in done.silent:
-        output.complaint("warning", f"{name} declares no schedule with beat.periodic", err=True)
+        _warn(loaded, f"{name} declares no schedule with beat.periodic")
     for name in done.unseen:
-        output.complaint("warning", f"{name} holds schedules but no __init__.py, and was not imported", err=True)
+        _warn(loaded, f"{name} holds schedules but no __init__.py, and was not imported")
+
+
+def _warn(loaded: Loaded, words: str) -> None:
+    """Where machines read, this is a line like all others."""
+    if loaded.settings.log_format == "json":
+        logs.listen(Event("advice", fields={"words": words}))
+    else:
+        output.complaint("warning", words, err=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from beat import clock
+from beat import clock, monitor
 from beat.cli import asking, changes, exported, instants, output, placing, policies, staffing, telling
 from beat.client import ahead
 from beat.client.standing import ticking
@@ -72,6 +72,7 @@ def _state(found: Overview, where: Zone) -> dict[str, str]:
         "queue": placing.queues(known),
         "workers": staffing.workers(found.queues, where),
         "description": str(known.definition.get("description", "")),
+        "monitor": str(monitor.hidden(known.definition).get("monitor", "")),
         "declared": str(known.definition.get("declared", "")),
         "source": _SOURCES.get(known.source, known.source).format(app=known.app),
         "version": str(known.version or ""),
@@ -218,8 +219,8 @@ def _plain(known: Standing) -> dict[str, Any]:
         "id": known.schedule_id,
         **telling.times(named),
         "rule": dict(known.rule),
-        "definition": dict(known.definition),
-        "declared": dict(known.declared),
+        "definition": monitor.hidden(known.definition),
+        "declared": monitor.hidden(known.declared),
         "pause": exported.pause(known.pause),
         "override": exported.override(known.override),
         "finished": known.finished and telling.times(known.finished._asdict()),

@@ -85,7 +85,7 @@ class Doctor(Connected):
         nobody_knows = taken is None or not taken.total
         used = {
             rights.REPLACE: nobody_knows or (taken and taken.replaces),
-            rights.GROUPS: nobody_knows or reading.groups(self._store),
+            rights.GROUPS: nobody_knows or bool(self.settings.alerts) or reading.groups(self._store),
             rights.DATABASE: bool(self._store.client.connection_pool.connection_kwargs.get("db")),
         }
         return [feature for feature, is_used in used.items() if is_used]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 REPLACE, GROUPS, DATABASE = "overlap='replace'", "readers of events in groups", "a database other than 0"
 FEATURES = (REPLACE, GROUPS, DATABASE)
 """What not everybody uses, and what needs more rights."""
-_SCRIPTS = {"take": GROUPS, "withdraw": REPLACE}
+_SCRIPTS = {"take": GROUPS, "decide": GROUPS, "withdraw": REPLACE}
 _COSTLY = {"sort_ro"}  # it would need the right to read every key; without it more commands do the same
 _ASKED = "x"  # by what name the scripts ask whether they may touch a job: parts/allowed.lua
 _SETINFO_SINCE = (7, 2)
@@ -32,7 +32,7 @@ _ON_OUR_KEYS = (
     "zrangebyscore zrank zrem zscan"
 )
 _NAMES = "scan"  # `beat verify` looks for jobs by their names
-_ACKNOWLEDGING = "xack"
+_IN_GROUPS = {"xack", "xgroup|destroy"}
 
 
 class Grant(NamedTuple):
@@ -78,7 +78,7 @@ def rule(keys: Keys, features: Iterable[str] = FEATURES, version: tuple[int, ...
     used = (scripts.script(name) for name in scripts.names() if _SCRIPTS.get(name) in {None, *wanted})
     commands = {command for script in used for command in script.commands} - _COSTLY
     commands.update(f"{_EVERYWHERE} {_ON_OUR_KEYS} {_NAMES}".split())
-    commands |= {_ACKNOWLEDGING} if GROUPS in wanted else set()
+    commands |= _IN_GROUPS if GROUPS in wanted else set()
     commands |= {"select"} if DATABASE in wanted else set()
     commands |= {"client|setinfo"} if version >= _SETINFO_SINCE else set()
     return Rule(Grant((f"~{keys.prefix}*",), tuple(sorted(commands))), tuple(_theirs(keys, replaces=REPLACE in wanted)))

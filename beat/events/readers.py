@@ -34,6 +34,8 @@ class Took(NamedTuple):
     value: Notice | Missed | None
     """None for what is nobody's business."""
     settle: Callable[[], None] = _nothing
+    id: str = ""
+    """Of the event that a group was handed: who settles many at once needs it."""
 
 
 class Alone:
@@ -90,12 +92,22 @@ class Alone:
 
 
 class Member:
-    """A consumer of a group; `start` is where the group begins if there is none."""
+    """A consumer of a group; `start` is where the group begins if there is none.
+
+    With a `token`, it is handed something only while the outbox' lock holds that.
+    """
 
     def __init__(
-        self, outbox: Outbox, start: Callable[[Outbox], str], *, group: str, consumer: str, idle: timedelta
+        self,
+        outbox: Outbox,
+        start: Callable[[Outbox], str],
+        *,
+        group: str,
+        consumer: str,
+        idle: timedelta,
+        token: str = "",
     ) -> None:
-        self._outbox, self._begin = outbox, start
+        self._outbox, self._begin, self._token = outbox, start, token
         self._group, self._consumer, self._idle = group, consumer, idle
         self._start = self._known = self._told = ""
         self._mine = True
@@ -124,7 +136,10 @@ class Member:
             told=self._told,
             mine="yes" if mine else "no",
             idle=self._idle // timedelta(milliseconds=1),
+            token=self._token,
         )
+        if handed.code == "FENCED":
+            return []
         if handed.code == "LOST":
             return [Took(Missed(None, self._known, ""), partial(self._begin_anew, handed.stands))]
         self._mine, self._known, self._told = mine and handed.code != "NEW", handed.stands, ""
@@ -143,7 +158,7 @@ class Member:
 
     def _notice(self, entry: Entry) -> Took:
         settle = partial(self._outbox.acknowledge, self._group, [entry.id])
-        return Took(Notice.read(entry.id, entry.fields or {}), settle)
+        return Took(Notice.read(entry.id, entry.fields or {}), settle, entry.id)
 
     def _was_told(self, gone: int) -> None:
         self._told = str(gone)

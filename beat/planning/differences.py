@@ -6,7 +6,7 @@ import json
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from beat import kinds
+from beat import kinds, monitor
 from beat.schedule import Schedule
 
 if TYPE_CHECKING:
@@ -52,4 +52,7 @@ def _compared(name: str, was: Mapping[str, Any], becomes: Mapping[str, Any]) -> 
             if old.get(key) != new.get(key) or (key in old) != (key in new):
                 yield Difference(f"{name}.{key}", old.get(key), new.get(key))
         return
+    if name == "monitor":
+        old, new = (monitor.hidden({name: each})[name] for each in (old, new))
+        new = f"{new} (another)" if new == old else new
     yield Difference(name, old, new)

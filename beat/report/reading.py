@@ -9,9 +9,10 @@ from __future__ import annotations
 import io
 import json
 import pickle
+import re
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from beat.run import META_KEY
+from beat.run import CONTEXT_KEYS, META_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,6 +22,8 @@ LARGEST = 64 * 1024
 _WRITTEN = 16 * LARGEST  # characters, when all is written out: what a pickle refers to again counts again
 _COST = 16  # characters for any value inside another, so that there are no more of them than bytes
 _DEEPEST = 100
+_TRACED = 2000  # bytes that a trace's context has at most, and more
+_CONTEXT = re.compile(rb'(?:, "(?:%s)": "(?:[^"\\]|\\.)*")+}\Z' % "|".join(CONTEXT_KEYS).encode())
 _LONGEST_KEY_BITS = 60  # the hashes of longer numbers can be made equal, thousands of them
 
 # All that Python's picklers write, from protocol 0 to 5, for plain data and for what is built of classes. Missing are
@@ -218,6 +221,7 @@ def _last_block(raw: bytes, serializer: str) -> bytes:
     """The value of the last entry `beat`, if that is the end of the meta."""
     name = META_KEY.encode()
     if serializer == "json":
+        raw = raw[:-_TRACED] + _CONTEXT.sub(b"}", raw[-_TRACED:])
         key, end, stop = b'"%s": ' % name, b"}}", b""  # its brace, and the meta's own
     else:
         key = pickle.MARK + pickle.BINUNICODE + len(name).to_bytes(4, "little") + name

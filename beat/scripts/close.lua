@@ -58,6 +58,7 @@ local waiting_prefix, followers_prefix, slow_prefix, shards_prefix = ARGV[11], A
 -- include sane
 -- include quoted
 -- include ledger
+-- include words
 -- include renamed
 -- include allowed
 
@@ -72,7 +73,7 @@ local function count_of(value) return value and is_count(value) and tonumber(val
 
 local function state_of(id, key, outcome, was, was_ended, ended, duration, error)  -- the fields of the schedule's hash
   local h = redis.call('HMGET', key, 'success_count', 'failure_count', 'stopped_count', 'consecutive_failures', 'last_success',
-    'last_failure', 'state')
+    'last_failure', 'state', 'ends')
   local n = {success_count = count_of(h[1]), failure_count = count_of(h[2]), stopped_count = count_of(h[3])}
   local before, streak, succeeded_at, failed_at = count_of(h[4]), count_of(h[4]), to_ms(h[5] or '') or 0, to_ms(h[6] or '') or 0
   if counters[was] then
@@ -96,6 +97,7 @@ local function state_of(id, key, outcome, was, was_ended, ended, duration, error
     if duration ~= '' and at_ms >= math.max(succeeded_at, failed_at) then
       fields[#fields + 1] = 'last_duration' fields[#fields + 1] = duration
     end
+    fields[#fields + 1] = 'ends' fields[#fields + 1] = one_more(h[8], outcome, 1)
   end
   for name, value in pairs(n) do fields[#fields + 1] = name fields[#fields + 1] = string.format('%.0f', value) end
   if (streak > 0) ~= (before > 0) then redis.call(streak > 0 and 'SADD' or 'SREM', index_prefix .. 'failing', id) end
@@ -141,13 +143,13 @@ end
 
 local function passes_by(id, tick, job, reason, why)  -- a tick that would have followed that job
   local key = schedule_prefix .. id
-  local total, kept = unpack(redis.call('HMGET', key, 'skip_count', 'kept'))
+  local total, kept, skips = unpack(redis.call('HMGET', key, 'skip_count', 'kept', 'skips'))
   total = string.format('%.0f', count_of(total) + 1)
   local line = '{"type":"skipped","tick":"' .. tick .. '","last":"' .. tick .. '","count":1,"reason":"' .. reason .. '","why":' .. quoted(why)
     .. ',"after":' .. quoted(job) .. ',"n":' .. total .. ',"at":"' .. now_text .. '","beat":' .. quoted(token) .. '}'
   kept = append_verdict(id, line, kept)
   if not kept then return end
-  redis.call('HSET', key, 'skip_count', total, 'kept', kept)
+  redis.call('HSET', key, 'skip_count', total, 'kept', kept, 'skips', one_more(skips, reason, 1))
   tell(id, 'skipped', tick, '', token, line)
 end
 

@@ -85,6 +85,7 @@ local request_prefix, index_prefix, queue_prefix = ARGV[12], ARGV[13], ARGV[14]
 -- include sane
 -- include quoted
 -- include ledger
+-- include words
 -- include slots
 -- include index
 -- include announced
@@ -159,7 +160,11 @@ local function skipped(id, tick, last, count, reason, behind, skip_count, kept, 
     .. (behind ~= '' and ',"behind":' .. quoted(behind) or '') .. (why and why ~= '' and ',"why":' .. quoted(why) or '')
     .. (after and after ~= '' and ',"after":' .. quoted(after) or '') .. ',"n":' .. total .. signed
   kept = append_verdict(id, line, kept)
-  if kept then tell(id, 'skipped', tick, '', token, line) end
+  if kept then
+    local key = schedule_prefix .. id
+    redis.call('HSET', key, 'skips', one_more(redis.call('HGET', key, 'skips'), reason, count))
+    tell(id, 'skipped', tick, '', token, line)
+  end
   return total, kept
 end
 

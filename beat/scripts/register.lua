@@ -164,7 +164,7 @@ local function take_over(old, id)  -- all that is known of the old id is the new
   if redis.call('ZREM', waiting_slots, old) == 1 then redis.call('ZADD', waiting_slots, now, id) end
   redis.call('DEL', waiting_prefix .. old, template_prefix .. old)
   enlist(old, '')
-  for _, name in ipairs({'failing', 'overridden'}) do
+  for _, name in ipairs({'failing', 'overridden', 'monitored'}) do
     if redis.pcall('SREM', index_prefix .. name, old) == 1 then redis.pcall('SADD', index_prefix .. name, id) end
   end
   strike(old)
@@ -195,6 +195,12 @@ local function refused(origin, func, source)  -- why somebody may not write here
   if origin == 'api' and not redis.call('ZSCORE', functions, func) then return 'HIDDEN', func end
 end
 
+local function observe(id, first_field, fields, was)  -- among those that have a monitor; an index, as the others
+  local is_monitored = false
+  for i = first_field, first_field + fields - 1, 2 do is_monitored = is_monitored or ARGV[i] == 'monitor' end
+  if is_monitored then redis.pcall('SADD', index_prefix .. 'monitored', id) elseif was then redis.pcall('SREM', index_prefix .. 'monitored', id) end
+end
+
 local function upsert(at)
   local id, rev, seen_rev, seen_next, seen_state, state, next, next_due, rule, origin, declared, app, old, func, version, follows, fields, template = unpack(ARGV, at, at + width - 1)
   local key, from = schedule_prefix .. id, schedule_prefix .. (old ~= '' and old or id)
@@ -202,8 +208,8 @@ local function upsert(at)
   if wrong then return 'BADTYPE', wrong end
   local is_there = redis.call('EXISTS', from) == 1
   local h = redis.call('HMGET', from, 'rev', 'next_run', 'state', 'due_at', 'revs', 'run_count', 'skip_count', 'version', 'rule', 'source',
-    'app', 'pause_until', 'unannounced_at', 'paused_at', 'follows')
-  local now_rev, next_run, now_state, due_at, revs, run_count, skip_count, now_version, was, source, was_app, pause_until, held, paused_at, followed = unpack(h, 1, 15)
+    'app', 'pause_until', 'unannounced_at', 'paused_at', 'follows', 'monitor')
+  local now_rev, next_run, now_state, due_at, revs, run_count, skip_count, now_version, was, source, was_app, pause_until, held, paused_at, followed, monitor = unpack(h, 1, 16)
   local names = now_rev and old == '' and {} or renamed(id)
   if is_elsewhere(id, old, app, names) then return 'RETRY', '' end
   local code, words = refused(origin, func, source)
@@ -236,7 +242,7 @@ local function upsert(at)
     if origin == 'operator' then
       redis.call('HDEL', key, 'override', 'overridden_by', 'overridden_at')
     else
-      redis.call('HDEL', key, 'unannounced_at', 'result_ttl', 'failure_ttl', 'overlap', 'jitter', 'max_runs', 'misfire', 'exclude', 'group', 'route', 'slow', 'requires')
+      redis.call('HDEL', key, 'unannounced_at', 'result_ttl', 'failure_ttl', 'overlap', 'jitter', 'max_runs', 'misfire', 'exclude', 'group', 'route', 'slow', 'requires', 'monitor')
     end
   end
   local written = {'rev', rev, 'rule', rule, 'state', state, 'updated_at', now_text, 'version', (tonumber(now_version or '') or 0) + (back and 0 or 1),
@@ -260,6 +266,7 @@ local function upsert(at)
   if origin ~= 'operator' then write_job(template_prefix .. id) end
   if followed and (followed ~= follows or old ~= '') then redis.pcall('SREM', followers_prefix .. followed, old ~= '' and old or id) end
   if follows ~= '' then redis.pcall('SADD', followers_prefix .. follows, id) end  -- an index, as the others
+  if origin ~= 'operator' then observe(id, at + width, fields, monitor) end
   local awake = state == 'paused' and to_ms(pause_until)
   if state == 'active' and placed then add(placings, placed, id) elseif awake then add(placings, awake, id) else add(removed, id) end
   add(added, id)

@@ -31,7 +31,7 @@ local schedule_prefix, lock_prefix, index_prefix, app_prefix, followers_prefix, 
 -- include index
 -- include hall
 
-local known, listed, states, failing, overridden = {}, {}, {}, {}, {}
+local known, listed, states, failing, overridden, monitored = {}, {}, {}, {}, {}, {}
 
 local function index(id, score, found)
   -- A claim that was never given back, or what could not be enqueued, is hidden for a while: that is as it should be.
@@ -68,9 +68,9 @@ end
 local function repair(id, lock, score)
   local key = schedule_prefix .. id
   local h = redis.pcall('HMGET', key, 'state', 'rev', 'next_run', 'due_at', 'run_count', 'skip_count', 'last_error', 'pause_until',
-    'consecutive_failures', 'override', 'renamed_to', 'paused_at', 'source', 'app', 'follows', 'group')
+    'consecutive_failures', 'override', 'renamed_to', 'paused_at', 'source', 'app', 'follows', 'group', 'monitor')
   if h['err'] then return 'BADTYPE', key .. ' is a ' .. kind_of(key) end
-  local state, rev, next_run, due_at, run_count, skip_count, last_error, pause_until, streak, override, renamed_to, paused_at, source, app, follows, group = unpack(h, 1, 16)
+  local state, rev, next_run, due_at, run_count, skip_count, last_error, pause_until, streak, override, renamed_to, paused_at, source, app, follows, group, monitor = unpack(h, 1, 17)
   if not rev and (renamed_to or kind_of(key) == 'none') then
     redis.call('SREM', schedules, id)
     redis.call('ZREM', due, id)
@@ -78,6 +78,7 @@ local function repair(id, lock, score)
     enlist(id, '')
     redis.pcall('SREM', index_prefix .. 'failing', id)
     redis.pcall('SREM', index_prefix .. 'overridden', id)
+    redis.pcall('SREM', index_prefix .. 'monitored', id)
     return 'GONE', ''
   end
   known[#known + 1] = id
@@ -87,7 +88,7 @@ local function repair(id, lock, score)
   if source == 'code' and app and state ~= 'retired' then redis.pcall('SADD', app_prefix .. app, id) end
   local is_new = follows and state ~= 'retired' and follow(id, follows)
   local indexed = leave(id) or is_new or waits
-  states[id], failing[id], overridden[id] = state, streak and streak ~= '0', override
+  states[id], failing[id], overridden[id], monitored[id] = state, streak and streak ~= '0', override, monitor
   local wrong = problem(rev, next_run, due_at, run_count, skip_count, key)
   if not wrong and state == 'active' and not (next_run or follows) then wrong = 'next_run is missing' end
   if wrong then
@@ -109,7 +110,7 @@ local function repair(id, lock, score)
 end
 
 local function enlist_all()  -- of a page most are active, and stand in none of the sets
-  local wanted = {failing = failing, overridden = overridden}
+  local wanted = {failing = failing, overridden = overridden, monitored = monitored}
   for _, state in ipairs({'paused', 'disabled', 'finished', 'retired', 'broken'}) do
     wanted[state] = {}
     for id, own in pairs(states) do wanted[state][id] = own == state end

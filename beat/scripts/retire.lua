@@ -41,6 +41,7 @@ local history_limit, events_limit, beat, app, retire_after = ARGV[7], ARGV[8], A
 -- include sane
 -- include quoted
 -- include ledger
+-- include words
 -- include index
 -- include announced
 -- include acted
@@ -58,8 +59,8 @@ end
 local function retire(id, tick, last, number, next)
   local key, wrong = schedule_prefix .. id, misplaced(id)
   if wrong then return 'BADTYPE', wrong end
-  local state, source, own, since, next_run, skip_count, kept, pause_until, version, follows = unpack(redis.call('HMGET', key, 'state', 'source', 'app',
-    'unannounced_at', 'next_run', 'skip_count', 'kept', 'pause_until', 'version', 'follows'))
+  local state, source, own, since, next_run, skip_count, kept, pause_until, version, follows, skips = unpack(redis.call('HMGET', key, 'state', 'source', 'app',
+    'unannounced_at', 'next_run', 'skip_count', 'kept', 'pause_until', 'version', 'follows', 'skips'))
   if not state then
     redis.pcall('SREM', app_prefix .. app, id)
     return 'GONE', ''
@@ -81,7 +82,7 @@ local function retire(id, tick, last, number, next)
       .. ',"at":"' .. now_text .. '","beat":' .. quoted(beat) .. '}'
     kept = append_verdict(id, line, kept)
     tell(id, 'skipped', tick, '', beat, line)
-    redis.call('HSET', key, 'skip_count', total, 'kept', kept, 'last_skip', last)
+    redis.call('HSET', key, 'skip_count', total, 'kept', kept, 'last_skip', last, 'skips', one_more(skips, 'retired', number))
     if next == '' then redis.call('HDEL', key, 'next_run', 'due_at') else redis.call('HSET', key, 'next_run', next, 'due_at', next) end
   end
   redis.call('HSET', key, 'state', 'retired', 'updated_at', now_text, 'version', grown(version))

@@ -4,6 +4,7 @@
 -- in the middle is counted from when it first is at the end.
 --
 -- KEYS[1] events    stream  the outbox
+-- KEYS[2] lock      string  the token of the only one who may take; any key where there is no token
 -- ARGV[1] group     text    made if there is none
 -- ARGV[2] consumer  text    who asks
 -- ARGV[3] count     count   how many events at most
@@ -12,15 +13,17 @@
 -- ARGV[6] told      count   it was told of all that had gone when so many had, or nothing
 -- ARGV[7] mine      word    yes: first what it was handed before and has not acknowledged
 -- ARGV[8] idle      ms      what another consumer has not acknowledged for so long is handed to this one
+-- ARGV[9] token     text    ours; nothing if everybody may take
 --
 -- Replies {code, words, …}
 --   HAD      {where the group stands, {{id, fields}, …}}: handed out before; fields are nil if the event is gone
 --   NEW      {where the group stands, {{id, fields}, …}}: nobody had them before; perhaps none
 --   MISSED   {where it stands, how many have gone of all, of these not had or -1 if not known, the first that is there}
+--   FENCED   {}: the lock ran out, or somebody else has it: nothing was handed out
 --   LOST     {the newest id}: there is no such group any more
 --   BADTYPE  {in words}: the outbox is not a stream
-local events = KEYS[1]
-local group, consumer, count, start, known, told, mine, idle = unpack(ARGV)
+local events, lock = KEYS[1], KEYS[2]
+local group, consumer, count, start, known, told, mine, idle, token = unpack(ARGV)
 local forgotten = 24 * 60 * 60 * 1000
 
 local function named(flat)
@@ -36,6 +39,9 @@ local function before(a, b)
   return tonumber(a_seq) < tonumber(b_seq)
 end
 
+if token ~= '' and (redis.call('TYPE', lock)['ok'] ~= 'string' or redis.call('GET', lock) ~= token) then
+  return {'FENCED', ''}
+end
 local kind = redis.call('TYPE', events)['ok']
 if kind ~= 'none' and kind ~= 'stream' then return {'BADTYPE', events .. ' is a ' .. kind .. ', not a stream'} end
 local about = kind == 'stream' and named(redis.call('XINFO', 'stream', events)) or {}

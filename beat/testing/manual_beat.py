@@ -30,6 +30,7 @@ from beat.testing.fake_redis import ClockedRedis
 from beat.testing.fired import Fired, Skipped
 from beat.testing.manual_clock import ManualClock
 from beat.ticker import Ticker
+from beat.tracing import Tracing
 from beat.watcher import Watcher
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ class ManualBeat:
         self._troubles: list[str] = []
         chosen = settings.load(options).settings
         self._desk = _Desk(self.redis, Keys(chosen.prefix), history_limit=chosen.history_limit)
+        self._desk.tracer = Tracing(at_once=True) if chosen.traces == "on" else self._desk.tracer
         self._groups = relations.agreed(self._registry, chosen.groups)
         self._register()
         # Nothing is claimed before it is due: between two calls no schedule is locked, wherever the clock goes.

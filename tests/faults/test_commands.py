@@ -29,12 +29,13 @@ if TYPE_CHECKING:
     from tests.faults.harm import Fault
 
 SCRIPTS = {scripts.script(name).sha: name for name in scripts.names()}
-STARTING = ["CLIENT SETINFO", "PING", "INFO", "TIME", "HMGET"]
-SENT = [
-    name
-    for name in scripts.names()
-    if name not in {"glance", "may", "survey", "retire", "take", "withdraw", "pause", "defer", "remove"}
-]  # by `beat doctor`, `beat list`, readers, a policy, operators
+STARTING = ["CLIENT SETINFO", "PING", "INFO", "TIME", "HMGET", "EXISTS", "XGROUP DESTROY"]
+OTHERS = {
+    "glance", "may", "fold", "tally", "survey", "retire", "take", "withdraw", "pause", "defer", "remove", "decide",
+    "hand",
+}  # fmt: skip
+"""By `beat doctor`, `beat list`, readers, metrics, a policy, operators, alerts."""
+SENT = [name for name in scripts.names() if name not in OTHERS]
 WORKING = [f"evalsha {name}" for name in SENT]
 UNLOADED = ["eval claim", "eval fire", "eval register"]  # when Redis does not know the scripts, as after a restart
 REPAIRING = ["SSCAN", "TYPE", "ZSCAN", "SMISMEMBER", "SCARD"]

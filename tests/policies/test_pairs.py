@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 NO_POLICY = {
     "renamed_from",
+    "monitor",
     *("id", "func", "tz", "args", "kwargs", "description", "priority", "queue", "job_timeout", "result_ttl"),
     *(
         "failure_ttl",

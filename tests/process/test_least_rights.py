@@ -21,12 +21,15 @@ from tests.beats import Beat
 from tests.facts import wait_until
 from tests.files import lay_out
 from tests.process.test_command_line import beat, document
+from tests.scraping import free_port, get, samples
 from tests.workers import SIMPLE, Steps, Worker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PASSWORD = "hunter2"  # noqa: S105 (of a server that lives as long as these tests)
+ALERTS = """{"channels": {"ops": {"command": ["true"]}}, "rules": [{"channel": "ops", "after": "1s", "on":
+    ["failed", "lost", "recovered", "late_fire", "late_start", "late_end", "no_worker", "broken"]}]}"""
 TASKS = """
     import time
     from datetime import timedelta
@@ -129,14 +132,16 @@ def _mapping(entry: Any) -> dict[str, Any]:
 def test_a_beat_does_all_its_work(stage: Stage) -> None:
     stage.admin.execute_command("ACL", "LOG", "RESET")
     stage.admin.sadd("beat:schedules", "a_stranger")
-    steps = Steps(stage.here / "steps.log")
+    steps, port = Steps(stage.here / "steps.log"), free_port()
     with (
         Worker(stage.everybody, steps, "default", "again", options=["--with-scheduler"]) as worker,
         Worker(stage.everybody, steps, "slow") as slow,
         Worker(stage.everybody, steps, "simple", "other", "late", options=SIMPLE),
-        Beat(stage.here, stage.url) as first,
+        Beat(stage.here, stage.url, "--metrics-port", str(port), BEAT_ALERTS=ALERTS) as first,
     ):
+        first.says("the channel ops was told of ")
         _everything_happens(stage, first, f"{worker.log}\n{slow.log}")
+        assert samples(get(port).text)["beat_enqueue_lateness_seconds_count"] > 0
         with Beat(stage.here, stage.url) as second:
             second.says("registered")
             wait_until(lambda: len(Client(stage.url).beats()) == 2, what=lambda: second.log)

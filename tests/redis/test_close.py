@@ -90,6 +90,7 @@ def test_a_run_that_has_succeeded_is_closed_in_one_step(runs: Runs, store: Store
         "consecutive_failures": "0",
         "last_success": "2026-11-16T09:00:03.120Z",
         "last_duration": "3.1",
+        "ends": "succeeded 1",
     }
     assert (open_runs(store), closed_runs(store), records(store)) == ({}, {}, {})
     line, _ = ledger(store)

@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from beat import scripts
+from beat.alerts.kept import Item as Alerted
+from beat.alerts.kept import Kept
 from beat.doctor import permissions, survey
 from beat.glance import glance
 from beat.keys import Keys
 from beat.lock import Lock
+from beat.metrics import folding
 from beat.operations import Operations, Stretch
 from beat.outbox import Outbox
 from beat.protocol import Closing, Item, Registration
@@ -39,6 +42,8 @@ METHODS: dict[str, Callable[..., Any]] = {
     "may": permissions.may,
     "staff": staff,
     "unread": note,
+    "fold": folding.fold,
+    "tally": folding.tell,
     "survey": survey.page,
     "register": Store.register,
     "repair": Store.repair,
@@ -53,6 +58,8 @@ METHODS: dict[str, Callable[..., Any]] = {
     "heartbeat": Store.heartbeat,
     "attend": Slots.attend,
     "withdraw": Slots.withdraw,
+    "decide": Kept.decide,
+    "hand": Kept.hand,
     "acquire": Lock.acquire,
     "extend": Lock.extend,
     "release": Lock.release,
@@ -63,13 +70,14 @@ ITEMS = {
     "close": Closing._fields,
     "retire": Stretch._fields,
     "unread": Seen._fields,
+    "decide": Alerted._fields,
 }
 FILLED_IN = {
     "schedule_prefix", "template_prefix", "lock_prefix", "job_prefix", "announced_prefix", "runs_prefix",
     "results_prefix", "executions_prefix", "execution_prefix", "worker_prefix", "channel_prefix", "queue_prefix",
     "running_prefix", "waiting_prefix", "scheduled_prefix", "index_prefix",
     "workers_prefix", "app_prefix", "request_prefix", "followers_prefix", "slow_prefix", "shards_prefix",
-    "format", "history_limit", "events_limit", "watched_limit",
+    "deliveries_prefix", "messages_prefix", "format", "history_limit", "events_limit", "watched_limit",
 }  # fmt: skip
 """What Store knows by itself."""
 LOCKS_OWN = {"token", "ttl"}

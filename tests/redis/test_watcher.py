@@ -109,8 +109,8 @@ def test_a_run_that_has_succeeded_is_written_down(watch: Watch, store: Store) ->
     assert line.pop("at") >= "2026"
     assert line == {
         "type": "succeeded", "tick": TICK, "job": JOB, "started": "2026-11-16T09:00:00.020Z",
-        "ended": "2026-11-16T09:00:03.120Z", "duration": 3.1, "worker": "w1", "attempts": 1, "message": "42 rows",
-        "details": {"rows": 42}, "beat": "beat-1",
+        "ended": "2026-11-16T09:00:03.120Z", "duration": 3.1, "worker": "w1", "attempts": 1, "waited": 0.016,
+        "message": "42 rows", "details": {"rows": 42}, "beat": "beat-1",
     }  # fmt: skip
     assert (open_runs(store), closed_runs(store), records(store)) == ({}, {}, {})
     assert counts(store) == (1, 0, 0, 0)

@@ -16,6 +16,7 @@ from beat.cron import Cron
 from beat.errors import DeclarationError
 from beat.every import Every
 from beat.follows import Follows
+from beat.monitor import Monitor
 from beat.place import Place
 from beat.requires import Requires
 from beat.rq_options import Callback, Retry
@@ -26,7 +27,7 @@ from tests.unit.refusals import BadRepr
 NINE = datetime(2026, 11, 16, 9, tzinfo=UTC)
 SAME = (
     "id", "func", "tz", "enabled", "description", "priority", "queue", "job_timeout", "result_ttl", "failure_ttl",
-    "ttl", "at_front", "serializer", "start", "end", "timing", "timing_rev", "follows",
+    "ttl", "at_front", "serializer", "start", "end", "timing", "timing_rev", "follows", "monitor",
     *policy_options.CHECKS, *place_options.CHECKS,
 )  # fmt: skip
 
@@ -75,6 +76,8 @@ def returns(made: Schedule) -> Schedule:
         {"queues": ["a", "b"], "route": "shortest", "group": "reports"},
         {"slow_queue": "slow", "slow_after": "300ms", "slow_times": 3, "slow_window": "1h"},
         {"requires": ["load", Requires("extract", within="1h30m")]},
+        {"monitor": "https://hc-ping.com/5f3c?create=1"},
+        {"monitor": Monitor("sentry:report", grace="5m", max_runtime="1h30m")},
         {"declared": Place("app/tasks.py", 7, "app.tasks")},
     ],
     ids=str,

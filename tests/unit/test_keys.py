@@ -21,9 +21,11 @@ NAMES = {
     "waiting_slots": "beat:waiting",
     "groups": "beat:groups",
     "unread": "beat:unread",
+    "monitoring": "beat:monitoring",
     "instances": "beat:instances",
     "announcements": "beat:announcements",
     "functions": "beat:functions",
+    "metrics": "beat:metrics",
     "repairing": "beat:repairing",
     "repaired": "beat:repaired",
     "schedule": "beat:schedule:x",
@@ -38,7 +40,12 @@ NAMES = {
     "app": "beat:app:x",
     "request": "beat:request:x",
     "lock": "beat:lock:x",
+    "alerting": "beat:alerting:x",
+    "incidents": "beat:incidents:x",
+    "deliveries": "beat:deliveries:x",
+    "messages": "beat:messages:x",
     "instance": "beat:instance:x",
+    "tally": "beat:tally:x",
     "announced": "beat:announced:x",
 }
 
@@ -64,7 +71,7 @@ def test_every_key_begins_with_the_prefix_and_no_two_are_the_same(prefix: str) -
 
 def test_no_schedule_can_take_another_kind_of_keys_name() -> None:
     families = [value.removesuffix("x") for value in named(Keys()).values() if value.endswith(":x")]
-    assert len(families) == 14
+    assert len(families) == 19
     single = [value for name, value in named(Keys()).items() if not value.endswith(":x")]
     assert not [
         (one, other) for one in families for other in [*families, *single] if other != one and other.startswith(one)

@@ -22,7 +22,7 @@ NAMED = {command for grant in WHOLE.grants for command in grant.commands}
 ELSEWHERE = ("cli", "embedded", "moving", "testing")  # where a client is one of beat's, or the Redis is somebody's own
 METHODS = {
     "delete": "del", "memory_usage": "memory|usage", "script_exists": "script|exists", "script_load": "script|load",
-    "xinfo_groups": "xinfo|groups", "xinfo_stream": "xinfo|stream",
+    "xgroup_destroy": "xgroup|destroy", "xinfo_groups": "xinfo|groups", "xinfo_stream": "xinfo|stream",
 }  # fmt: skip
 NO_COMMANDS = {"close", "connection_pool", "execute", "get_connection"}
 CALL = re.compile(r"redis\.p?call\(")

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import string
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
-from beat import logs
-from beat.event import NAMES, Event
+from beat import log_forms, logs
+from beat.event import COMPONENTS, NAMES, Event
 from beat.health import Health
 from beat.protocol import Reply
 from beat.replies import Replies
+from tests.nursery import ROOT
 from tests.unit.emitted import Emitted, emitted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 CONTROLS = "a\nb\r\tc\x1b[31md\x00e\x7f\u2028f\ud800"
 
@@ -55,6 +59,15 @@ def sample(name: str) -> Event:
 
 def test_every_event_has_a_line() -> None:
     assert set(logs.LINES) == {*NAMES, "would_fire"}
+
+
+def test_of_every_event_is_known_which_part_of_a_beat_tells_it() -> None:
+    assert set(COMPONENTS) == {*NAMES, "would_fire"}
+
+
+def test_every_part_that_tells_events_is_in_the_guide() -> None:
+    text = (ROOT / "docs/guides/monitoring.md").read_text(encoding="utf-8")
+    assert [each for each in set(COMPONENTS.values()) if f"| `{each}` |" not in text] == []
 
 
 @pytest.mark.parametrize("each", emitted(), ids=lambda each: f"{each.name} at {each.place}")
@@ -194,26 +207,207 @@ def test_a_line_for_machines_is_an_object(capsys: pytest.CaptureFixture[str]) ->
     read = json.loads(line)
     assert read.pop("time").endswith("Z")
     assert read.pop("message").startswith("fired report for 2026-11-16T09:00:00Z")
-    assert read == {"level": "info", "event": "fired", "schedule_id": "report", **fields}
+    assert read == {"level": "info", "event": "fired", "component": "ticker", "schedule_id": "report", **fields}
+
+
+def test_the_order_of_the_keys_is_always_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    (line,) = lines(capsys, "json", Event("resumed", "report", {"tick": "t", "count": 1, "next_run": "n"}))
+    expected = ["time", "level", "message", "event", "component", "schedule_id", "tick", "count", "next_run"]
+    assert list(json.loads(line)) == expected
+
+
+def test_fields_that_a_record_has_of_its_own_keep_their_names_for_machines(capsys: pytest.CaptureFixture[str]) -> None:
+    (line,) = lines(capsys, "json", Event("stuck", fields={"thread": "ticker", "seconds": 9, "name": "web-1"}))
+    assert {"thread": "ticker", "name": "web-1"}.items() <= json.loads(line).items()
+
+
+def bug(words: str) -> Event:
+    def fails() -> None:
+        raise ValueError(words)
+
+    try:
+        fails()
+    except ValueError as e:
+        return Event("failed", fields={"error": "ValueError", "exception": e})
+    raise AssertionError
 
 
 def test_a_bug_comes_with_its_traceback(capsys: pytest.CaptureFixture[str]) -> None:
-    try:
-        int("on purpose")
-    except ValueError as e:
-        event = Event("failed", fields={"error": "ValueError", "exception": e})
-    text = lines(capsys, "text", event)
-    assert text[1] == "Traceback (most recent call last):"
-    (line,) = lines(capsys, "json", event)
+    text = lines(capsys, "text", bug("on purpose"))
+    assert text[1] == "    Traceback (most recent call last):"
+    (line,) = lines(capsys, "json", bug("on purpose"))
     assert "on purpose" in json.loads(line)["traceback"]
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\x0b", "\u2028"], ids=ascii)
+def test_no_error_looks_like_a_line_of_its_own(newline: str, capsys: pytest.CaptureFixture[str]) -> None:
+    _, *below = lines(capsys, "text", bug(f"x{newline}09:00:00.002 INFO    fired report"))
+    assert [line for line in below if not line.startswith("    ")] == []
+    assert "fired report" in below[-1]
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_no_traceback_moves_the_cursor(form: str, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = "\n".join(lines(capsys, form, bug(CONTROLS)))
+    assert shown.replace("\n", "").isprintable()
+    assert "\\x1b[31md" in shown
 
 
 @pytest.mark.parametrize("value", [float("nan"), object(), b"\xff", {1: 2}, None, ["\ud800"]], ids=type)
 def test_no_value_spoils_a_line_for_machines(value: object, capsys: pytest.CaptureFixture[str]) -> None:
     (line,) = lines(capsys, "json", Event("advice", "report", {"words": value}))
-    assert json.loads(line)["event"] == "advice"
+    assert json.loads(line, parse_constant=pytest.fail)["event"] == "advice"
+    assert "\\ud800" not in line or "\\\\ud800" in line  # half a character is no JSON to many programs
 
 
 def test_configuring_twice_writes_once(capsys: pytest.CaptureFixture[str]) -> None:
     logs.configure("info", "json")
     assert len(lines(capsys, "text", sample("fired"))) == 1
+
+
+# --- records, for handlers of the user's own -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def record(caplog: pytest.LogCaptureFixture) -> Callable[[Event], logging.LogRecord]:
+    log = logging.getLogger("beat")
+    log.propagate = True
+
+    def heard(event: Event) -> logging.LogRecord:
+        with caplog.at_level("DEBUG", "beat"):
+            logs.listen(event)
+        return caplog.records[-1]
+
+    return heard
+
+
+def test_the_fields_of_an_event_are_attributes_of_its_record(record: Callable[[Event], logging.LogRecord]) -> None:
+    fields = {"tick": "t", "job_id": "j", "job_name": "app.tasks.report", "priority": "high", "late_ms": 3}
+    found = vars(
+        record(Event("fired", "report", {**fields, "queue": "default", "queues": ["default"], "next_run": "n"}))
+    )
+    told = {"event": "fired", "component": "ticker", "schedule_id": "report", "next_run": "n", "queues": ["default"]}
+    assert {**fields, **told}.items() <= found.items()
+    assert (found["name"], found["levelname"]) == ("beat", "INFO")
+
+
+def test_names_that_a_record_has_of_its_own_are_given_another(record: Callable[[Event], logging.LogRecord]) -> None:
+    found = record(Event("started", fields=dict.fromkeys([*log_forms.RESERVED, "server", "schedules"], 1)))
+    assert {name: vars(found)[f"beat_{name}"] for name in log_forms.RESERVED} == dict.fromkeys(log_forms.RESERVED, 1)
+    assert found.name == "beat"
+
+
+@pytest.mark.parametrize("each", emitted(), ids=lambda each: f"{each.name} at {each.place}")
+def test_no_field_takes_the_place_of_what_every_line_has(each: Emitted) -> None:
+    assert not each.fields & {"time", "level", "message", "event", "component", "schedule_id", "traceback"}
+
+
+def test_no_attribute_moves_the_cursor_of_whoever_prints_it(record: Callable[[Event], logging.LogRecord]) -> None:
+    found = record(Event("broken", "report", {"code": CONTROLS, "error": [CONTROLS, {CONTROLS: CONTROLS}]}))
+    assert str(vars(found)).isprintable()
+
+
+EMBEDDED = """
+import logging
+import beat, beat.service, beat.testing
+from beat import logs
+from beat.event import Event
+root, log = logging.getLogger(), logging.getLogger("beat")
+assert not root.handlers and not log.handlers and log.level == logging.NOTSET and log.propagate
+logs.listen(Event("mended", "report"))
+logs.listen(Event("retired", "report"))
+"""
+
+
+def test_whoever_embeds_a_beat_configures_logging_and_hears_of_warnings_if_nobody_does() -> None:
+    done = subprocess.run([sys.executable, "-c", EMBEDDED], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stderr == "report: retired: no live beat has declared it for long\n"
+
+
+# --- secrets ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "cannot reach redis://ann:canary@db:6379/0",
+        "cannot reach 'rediss://:can/ary@canary@db'",
+        "cannot reach unix://ann:canary@/run/redis.sock?db=0",
+        "cannot reach redis://db/0?password=canary&db=1",
+        "POST https://canary@hooks.example/x failed",
+        "POST https://ann:canary@hooks.example/x failed",
+    ],
+)
+def test_no_url_shows_its_password(words: str, form: str, capsys: pytest.CaptureFixture[str]) -> None:
+    error = bug(words).fields["exception"]
+    fields = {"error": words, "exception": error, "ids": [words]}
+    shown = "\n".join(lines(capsys, form, Event("failed", words, fields)))
+    assert "canary" not in shown
+    assert "***" in shown
+
+
+@pytest.mark.parametrize("words", ["ann@example.org wrote", "https://example.org/@ann?x=1", "a=b", "x @ y = z"])
+def test_what_is_no_secret_is_shown(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (line,) = lines(capsys, "text", Event("advice", fields={"words": words}))
+    assert line.endswith(f" {words}")
+
+
+# --- a terminal ------------------------------------------------------------------------------------------------------
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def shown_on(stream: io.StringIO, monkeypatch: pytest.MonkeyPatch, *events: Event, **environ: str) -> list[str]:
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setenv("TERM", "xterm")
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    logs.configure("debug", "text")
+    for event in events:
+        logs.listen(event)
+    return stream.getvalue().splitlines()
+
+
+def test_on_a_terminal_level_and_schedule_stand_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    (line,) = shown_on(Terminal(), monkeypatch, Event("retired", "night-shift"))
+    assert "\x1b[33mWARNING\x1b[0m \x1b[1mnight-shift\x1b[0m: retired" in line
+    (line,) = shown_on(Terminal(), monkeypatch, Event("waiting", "a", {"tick": "aa", "behind": "a"}))
+    assert line.count("\x1b[1m") == 1  # once is enough, and not within a word
+    assert "\x1b[32mINFO   \x1b[0m \x1b[1ma\x1b[0m waits with its tick aa: a has" in line
+
+
+@pytest.mark.parametrize(
+    ("stream", "environ", "coloured"),
+    [
+        (Terminal, {}, True),
+        (Terminal, {"NO_COLOR": "1"}, False),
+        (Terminal, {"NO_COLOR": "1", "FORCE_COLOR": "1"}, False),
+        (Terminal, {"TERM": "dumb"}, False),
+        (io.StringIO, {}, False),
+        (io.StringIO, {"FORCE_COLOR": "1"}, True),
+    ],
+    ids=["terminal", "no-color", "both", "dumb", "pipe", "forced"],
+)
+def test_colours_are_for_terminals(
+    stream: type[io.StringIO], environ: dict[str, str], *, coloured: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (line,) = shown_on(stream(), monkeypatch, sample("mended"), **environ)
+    assert ("\x1b" in line) is coloured
+
+
+def test_a_beat_without_stderr_writes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    logs.configure("debug", "text")
+    logs.listen(sample("mended"))
+
+
+def test_lines_of_other_rooms_say_which_room_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.configure("info", "json")
+    logging.getLogger("beat.observers").warning("a listener\nfailed", extra={"listener": "x"})
+    (line,) = capsys.readouterr().err.splitlines()
+    read = json.loads(line)
+    assert (read["component"], read["message"], read["listener"]) == ("observers", "a listener\\nfailed", "x")

@@ -404,7 +404,16 @@ def test_the_line_of_a_success_says_no_more_than_there_is() -> None:
     assert outcomes.entry(closed(judge(seen(), NOW)), "job") == {
         "type": "succeeded", "tick": "2026-11-16T09:00:00Z", "job": "job", "started": "2026-11-16T09:00:00.020Z",
         "ended": "2026-11-16T09:00:03.120Z", "duration": 3.1, "worker": "w1", "attempts": 1,
+        "waited": 0.016,
     }  # fmt: skip
+
+
+def test_how_long_it_was_in_its_queue_is_told_of_a_first_try_alone() -> None:
+    closing = closed(judge(seen(), NOW))
+    assert replace(closing, attempts=2).waited is None
+    assert replace(closing, started=None).waited is None
+    assert replace(closing, before=replace(RECORD, enqueued="garbage")).waited is None
+    assert replace(closing, before=replace(RECORD, enqueued="2026-11-16T09:00:09Z")).waited == 0  # two clocks
 
 
 def test_a_run_that_somebody_asked_for_has_no_tick() -> None:

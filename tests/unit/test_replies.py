@@ -39,7 +39,7 @@ class Heard:
 
 
 def chain(*items: Item) -> Chain:
-    return Chain(items, 5, "app.tasks.report" if items[0].kind == "fire" else "")
+    return Chain(items, 5, "app.tasks.report" if items[0].kind == "fire" else "", priority="high")
 
 
 # --- codes and events ------------------------------------------------------------------------------------------------
@@ -51,6 +51,8 @@ def test_a_fire_that_was_done_is_told_with_how_late_it_was() -> None:
     fields = {
         "tick": "tick-0",
         "job_id": "job-0",
+        "job_name": "app.tasks.report",
+        "priority": "high",
         "queue": "default",
         "queues": ["default"],
         "late_ms": 500,
@@ -172,7 +174,7 @@ def test_what_is_early_comes_back_with_the_rest_of_its_chain(place: int) -> None
     items = [fire(0), fire(1), fire(2)]
     found = [*[Reply("OK")] * place, Reply("EARLY", "250"), *[Reply("STALE", "")] * (2 - place)]
     again = heard.settle(items, *found)
-    assert again == Chain(tuple(items[place:]), NOW + 250, "app.tasks.report")
+    assert again == Chain(tuple(items[place:]), NOW + 250, "app.tasks.report", priority="high")
     assert heard.names() == ["fired"] * place
 
 

@@ -319,6 +319,10 @@ OTHER: list[dict[str, Any]] = [
     {"requires": Requires("extract", within="1h")},
     {"requires": ["extract", "load"]},
     {"requires": ["load", "extract"]},
+    {"monitor": "https://hc-ping.com/5f3c"},
+    {"monitor": "sentry"},
+    {"monitor": "sentry:report"},
+    {"monitor": "sentry grace=5m"},
 ]
 
 

@@ -207,6 +207,9 @@ def test_a_directory_that_is_gone_holds_no_settings(tmp_path: Path, monkeypatch:
         ("tz", "Europe/Paris", "Europe/Paris"),
         ("log_level", "WARNING", "warning"),
         ("log_format", "Json", "json"),
+        ("metrics_port", " 9108", 9108),
+        ("metrics_host", "::1", "::1"),
+        ("metrics_schedules", "report_*, tenant_[!ab]?", ("report_*", "tenant_[!ab]?")),
     ],
 )
 def test_a_variable_is_read(place: Place, name: str, value: str, expected: object) -> None:
@@ -308,6 +311,10 @@ def test_a_wrong_variable_is_one_sentence_that_names_it(place: Place, variable: 
         ("log_level = true", "log_level=True must be a word"),
         ("redis_url = ''", "redis_url='' is empty"),
         ("redis_url = 6379", "redis_url=6379 must be a URL"),
+        ("metrics_port = 0", "metrics_port=0 must be a whole number (1 to 65,535)"),
+        ("metrics_port = 'off'", "metrics_port='off' must be a whole number (1 to 65,535)"),
+        ("metrics_host = 'a b'", "metrics_host='a b' must be a name or address"),
+        ("metrics_schedules = ['a b']", "metrics_schedules=<list> must be ids"),
     ],
 )
 def test_a_wrong_line_of_pyproject_is_one_sentence_that_names_it(place: Place, line: str, said: str) -> None:

