@@ -10,20 +10,19 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 from redis import Redis
-from rq import Queue, SimpleWorker
 
 from beat import cli, embedded
 from tests.beats import Beat
 from tests.facts import wait_until
 from tests.files import lay_out
 from tests.process.commands import called, on_a_terminal
+from tests.workers import SIMPLE, Steps, Worker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,7 +60,6 @@ HAPPENED = ["cannot be used", "failed after"]
 def said() -> Iterator[dict[str, str]]:
     """All that was written to stdout and stderr, by what wrote it."""
     home = lay_out(Path(tempfile.mkdtemp(prefix="beat-")), {"canary_tasks.py": TASKS, "refused.py": REFUSED})
-    sys.path.insert(0, str(home))
     try:
         with embedded.start(home / "redis", options=["--requirepass", CANARY]) as private:
             socket = private.url.partition("?")[0].removeprefix("unix://")
@@ -70,8 +68,6 @@ def said() -> Iterator[dict[str, str]]:
             with Redis.from_url(f"unix://:{CANARY}@{socket}") as client:
                 yield {name: text.replace("\r\n", "\n") for name, text in _everything(home, url, client, private.kill)}
     finally:
-        sys.path.remove(str(home))
-        sys.modules.pop("canary_tasks", None)
         shutil.rmtree(home, ignore_errors=True)
 
 
@@ -88,7 +84,9 @@ def _everything(home: Path, url: str, client: Any, kill: Any) -> Iterator[tuple[
             stack.enter_context(beat)
             beat.says("has started")
         wait_until(lambda: client.llen("rq:queue:failing"))
-        SimpleWorker([Queue("failing", connection=client)], connection=client).work(burst=True)
+        options = [*SIMPLE, "--burst", "--path", str(home)]
+        with Worker(url, Steps(home / "steps.log"), "failing", options=options) as worker:
+            assert worker.ends() == 0, worker.log
         _vandalise(client)
         wait_until(lambda: all(words in "".join(beat.log for beat in beats.values()) for words in HAPPENED))
         yield from ((each, _answered(home, *each.split(), *MORE.get(each, []))) for each in COMMANDS)

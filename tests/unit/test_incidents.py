@@ -106,7 +106,7 @@ def test_what_lasts_is_told_once() -> None:
         ("failed", "trouble", "report failed: KeyError: x"),
         ("lost", "trouble", "report was lost: KeyError: x"),
         ("late_fire", "trouble", "report was due at 2026-11-16T09:00:00Z, and has not fired"),
-        ("late_start", "trouble", "report was fired at 2026-11-16T09:01:00Z, and has not started: job1"),
+        ("late_start", "trouble", "report was queued at 2026-11-16T09:01:00Z, and has not started: job1"),
         ("late_end", "trouble", "report started at 2026-11-16T09:01:00Z, and has not ended: job1"),
         ("no_worker", "trouble", "ticks go to the queue report, and no live worker reads it"),
         ("broken", "trouble", "report is broken, and does not fire: KeyError: x"),
