@@ -241,6 +241,7 @@ def test_a_service_that_hangs_delays_no_other(store: Store, redis: Redis, server
                 tell(redis, "succeeded", f"s{n}", "stuck")
             tell(redis, "succeeded")
             wait_until(lambda: service.paths == ["/report"])
+            wait_until(lambda: hanging.told)
             assert len(hanging.told) == 1  # one after the other
             assert pending(redis) >= 5  # none of them counts as told
             goes_on.set()
