@@ -77,6 +77,14 @@ def read(written: str) -> datetime:
         raise BadInstant(f"{written!r:.60} is not a time: write 2026-11-16T09:00:00Z") from e
 
 
+def found(written: str) -> datetime | None:
+    """The same; None for anything else, which anybody may have written."""
+    try:
+        return _read(written)
+    except (ValueError, TypeError, BadInstant):
+        return None
+
+
 @_remembered
 def _read(written: str) -> datetime:
     return utc(datetime.fromisoformat(written))

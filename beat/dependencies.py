@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from beat import clock
-from beat.errors import BadInstant
 from beat.facts import Facts, Parent
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ def unmet(schedule: Schedule, tick: datetime, facts: Facts) -> str:
 
 
 def _is_met(parent: Parent, since: datetime | None) -> bool:
-    succeeded = _instant(parent.last_success)
+    succeeded = clock.found(parent.last_success)
     return succeeded is not None and not (since and succeeded < since)
 
 
@@ -51,13 +50,6 @@ def _words(parent_id: str, parent: Parent, since: datetime | None) -> str:
         return f"there is no {parent_id} any more"
     lacking = f"has not succeeded since {clock.text(since)}" if parent.last_success and since else "has never succeeded"
     return f"{parent_id} {lacking}" if parent.state == "active" else f"{parent_id} is {parent.state}, and {lacking}"
-
-
-def _instant(text: str) -> datetime | None:
-    try:
-        return clock.read(text) if text else None
-    except BadInstant:
-        return None
 
 
 def _is_plain(text: str) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from beat import clock
-from beat.errors import BadInstant
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,7 +35,7 @@ def read(name: str, found: Mapping[bytes, bytes]) -> Instance:
     told = {text(field): text(value) for field, value in found.items()}
     words = {field: told.get(field, "") for field in ("host", "version", "tzdata", "app")}
     numbers = {field: _whole(told.get(field, "")) for field in ("pid", "schedules", "fired", "clock_offset_ms")}
-    times = {field: _instant(told.get(field, "")) for field in ("started_at", "seen_at", "last_pass")}
+    times = {field: clock.found(told.get(field, "")) for field in ("started_at", "seen_at", "last_pass")}
     values: dict[str, Any] = {**words, **numbers, **times}
     return Instance(name, **values)
 
@@ -44,13 +43,6 @@ def read(name: str, found: Mapping[bytes, bytes]) -> Instance:
 def text(value: Any) -> str:
     """A word of Redis, whatever bytes it holds."""
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
-
-
-def _instant(written: str) -> datetime | None:
-    try:
-        return clock.read(written) if written else None
-    except BadInstant:
-        return None
 
 
 def _whole(written: str) -> int | None:

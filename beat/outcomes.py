@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from beat import clock, report
-from beat.errors import BadInstant
 from beat.ledger import Error
 from beat.sighting import Record, number
 
@@ -84,13 +83,10 @@ class Close:
     @property
     def waited(self) -> float | None:
         """For how many seconds it was in its queue; None if it was tried again since, or nobody knows."""
-        if self.started is None or self.attempts > 1:
+        since = clock.found(self.before.enqueued)
+        if self.started is None or since is None or self.attempts > 1:
             return None
-        try:
-            waited = (self.started - clock.read(self.before.enqueued)).total_seconds()
-        except BadInstant:
-            return None
-        return round(max(waited, 0.0), 3)  # two machines, two clocks
+        return round(max((self.started - since).total_seconds(), 0.0), 3)  # two machines, two clocks
 
     @property
     def reported(self) -> bool:

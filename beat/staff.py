@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from beat import clock, connection
-from beat.errors import BadInstant
 from beat.facts import Staff
 from beat.protocol import Reply, decoded
 from beat.store import pages
@@ -62,7 +61,4 @@ def unread(store: Store, queues: Sequence[str]) -> dict[str, datetime]:
 
 
 def _since(value: bytes) -> datetime | None:
-    try:
-        return clock.read(decoded(value).partition(" ")[0])
-    except BadInstant:
-        return None
+    return clock.found(decoded(value).partition(" ")[0])

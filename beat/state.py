@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from beat import clock
-from beat.errors import BadInstant
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +54,7 @@ class State:
     @property
     def next(self) -> datetime | None:
         """The next tick, if there is one that can be read."""
-        return _instant(self.next_run) if _instant(self.due_at) else None
+        return clock.found(self.next_run) if clock.found(self.due_at) else None
 
     @property
     def ticked(self) -> int:
@@ -65,16 +64,9 @@ class State:
     @property
     def last(self) -> datetime | None:
         """The newest tick that was enqueued, was skipped or waits."""
-        found = [tick for tick in (_instant(self.last_run), _instant(self.last_skip)) if tick]
+        found = [tick for tick in (clock.found(self.last_run), clock.found(self.last_skip)) if tick]
         return max(found, default=None)
 
 
 def _count(written: str) -> int:
     return int(written) if written.isascii() and written.isdigit() and len(written) < _LONG else 0
-
-
-def _instant(written: str) -> datetime | None:
-    try:
-        return clock.read(written) if written else None
-    except BadInstant:
-        return None

@@ -146,7 +146,7 @@ class Tracing:
 def _begun(item: Item, tracer: Any) -> _Fire:
     """From here on the fire is a span; without a context if it cannot be followed."""
     from opentelemetry import trace  # noqa: PLC0415 (it is there already)
-    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator  # noqa: PLC0415
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator  # noqa: PLC0415 (as above)
 
     told = {
         "beat.schedule_id": item.id,

@@ -18,7 +18,6 @@ from beat.alerts import signs
 from beat.alerts.incidents import Sign, State, step, unheard
 from beat.alerts.kept import GIVE_UP_MS, Item, Kept
 from beat.alerts.lateness import Lateness
-from beat.errors import BadInstant
 from beat.event import Event
 from beat.events.notice import Missed
 from beat.events.readers import Member
@@ -29,6 +28,7 @@ from beat.outbox import Outbox
 if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Iterable, Sequence
+    from datetime import datetime
 
     from beat.alerts.rules import Rule
     from beat.event import Emit
@@ -87,11 +87,9 @@ class Turn:
 
     def __init__(self, kept: Kept, rules: Sequence[Rule], emit: Emit, once: Once, token: str) -> None:
         self._kept, self._rules, self._emit, self._once, self._token = kept, rules, emit, once, token
-        outbox, told = (
-            Outbox(kept.store.client, kept.store.keys.events, kept.lock),
-            {"group": kept.group, "token": token},
-        )
-        self.reader = Member(outbox, lambda _: "$", consumer=_CONSUMER, idle=timedelta(seconds=1), **told)
+        outbox = Outbox(kept.store.client, kept.store.keys.events, kept.lock)
+        told = {"group": kept.group, "consumer": _CONSUMER, "token": token}
+        self.reader = Member(outbox, lambda _: "$", idle=timedelta(seconds=1), **told)
         self._states = kept.states()
         self.lateness = Lateness(kept.store, rules, kept.hidden)
         self._looked_at = 0.0
@@ -104,7 +102,8 @@ class Turn:
             taken = self.reader.look()
             if taken and not lock.extend():
                 raise Lost
-            self.take(taken)
+            if taken:
+                self.take(taken)
             if time.monotonic() - self._looked_at >= LOOK_S:
                 self.look()
             if not taken:
@@ -117,11 +116,12 @@ class Turn:
         could mean something.
         """
         idle: list[str] = []
+        now = self._kept.store.time()
         for each in taken:
             if isinstance(each.value, Missed):
                 self._emit(Event("alerts_missed", fields={"count": _number(each.value.count)}))
                 each.settle()
-            elif each.value is None or not (items := self._items(signs.of(each.value))):
+            elif each.value is None or not (items := self._items(signs.of(each.value), now)):
                 idle.append(each.id)
             else:
                 self._decide(items, each.id, idle)
@@ -134,21 +134,20 @@ class Turn:
         self._looked_at = time.monotonic()
         now = self._kept.store.time()
         for sign in self.lateness.look(now, self._known()):
-            if items := self._items(sign):
+            if items := self._items(sign, now):
                 self._decide(items)
         for name, state in self._known().items():
             rule = next((each for each in self._rules if name.startswith(f"{each.name}:")), None)
             if rule and isinstance(rule.escalate_after, timedelta) and state.incident:
                 sign = Sign("still", state.event, name.split(":", 2)[2], "", now)
-                if items := self._items(sign):
+                if items := self._items(sign, now):
                     self._decide(items)
         self._decide([Item("state", _SEEN, self._states.get(_SEEN, ""), clock.text(now))])
 
     def _return(self) -> None:
         """Says for how long nobody was at work, if that was long."""
-        try:
-            seen = clock.read(self._states.get(_SEEN, ""))
-        except BadInstant:
+        seen = clock.found(self._states.get(_SEEN, ""))
+        if seen is None:
             return
         now, items = self._kept.store.time(), []
         for rule in self._rules:
@@ -166,8 +165,8 @@ class Turn:
             if name != _SEEN and name.partition(":")[0] not in names and (not state or clock.read(state.last) < before):
                 self._decide([Item("state", name, text, "")])
 
-    def _items(self, sign: Sign | None) -> list[Item]:
-        """What a sign changes, by all rules."""
+    def _items(self, sign: Sign | None, now: datetime) -> list[Item]:
+        """What a sign changes now, by all rules."""
         found: list[Item] = []
         for rule in self._rules if sign else ():
             if sign is None or not any(rule.concerns(each, sign.subject) for each in _events(sign)):
@@ -178,7 +177,7 @@ class Turn:
             before = self._states.get(name, "")
             state = State.read(before) if before else None
             decided = step(rule, state, sign)
-            if _is_old(sign, self._kept):
+            if _is_old(sign, now):
                 decided = unheard(state, decided)
             if not (before or decided.state) or (state is not None and decided.state == state):
                 continue
@@ -212,9 +211,9 @@ def _events(sign: Sign) -> tuple[str, ...]:
     return ("failed", "lost") if sign.family == "run" and sign.kind != "trouble" else (sign.event,)
 
 
-def _is_old(sign: Sign, kept: Kept) -> bool:
+def _is_old(sign: Sign, now: datetime) -> bool:
     """Nobody wants to hear of it any more; that a queue has no worker is said once, however long it lasts."""
-    return sign.event != "no_worker" and kept.store.time() - sign.at > timedelta(milliseconds=GIVE_UP_MS)
+    return sign.event != "no_worker" and now - sign.at > timedelta(milliseconds=GIVE_UP_MS)
 
 
 def _number(count: int | None) -> str:

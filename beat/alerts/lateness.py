@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from beat import clock, jobs
 from beat.alerts.incidents import Sign
-from beat.errors import BadInstant
 from beat.glance import glance
 from beat.protocol import decoded
 from beat.sighting import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
     from beat.alerts.incidents import State
@@ -73,7 +72,7 @@ class Lateness:
         ids = sorted({*self._due(now, clock.to_ms(now - least)), *open_ones})
         told = glance(self._store, ids, fields="state due_at next_run unannounced_at")
         for each, (state, due_at, tick, held) in zip(ids, told, strict=True):
-            due = _instant(due_at) or _instant(tick)
+            due = clock.found(due_at) or clock.found(tick)
             if state == "active" and not held and due and now - due >= least:
                 facts: Any = {"since": due, "lasted": min(now - due, watched), "tick": tick}
                 yield Sign("trouble", "late_fire", each, str(clock.to_ms(due)), now, **facts)
@@ -100,7 +99,10 @@ class Lateness:
     def _runs(self, now: datetime) -> Iterator[Sign]:
         found = self._page()
         for (_, record), run in zip(found, self._at_rq([job for job, _ in found]), strict=True):
-            for event, since in (("late_start", run.enqueued or _instant(record.enqueued)), ("late_end", run.started)):
+            for event, since in (
+                ("late_start", run.enqueued or clock.found(record.enqueued)),
+                ("late_end", run.started),
+            ):
                 if since and _is_at(run, event):
                     facts: Any = {"since": since, "lasted": now - since, "job": run.job, "tick": record.tick}
                     yield Sign("trouble", event, record.schedule, run.job, now, **facts)
@@ -122,7 +124,7 @@ class Lateness:
             found = pipe.execute(raise_on_error=False)
         read = ([decoded(value or b"") for value in each] if isinstance(each, list) else [""] * 3 for each in found)
         return [
-            _Run(job, status, _instant(started), _instant(enqueued))
+            _Run(job, status, clock.found(started), clock.found(enqueued))
             for job, (status, started, enqueued) in zip(ids, read, strict=True)
         ]
 
@@ -148,12 +150,5 @@ def _is_at(run: _Run, event: str) -> bool:
 
 def _subjects(known: Mapping[str, State], event: str) -> dict[str, State]:
     """Those of which it is remembered, by whichever rule."""
-    named: Iterable[tuple[list[str], State]] = ((name.split(":", 2), state) for name, state in known.items())
-    return {parts[2]: state for parts, state in named if len(parts) > 2 and parts[1] == event}  # noqa: PLR2004
-
-
-def _instant(written: str) -> datetime | None:
-    try:
-        return clock.read(written) if written else None
-    except BadInstant:
-        return None
+    named = ((name.split(":", 2), state) for name, state in known.items() if name.count(":") > 1)
+    return {parts[2]: state for parts, state in named if parts[1] == event}

@@ -13,7 +13,6 @@ from beat import clock
 from beat.alerts import channels, sending
 from beat.alerts.kept import GIVE_UP_MS, Handed
 from beat.alerts.sending import Caller, NotTaken
-from beat.errors import BadInstant
 from beat.event import Event
 from beat.health import Once
 
@@ -91,8 +90,5 @@ class Sender:
             self._tries[found.key] = tries + 1
 
     def _is_old(self, kept: Kept, found: Handed) -> bool:
-        try:
-            at = clock.read(str(found.facts().get("at", "")))
-        except BadInstant:
-            return True
-        return kept.store.time() - at > timedelta(milliseconds=GIVE_UP_MS)
+        at = clock.found(str(found.facts().get("at", "")))
+        return at is None or kept.store.time() - at > timedelta(milliseconds=GIVE_UP_MS)

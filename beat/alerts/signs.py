@@ -6,11 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from beat import clock
 from beat.alerts.incidents import Sign
-from beat.errors import BadInstant
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import datetime
 
     from beat.events.notice import Notice
 
@@ -43,18 +41,11 @@ def _of_run(kind: Any, event: str, notice: Notice) -> Sign | None:
         event,
         notice.schedule_id,
         notice.id,
-        _ended(notice.entry) or notice.at,
+        clock.found(_word(notice.entry, "ended")) or notice.at,
         job=_word(notice.entry, "of") or notice.job_id or "",
         tick="" if notice.tick is None else clock.text(notice.tick),
         error=_error(notice.entry.get("error")),
     )
-
-
-def _ended(entry: Mapping[str, Any]) -> datetime | None:
-    try:
-        return clock.read(_word(entry, "ended"))
-    except BadInstant:
-        return None
 
 
 def _error(found: Any) -> str:

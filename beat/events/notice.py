@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from beat import clock
-from beat.errors import BadInstant
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,7 +53,7 @@ class Notice:
             id=event_id,
             type=words["type"],
             schedule_id=words.get("schedule", ""),
-            tick=_instant(words.get("tick", "")),
+            tick=clock.found(words.get("tick", "")),
             job_id=words.get("job") or None,
             by=words.get("by", ""),
             at=at,
@@ -93,13 +92,6 @@ class Missed:
     def plain(self) -> dict[str, Any]:
         """The same for `json.dumps`."""
         return {"type": self.type, "count": self.count, "after": self.after, "before": self.before}
-
-
-def _instant(written: str) -> datetime | None:
-    try:
-        return clock.read(written)
-    except BadInstant:
-        return None
 
 
 def _object(written: str) -> dict[str, Any]:

@@ -8,7 +8,6 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from beat import clock
-from beat.errors import BadInstant
 from beat.glance import glance
 
 if TYPE_CHECKING:
@@ -122,7 +121,5 @@ def _count(written: str) -> int:
 
 @functools.lru_cache(maxsize=50_000)
 def _seconds(written: str) -> float | None:
-    try:
-        return clock.read(written).timestamp() if written else None
-    except BadInstant:
-        return None
+    found = clock.found(written)
+    return found.timestamp() if found else None

@@ -126,7 +126,7 @@ def step(found: Prospect, kept: Kept, now: datetime, app: str) -> Step | None:
         after=_coming(found.ruling, _first(found, now)),
         follows=found.ruling.follows or "",
         overridden=_overridden(found, kept, now) if before and before.override else None,
-        held_since=_instant(before.unannounced_at) if before else None,
+        held_since=clock.found(before.unannounced_at) if before else None,
     )
 
 
@@ -141,7 +141,7 @@ def removed(schedule_id: str, state: State, kept: Kept, retire_after: timedelta)
         declared=str(plain(kept.declared).get("declared", "")),
         state=state.state,
         before=_coming(was, state.next) if state.state == "active" else (),
-        held_since=_instant(state.unannounced_at),
+        held_since=clock.found(state.unannounced_at),
         retire_after=retire_after,
     )
 
@@ -183,7 +183,7 @@ def _first(found: Prospect, now: datetime) -> datetime | None:
         return before.next
     if placed.state == "finished":
         return None
-    return before.next if placed.next == KEEP and before else _instant(placed.next)
+    return before.next if placed.next == KEEP and before else clock.found(placed.next)
 
 
 def _overridden(found: Prospect, kept: Kept, now: datetime) -> Overridden:
@@ -218,11 +218,4 @@ def _read(definition: str) -> Schedule | None:
     try:
         return definitions.read(definition)
     except DeclarationError:
-        return None
-
-
-def _instant(written: str) -> datetime | None:
-    try:
-        return clock.read(written) if written else None
-    except BadInstant:
         return None

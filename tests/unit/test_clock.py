@@ -55,3 +55,12 @@ def test_now_is_aware_and_in_utc() -> None:
 def test_an_hour_that_comes_twice_is_two_hours_in_utc() -> None:
     first = datetime(2026, 10, 25, 2, 30, tzinfo=ZoneInfo("Europe/Berlin"))
     assert [clock.text(first), clock.text(first.replace(fold=1))] == ["2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z"]
+
+
+@pytest.mark.parametrize("written", ["", "soon", "2026-11-16", "2026-11-16T09:00:00", "2026-02-31T00:00:00Z", "\x00"])
+def test_what_is_no_instant_is_not_found(written: str) -> None:
+    assert clock.found(written) is None
+
+
+def test_an_instant_is_found_as_it_is_read() -> None:
+    assert clock.found("2026-11-16T09:00:00Z") == clock.read("2026-11-16T09:00:00Z")
