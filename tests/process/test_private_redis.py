@@ -214,9 +214,9 @@ def test_of_many_starts_at_once_one_makes_the_server(place: Path) -> None:
 
 
 def test_a_server_that_hangs_keeps_its_data_to_itself(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedded, "_PATIENCE", 0.2)
     with embedded.start(place) as private:
         os.kill(private.pid, signal.SIGSTOP)
+        monkeypatch.setattr(embedded, "_PATIENCE", 0.2)
         try:
             with pytest.raises(NoRedis, match=rf"process {private.pid}\) does not answer"):
                 embedded.start(place)
