@@ -38,7 +38,7 @@ STOREYS = {
         "ticker", "sync", "watcher", "attendant", "lookout", "housekeeper", "current",
         "registrations", "retirement", "lineage", "vitals", "watchdog",
     ],
-    "control": ["client", "events", "planning", "moving", "doctor"],
+    "control": ["client", "words", "events", "planning", "moving", "doctor"],
     "observers": ["observers", "logs", "log_forms", "tracing", "metrics", "monitors", "alerts"],
     "house": ["service", "assembly", "interrupts", "companions", "embedded", "dev", "testing"],
     "faces": ["cli", "__main__"],

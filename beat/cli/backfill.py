@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from beat import clock
-from beat.cli import asking, changing, instants, output, telling
+from beat.cli import asking, changing, output
 from beat.cli.progress import Progress
 from beat.errors import NoRedis
+from beat.words import instants, telling
 from beat.zones import zone
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import click
 
-from beat.cli import instants, output, telling
+from beat.cli import output
 from beat.errors import BeatError, NoRedis
+from beat.words import instants, telling
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from beat.cli import asking, instants, output, telling
+from beat.cli import asking, at_length, output
 from beat.history import WAITING, Action, Change, Fired, Passed, Waits
+from beat.words import instants, telling
 from beat.zones import zone
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def _at_length(lines: Sequence[Line], zones: dict[str, Zone], now: datetime) -> 
         head = f"{line.schedule_id}, {instants.both(_instant(line), where)}"
         output.say(output.printable(f"{head}: {telling.story(line, where, now)}"))
         if isinstance(line, Fired):
-            telling.at_length(line)
+            at_length.show(line)
 
 
 def _table(lines: Sequence[Line], zones: dict[str, Zone], *, single: bool) -> None:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from beat.cli import asking, drawing, exported, instants, output, rows, telling
+from beat.cli import asking, drawing, output, rows
 from beat.client.candidates import STATES
 from beat.client.orders import ORDERS
 from beat.errors import NoRedis
+from beat.words import exported, instants, telling
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

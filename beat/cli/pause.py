@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from beat.cli import asking, changing, instants, output, telling
+from beat.cli import asking, changing, output
 from beat.client.ticking import held
+from beat.words import instants, telling
 from beat.zones import zone
 
 if TYPE_CHECKING:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from beat import clock, durations, settings
-from beat.cli import asking, instants, output, telling
+from beat.cli import asking, output
 from beat.client import Client
 from beat.planning import KINDS
 from beat.registry import default
+from beat.words import instants, telling
 from beat.zones import zone
 
 if TYPE_CHECKING:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from beat import clock
-from beat.cli import asking, changes, changing, instants, output
+from beat.cli import asking, changing, output
 from beat.client.ticking import due, next_ticks
 from beat.errors import DeclarationError
+from beat.words import changes, instants
 from beat.zones import zone
 
 if TYPE_CHECKING:

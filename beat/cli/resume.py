@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from beat.cli import asking, changing, instants, output
+from beat.cli import asking, changing, output
 from beat.client.ticking import due
+from beat.words import instants
 from beat.zones import zone
 
 if TYPE_CHECKING:

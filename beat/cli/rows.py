@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from beat.cli import instants, output, spark
+from beat.cli import output, spark
+from beat.words import instants
+from beat.words import rows as words
 from beat.zones import zone
 
 if TYPE_CHECKING:
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from beat.history import Fired
 
 _ENDED = ("succeeded", "failed", "stopped", "lost")
-_LONGEST_NOTE, _LEAST_NOTE = 120, 30
+_LEAST_NOTE = 30
 _COLOURS = {
     "failed": "red", "lost": "magenta", "stopped": "yellow", "broken": "red", "paused": "yellow", "held": "yellow",
     "due": "yellow", "retired": "bright_black", "finished": "bright_black", "disabled": "bright_black",
@@ -65,12 +67,12 @@ def columns(rows: Sequence[Listed], now: datetime, shape: Shape, signs: spark.Si
     known = [each.standing for each in rows]
     told = {
         "id": [each.schedule_id for each in known],
-        "schedule": [rule(each, whole=shape.times) for each in known] if shape.rule else [],
+        "schedule": [words.rule(each, whole=shape.times) for each in known] if shape.rule else [],
         "next": [following(each, now, shape) for each in known],
         "last run": [last(each, now, shape) for each in rows],
-        "state": [state(each) for each in known] if shape.state else [],
+        "state": [words.state(each) for each in known] if shape.state else [],
         "runs": [spark.spark(each.runs, signs, shape.runs) for each in rows],
-        "note": [note(each) for each in known] if shape.notes else [],
+        "note": [words.note(each) for each in known] if shape.notes else [],
     }
     return {name: cells for name, cells in told.items() if any(cells)}
 
@@ -88,17 +90,6 @@ def paint(heading: str, text: str) -> str:
         return spark.painted(text)
     colour = _COLOURS.get(text.partition(" ")[0].rstrip(",")) if heading in {"next", "last run", "state"} else None
     return click.style(text, fg=colour) if colour else text
-
-
-def rule(known: Standing, *, whole: bool) -> str:
-    """`0 9 * * * Europe/Berlin`, `every 15m`; one that is not the code's is marked."""
-    found = known.definition or known.rule
-    named = f"every {found['every']}" if "every" in found else str(found.get("cron", "cannot be read"))
-    named = f"follows {found['follows']}" if "follows" in found else named
-    where = known.tz if whole else known.tz.rpartition("/")[2]
-    place = f" {where}" if "cron" in found and known.tz != "UTC" else ""
-    mark = "" if known.override is None else " (override)" if whole else " !"
-    return f"{named}{place}{mark}"
 
 
 def following(known: Standing, now: datetime, shape: Shape) -> str:
@@ -137,28 +128,3 @@ def _going(run: Fired, now: datetime) -> str:
     since = run.started_at if run.state == "started" else run.enqueued_at
     word = "running" if run.state == "started" else run.state
     return f"{word} {instants.span(max(0, (now - since).total_seconds()))}" if since else word
-
-
-def state(known: Standing) -> str:
-    """In a word, or two."""
-    return f"{known.state}, held" if known.state == "active" and known.unannounced_at else known.state or "unknown"
-
-
-def note(known: Standing) -> str:
-    """What somebody should know."""
-    told = []
-    if known.pause:
-        told.append(": ".join(part for part in (f"paused by {known.pause.by}", known.pause.reason) if part))
-    if known.unannounced_at:
-        told.append("no live beat declares it")
-    if known.deferred_by:
-        told.append(f"moved by {known.deferred_by}")
-    if known.override:
-        told.append(f"rule by {known.override.by}")
-    if known.state == "broken" and known.last_error:
-        told.append(known.last_error)
-    elif known.consecutive_failures:
-        row = f"{known.consecutive_failures:,} failed in a row: " if known.consecutive_failures > 1 else ""
-        told.append(f"{row}{known.last_error}")
-    text = "; ".join(told).split("\n")[0]
-    return text if len(text) <= _LONGEST_NOTE else f"{text[:_LONGEST_NOTE]} …"

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from beat.cli import asking, chart, instants, output, telling
+from beat.cli import asking, chart, output
 from beat.client.load import FEWEST, LONGEST, MOST
 from beat.ledger import OUTCOMES
+from beat.words import instants, telling
 from beat.zones import zone
 
 if TYPE_CHECKING:

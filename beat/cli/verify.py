@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from beat import clock
-from beat.cli import asking, instants, output, telling
+from beat.cli import asking, output
+from beat.words import instants, telling
 from beat.zones import zone
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pytest
 
 from beat import clock
-from beat.cli import instants
 from beat.errors import BadInstant
+from beat.words import instants
 from beat.zones import zone
 
 BERLIN = zone("Europe/Berlin")

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from beat import clock
-from beat.cli import telling
-from beat.cli.why import sentence
 from beat.history import assemble
 from beat.ledger import Outcome
 from beat.verification import verify
+from beat.words import telling
+from beat.words.why import sentence
 from beat.zones import zone
 from tests.lines import MINUTE, MS, NINE, SECOND, Ledger
 from tests.unit.test_why import why

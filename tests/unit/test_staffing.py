@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from beat import clock
-from beat.cli import staffing
 from beat.client.staffing import Queue
+from beat.words import staffing
 from beat.zones import zone
 
 UTC = zone("UTC")

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from beat.cli import changes, telling
-from beat.cli.why import sentence
 from beat.client.explanation import Explanation
 from beat.history import Change, Fired, Line, Passed, assemble
 from beat.ledger import Error
+from beat.words import changes, telling
+from beat.words.why import sentence
 from beat.zones import zone
 from tests.lines import MINUTE, MS, NINE, SECOND, Ledger
 

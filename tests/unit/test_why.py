@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beat import clock
-from beat.cli import telling
-from beat.cli.why import sentence
 from beat.client import standing
 from beat.client.eras import eras
 from beat.client.explanation import Explanation, Question
 from beat.definitions import ticking
 from beat.history import assemble
 from beat.ledger import Acted
+from beat.words import telling
+from beat.words.why import sentence
 from beat.zones import zone
 from tests.lines import MINUTE, NINE, SECOND, Ledger
 from tests.unit.test_ledger import entries as any_entries

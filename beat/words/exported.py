@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from beat import monitor
-from beat.cli import telling
+from beat.words import telling
 
 if TYPE_CHECKING:
     from beat.client.listing import Listed

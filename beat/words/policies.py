@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from beat import durations, exclusions
-from beat.cli import instants
+from beat.words import instants
 
 if TYPE_CHECKING:
     from datetime import datetime

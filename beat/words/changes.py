@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from beat.cli import instants
 from beat.history import Action
+from beat.words import instants
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

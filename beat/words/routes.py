@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from beat.cli import instants
+from beat.words import instants
 
 if TYPE_CHECKING:
     from beat.history import Fired, Part

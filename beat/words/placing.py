@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from beat import durations, routing
-from beat.cli import instants
-from beat.cli.plain import times
+from beat.words import instants
+from beat.words.plain import times
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -6,10 +6,10 @@ import json
 from typing import TYPE_CHECKING
 
 from beat import clock
-from beat.cli import changes, instants, output, routes
-from beat.cli.plain import plain, times
 from beat.history import Action, Change, Fired, Passed, Waits
 from beat.ledger import ASKED
+from beat.words import changes, instants, routes
+from beat.words.plain import plain, times
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from beat.history import Line
     from beat.zones import Zone
 
-__all__ = ["at_length", "details", "error", "note", "plain", "skipped", "story", "times"]
+__all__ = ["details", "error", "note", "plain", "skipped", "story", "times"]
 
 _MOST = 120
 _REASONS = {
@@ -122,14 +122,6 @@ def details(run: Fired) -> list[list[str]]:
         **{f"part {part.shard}": routes.part(part) for part in run.parts},
     }
     return [[name, value] for name, value in facts.items() if value]
-
-
-def at_length(run: Fired) -> None:
-    """Prints the facts of a run, and all that is known of its error."""
-    output.table(["job", run.job_id], details(run))
-    if run.error and run.error.traceback:
-        output.echo()
-        output.echo(output.printable(run.error.traceback.rstrip("\n")))
 
 
 def _told(run: Fired, where: Zone, now: datetime) -> tuple[str, ...]:

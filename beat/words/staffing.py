@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from beat.cli import instants, telling
+from beat.words import instants, telling
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
