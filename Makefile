@@ -26,7 +26,11 @@ run: $(READY) ## a private Redis, a beat and a worker with examples/hello.py; Ct
 
 .PHONY: test
 test: $(READY) ## run the tests
-	$(BIN)/pytest -n 9 --dist worksteal tests
+	$(BIN)/pytest -n 9 --dist worksteal --ignore tests/browser tests
+
+.PHONY: test-browser
+test-browser: $(READY) ## the page in a real browser: Chromium, from the system's packages
+	$(BIN)/pytest -n 2 --dist loadfile tests/browser
 
 .PHONY: lint
 lint: $(READY) ## ruff: rules and format

@@ -41,7 +41,7 @@ STOREYS = {
     "control": ["client", "words", "events", "planning", "moving", "doctor"],
     "observers": ["observers", "logs", "log_forms", "tracing", "metrics", "monitors", "alerts"],
     "house": ["service", "assembly", "interrupts", "companions", "embedded", "dev", "testing"],
-    "faces": ["cli", "__main__"],
+    "faces": ["cli", "web", "__main__"],
 }  # fmt: skip
 FRONT = "__init__"  # `import beat` shows what users need: it stands above the house and below the faces
 
@@ -57,6 +57,10 @@ DOORS = {
     "pydantic": ["settings", "setting_types"],
     "pydantic_settings": ["settings"],
     "zoneinfo": ["zones"],
+    "starlette": ["web"],
+    "jinja2": ["web"],
+    "markupsafe": ["web"],
+    "uvicorn": ["web"],
 }
 CLOCKS = {"now", "utcnow", "today", "time", "time_ns", "localtime", "gmtime"}
 NO_NAMES = {"utils", "helpers", "models", "base", "manager"}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import getpass
 import socket
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from beat.client.questions import Questions
 from beat.errors import BadInstant, BadOption, Conflict, Refused
@@ -32,6 +33,12 @@ class Changing(Questions):
         super().__init__(redis, **options)
         self.by = one_line(by, "by") or _somebody()
         self._operations = Operations(self._store)
+
+    def named(self, by: str) -> Self:
+        """The same client, whose changes bear another name."""
+        other = copy.copy(self)
+        other.by = one_line(by, "by")
+        return other
 
     def _until_it_stands(
         self, schedule_id: str, version: int | None, step: Callable[[Standing, datetime], Reply]

@@ -1,0 +1,107 @@
+"""One request, as the pages see it: who asks, for what, and the client that answers."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, urlencode
+
+from beat.errors import BadOption, BadZone, Refused
+from beat.web.safety import API
+from beat.zones import zone
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from starlette.requests import Request
+
+    from beat.client import Client
+    from beat.web.safety import Access
+    from beat.zones import Zone
+
+LARGEST = 65_536
+"""Bytes of a form or a document."""
+_COOKIE, _FIELD = "beat_csrf", "csrf"
+_TZ = "beat_tz"
+THEME = "beat_theme"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """A request with its body read."""
+
+    request: Request
+    client: Client
+    """Whose changes bear the name of who asks."""
+    access: Access
+    body: bytes = b""
+    csrf: str = field(default_factory=lambda: secrets.token_urlsafe(16), repr=False)
+    """What the forms of this page send back."""
+
+    @property
+    def form(self) -> dict[str, str]:
+        """The fields of a form, as they were written."""
+        try:
+            return dict(parse_qsl(self.body.decode(), keep_blank_values=True, max_num_fields=200))
+        except ValueError as e:  # half a character; too many fields
+            raise BadOption("that is no form of this page") from e
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        """What stands behind the question mark."""
+        return self.request.query_params
+
+    @property
+    def path(self) -> Mapping[str, Any]:
+        """What stands in the path, by name: `path["schedule_id"]`."""
+        return self.request.path_params
+
+    @property
+    def is_live(self) -> bool:
+        """Whether a page that is open asks for itself again."""
+        return "hx-request" in self.request.headers
+
+    @property
+    def is_api(self) -> bool:
+        """Whether a program asks, and JSON is the answer."""
+        root = str(self.request.scope.get("root_path", ""))
+        return str(self.request.scope["path"]).removeprefix(root).startswith(API)
+
+    @property
+    def viewer(self) -> Zone | None:
+        """The zone of who looks, as far as a browser has told."""
+        try:
+            return zone(self.request.cookies[_TZ].replace("%2F", "/"))
+        except (KeyError, BadZone):
+            return None
+
+    @property
+    def theme(self) -> str:
+        """`light` or `dark` by the viewer's choice, else nothing: by the system's."""
+        found = self.request.cookies.get(THEME, "")
+        return found if found in {"light", "dark"} else ""
+
+    def url(self, path: str = "/", **query: object) -> str:
+        """The address of another page, wherever the app is mounted; what is None is left out."""
+        named = {name: value for name, value in query.items() if value not in (None, "")}
+        root = str(self.request.scope.get("root_path", "")).rstrip("/")
+        return f"{root}{path}" + (f"?{urlencode(named)}" if named else "")
+
+    def refuse_forged(self) -> None:
+        """Refuses a form that is not of this page."""
+        sent = self.form.get(_FIELD, "") or self.request.headers.get("x-csrf-token", "")
+        kept = self.request.cookies.get(_COOKIE, "")
+        if not kept or not hmac.compare_digest(sent.encode(), kept.encode()):
+            raise Refused("this form has grown old, or is not of this page: nothing was done; load it again")
+
+
+def csrf_of(request: Request) -> str:
+    """That which the browser has, or a new one."""
+    return request.cookies.get(_COOKIE) or secrets.token_urlsafe(16)
+
+
+def csrf_cookie(asked: Asked) -> dict[str, Any]:
+    """What keeps it, for `set_cookie`."""
+    return {"key": _COOKIE, "value": asked.csrf, "httponly": True, "samesite": "lax", "path": asked.url("/")}

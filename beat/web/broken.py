@@ -1,0 +1,53 @@
+"""What went wrong, told to who asked: a sentence on a page of its own, or as JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
+
+from beat.errors import BeatError, NoRedis, Refused, UnknownSchedule
+from beat.web import rendering
+from beat.web.asked import Asked, csrf_of
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from beat.web.site import Site
+
+_STATUS = {2: 400, 3: 404, 4: 409, 69: 503}
+"""Of an error, by the exit code that the command line would end with."""
+_BUG = 500
+
+
+def handlers(site: Site) -> dict[int | type[Exception], Callable[[Request, Exception], Awaitable[Response]]]:
+    """What tells each kind of error."""
+
+    async def tell(request: Request, error: Exception) -> Response:
+        return _told(site, request, error)
+
+    return {BeatError: tell, HTTPException: tell, _BUG: tell}
+
+
+def _told(site: Site, request: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else _BUG
+    words = error.detail if isinstance(error, HTTPException) else "this is a bug in beat, please report it"
+    if isinstance(error, BeatError):
+        status, words = _STATUS.get(error.exit_code, _BUG), str(error)
+    headers = {"retry-after": "2"} if isinstance(error, NoRedis) else {}
+    asked = Asked(request=request, client=site.client, access=site.access, csrf=csrf_of(request))
+    if asked.is_api:
+        return JSONResponse({"error": words, "status": status}, status, headers)
+    kind = next((name for kind, name in _KINDS.items() if isinstance(error, kind)), "error")
+    # A page that is open shows it in its place; a browser would count another status among its own errors.
+    shown = 200 if asked.is_live else status
+    made = rendering.page(asked, "broken.html", shown, kind=kind, words=words, code=status, since=site.away_since)
+    made.headers.update(headers)
+    return made
+
+
+_KINDS: dict[type[Exception], str] = {NoRedis: "away", UnknownSchedule: "unknown", Refused: "refused"}

@@ -1,0 +1,20 @@
+"""The pages, each with a room of its own, and their addresses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from beat.web.pages import overview, theme
+
+if TYPE_CHECKING:
+    from starlette.routing import Route
+
+    from beat.web.site import Site
+
+
+def routes(site: Site) -> list[Route]:
+    """All of them."""
+    return [
+        site.route("/", overview.show, name="overview"),
+        site.route("/theme", theme.choose, name="theme"),
+    ]

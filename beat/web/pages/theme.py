@@ -1,0 +1,26 @@
+"""Light, dark, or as the system wishes: a cookie, so that it works without JavaScript."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from beat.web.asked import THEME
+from beat.web.site import see_other
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+    from beat.web.asked import Asked
+    from beat.web.site import Site
+
+_A_YEAR_S = 31_536_000
+
+
+def choose(_site: Site, asked: Asked) -> Response:
+    """Back to where one was, in other colours; nobody is sent to another site."""
+    back = asked.query.get("back", "/")
+    made = see_other(asked.url(back if back.startswith("/") and back[1:2] not in {"/", "\\"} else "/"))
+    to = asked.query.get("to", "")
+    wanted = to if to in {"light", "dark"} else ""
+    made.set_cookie(THEME, wanted, max_age=_A_YEAR_S if wanted else 0, path=asked.url("/"), samesite="lax")
+    return made

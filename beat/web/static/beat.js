@@ -1,0 +1,73 @@
+// What makes the page live: it asks for itself again, counts, and says so when nobody answers.
+// Without it everything works, by hand: links, forms and reloading.
+(function () {
+  "use strict";
+  const POLL_MS = 2000;
+  const UNITS = [[86400, "d", 3600, "h"], [3600, "h", 60, "m"], [60, "m", 1, "s"]];
+  let offset = 0; // what Redis' clock is ahead of this one
+  let failing = null;
+
+  const live = () => document.getElementById("live");
+
+  function told() {
+    const at = Number(live()?.dataset.now);
+    if (at) offset = at - Date.now();
+  }
+
+  function span(seconds) {
+    for (const [size, name, part, partName] of UNITS) {
+      if (seconds >= size) {
+        const rest = seconds % size;
+        return Math.floor(seconds / size) + name + (rest >= part ? Math.floor(rest / part) + partName : "");
+      }
+    }
+    return seconds + " s";
+  }
+
+  function count() {
+    const now = Date.now() + offset;
+    for (const each of document.querySelectorAll("time.away")) {
+      const gap = (Number(each.dataset.at) - now) / 1000;
+      const whole = Math.floor(Math.abs(gap));
+      const words = whole < 1 ? "now" : gap > 0 ? "in " + span(whole) : span(whole) + " ago";
+      if (each.textContent !== words) each.textContent = words;
+    }
+  }
+
+  function trouble(words) {
+    const banner = document.getElementById("trouble");
+    if (!banner) return;
+    banner.hidden = !words;
+    if (banner.textContent !== words) banner.textContent = words;
+  }
+
+  function poll() {
+    if (document.visibilityState === "visible" && live() && window.htmx) htmx.trigger(live(), "beat:poll");
+  }
+
+  // Where the viewer is: from then on the page has their times, too.
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone || "";
+  if (zone && !document.cookie.includes("beat_tz=" + encodeURIComponent(zone))) {
+    document.cookie = "beat_tz=" + encodeURIComponent(zone) + ";path=/;max-age=31536000;samesite=lax";
+    addEventListener("load", poll);
+  }
+
+  // What somebody has opened stays open when the page is drawn again, and what they write stays as they wrote it.
+  if (window.Idiomorph) {
+    Object.assign(Idiomorph.defaults, { ignoreActiveValue: true });
+    Idiomorph.defaults.callbacks.beforeAttributeUpdated = (name, node) =>
+      !(name === "open" && (node.tagName === "DETAILS" || node.tagName === "DIALOG"));
+  }
+
+  document.addEventListener("htmx:afterSwap", () => { told(); count(); });
+  document.addEventListener("htmx:sendError", () => {
+    failing = failing || new Date();
+    trouble("The server of this page has not answered since " + failing.toLocaleTimeString() + ". What you see is from before.");
+  });
+  document.addEventListener("htmx:afterOnLoad", () => { failing = null; trouble(""); });
+  document.addEventListener("visibilitychange", poll);
+
+  told();
+  setInterval(count, 250);
+  setInterval(poll, POLL_MS);
+})();

@@ -1,0 +1,97 @@
+"""A stage for the browser: a private Redis, the page, and if wanted real beats and a worker.
+
+python -m tests.browser.stage        a page with schedules of all kinds, to be looked at by hand
+"""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from beat import embedded
+from beat.client import Client
+from beat.web.app import made
+from beat.web.safety import Access
+from beat.web.serving import Serving
+
+if TYPE_CHECKING:
+    from beat.embedded import PrivateRedis
+
+ROOT = Path(__file__).parent.parent.parent
+SCHEDULES = "tests.browser.schedules"
+
+
+class Stage:
+    """Everything that one test, or a file of tests, needs; ends what it has started."""
+
+    def __init__(self, *, access: Access | None = None, port: int = 0) -> None:
+        self.home = Path(tempfile.mkdtemp(prefix="beat-"))
+        self.redis: PrivateRedis = embedded.start(self.home / "redis")
+        self.client = Client(self.redis.url, by="tester")
+        self.serving = Serving(made(Client(self.redis.url), access or Access()), "127.0.0.1", port).start()
+        self._children: list[subprocess.Popen[bytes]] = []
+
+    @property
+    def address(self) -> str:
+        """Without the last slash."""
+        return self.serving.address.rstrip("/")
+
+    def beat(self, modules: str = SCHEDULES) -> subprocess.Popen[bytes]:
+        """A real beat."""
+        return self._start("-m", "beat", "run", modules, "--redis-url", self.redis.url)
+
+    def worker(self, *queues: str) -> subprocess.Popen[bytes]:
+        """A stock RQ worker."""
+        return self._start("-m", "rq.cli", "worker", "--url", self.redis.url, *(queues or ("default",)))
+
+    def restart_redis(self, away_s: float = 0) -> None:
+        """Redis goes, and comes back with its data."""
+        self.redis.stop()
+        time.sleep(away_s)
+        self.redis = embedded.start(self.home / "redis")
+
+    def _start(self, *words: str) -> subprocess.Popen[bytes]:
+        with (self.home / f"{len(self._children)}.log").open("wb") as log:
+            made = subprocess.Popen([sys.executable, *words], cwd=ROOT, stdout=log, stderr=log)
+        self._children.append(made)
+        return made
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for each in self._children:
+            each.send_signal(signal.SIGTERM)
+        for each in self._children:
+            try:
+                each.wait(5)
+            except subprocess.TimeoutExpired:
+                each.kill()
+        self.serving.stop()
+        self.redis.stop()
+        shutil.rmtree(self.home, ignore_errors=True)
+
+
+def wait_for(what: Any, seconds: float = 20) -> Any:
+    """What a function returns once that is something."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if found := what():
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f"waited {seconds} s for {what} in vain")
+
+
+if __name__ == "__main__":
+    with Stage(port=int(sys.argv[1]) if len(sys.argv) > 1 else 0) as stage:
+        stage.beat()
+        stage.worker("default", "slow")
+        sys.stdout.write(f"{stage.address}  ({stage.redis.url})\n")
+        sys.stdout.flush()
+        signal.sigwait({signal.SIGINT, signal.SIGTERM})

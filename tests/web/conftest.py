@@ -1,0 +1,27 @@
+"""The page, asked as a program would ask it: the real app over a real Redis."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from beat.client import Client
+from tests.web.visitor import Visitor
+
+if TYPE_CHECKING:
+    from redis import Redis
+
+    from beat.embedded import PrivateRedis
+
+
+@pytest.fixture
+def client(redis: Redis, server: PrivateRedis) -> Client:  # noqa: ARG001 (it empties the server)
+    """Asks that Redis without a page."""
+    return Client(server.url, by="tester")
+
+
+@pytest.fixture
+def visitor(redis: Redis, server: PrivateRedis) -> Visitor:  # noqa: ARG001 (it empties the server)
+    """Somebody who looks at the page."""
+    return Visitor.of(server.url)
