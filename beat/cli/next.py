@@ -13,10 +13,11 @@ from beat.cli import output
 from beat.cron import Cron
 from beat.errors import BadInstant, BadZone, ConfigError, DeclarationError
 from beat.timing import Clocked, clocked
+from beat.words.ticks import ticks_after
 from beat.zones import Zone, zone
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 _MOST = 1000
 
@@ -61,7 +62,7 @@ def command(
     where = _zone(tz, defaults.tz)
     rule = _seeded(_rule(expression, every, where.name, seconds=seconds, presets=defaults.presets), name)
     now = clock.now()
-    ticks = list(itertools.islice(_ticks(rule, now if start is None else _instant(start, where)), number))
+    ticks = list(itertools.islice(ticks_after(rule, now if start is None else _instant(start, where)), number))
     if as_json:
         _document(rule, where, ticks, now)
     else:
@@ -101,15 +102,6 @@ def _seeded(rule: Clocked, name: str | None) -> Clocked:
     if seed is None:
         raise click.UsageError(f"H needs a schedule's id: beat next '{rule}' --id report")
     return rule.seeded(seed)
-
-
-def _ticks(rule: Clocked, start: datetime) -> Iterator[tuple[datetime, str]]:
-    """Ticks after `start`, each with what DST did to it."""
-    previous = start
-    while True:
-        tick = rule.after(previous)
-        yield tick, rule.note(previous, tick) if isinstance(rule, Cron) else ""
-        previous = tick
 
 
 def _instant(written: str, where: Zone) -> datetime:
