@@ -14,6 +14,7 @@ from beat.cron import Cron
 from beat.errors import BadInstant, BadZone, ConfigError, DeclarationError
 from beat.timing import Clocked, clocked
 from beat.words import upcoming
+from beat.words.ticks import ticks_after
 from beat.zones import Zone, zone
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def command(
     where = _zone(tz, defaults.tz)
     rule = _seeded(_rule(expression, every, where.name, seconds=seconds, presets=defaults.presets), name)
     now = clock.now()
-    ticks = list(itertools.islice(upcoming.ticks(rule, now if start is None else _instant(start, where)), number))
+    ticks = list(itertools.islice(ticks_after(rule, now if start is None else _instant(start, where)), number))
     if as_json:
         output.document(**upcoming.plain(rule, where, ticks, now))
     else:
