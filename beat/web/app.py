@@ -10,7 +10,7 @@ from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
 from beat.client import Client
-from beat.web import broken, pages
+from beat.web import api, broken, pages
 from beat.web.safety import Access, Guard
 from beat.web.site import Site
 
@@ -42,7 +42,7 @@ def made(client: Client, access: Access) -> Starlette:
     site = Site(client, access)
     static = Mount("/static", StaticFiles(packages=[("beat.web", "static")]), name="static")
     return Starlette(
-        routes=[*pages.routes(site), static],
+        routes=[*pages.routes(site), *api.routes(site), static],
         middleware=[Middleware(Guard, access=access)],
         exception_handlers=broken.handlers(site),
     )

@@ -10,11 +10,12 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse
 from starlette.routing import Route
 
 from beat import clock
-from beat.errors import BadOption, NoRedis
+from beat.errors import NoRedis
 from beat.web import safety
 from beat.web.asked import LARGEST, Asked, csrf_of
 
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
 
     Handler = Callable[["Site", Asked], Response]
 
-_SEE_OTHER = 303
+_MOST_KEPT = 50
+_SEE_OTHER, _TOO_MUCH = 303, 413
 
 
 class Site:
@@ -58,7 +60,7 @@ class Site:
             async for chunk in request.stream():
                 body += chunk
                 if len(body) > LARGEST:
-                    raise BadOption(f"more than {LARGEST:,} bytes were sent: that is too much for a form")
+                    raise HTTPException(_TOO_MUCH, f"more than {LARGEST:,} bytes were sent: nobody reads that much")
         client = self.client.named(f"web:{request.scope.get(safety.WHO, safety.NOBODY)}"[:100])
         return Asked(request=request, client=client, access=self.access, body=body, csrf=csrf_of(request))
 
@@ -79,7 +81,7 @@ class Site:
             at, made = self._kept.get(name, (None, None))
             if at is None or (clock.now() - at).total_seconds() >= seconds:
                 made = make()
-                self._kept[name] = clock.now(), made
+                self._kept = {**dict(list(self._kept.items())[-_MOST_KEPT:]), name: (clock.now(), made)}
             return made
 
 
