@@ -19,7 +19,7 @@ HOUSE = Path(__file__).parent.parent / "beat"
 STOREYS = {
     "leaves": [
         "_version", "errors", "clock", "durations", "zones", "redis_url", "sentry_dsn", "checks", "groups", "sources",
-        "alert_settings", "settings", "setting_types", "keys",
+        "alert_settings", "web_settings", "settings", "setting_types", "keys",
     ],
     "domain": [
         "cron", "every", "timing", "exclusions", "policy_options", "policies", "functions", "arguments", "options",
