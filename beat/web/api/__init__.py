@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from starlette.responses import JSONResponse
 
 from beat.web.api import changes, document, questions
-from beat.web.api.endpoint import PREFIX
+from beat.web.api.endpoint import PREFIX, Endpoint
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from beat.web.asked import Asked
     from beat.web.site import Site
+
+__all__ = ["ENDPOINTS", "Endpoint", "routes"]
 
 ENDPOINTS = (*questions.ENDPOINTS, *changes.ENDPOINTS)
 

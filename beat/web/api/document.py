@@ -110,8 +110,8 @@ def _body(fields: Iterable[Field]) -> dict[str, Any]:
     schema = {"type": "object", "properties": properties, "additionalProperties": False}
     example = {each.name: each.example for each in named[:2] if each.example is not None}
     return {
-        "required": False,
-        "description": "Every field may be left out, or null.",
+        "required": True,
+        "description": "Every field may be left out, or null: `{}` will do.",
         "content": {"application/json": {"schema": schema, "example": example}},
     }
 

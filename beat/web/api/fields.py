@@ -52,15 +52,23 @@ class Text(Field):
     """A line of text, as long as it may be."""
 
     longest: int = 200
+    kind: str = ""
+    """What reads it further on: a hint for programs."""
+    pattern: str = ""
+    """Which it matches from its beginning to its end."""
 
     def schema(self) -> dict[str, Any]:
         """A string."""
-        return {"type": "string", "minLength": 1, "maxLength": self.longest}
+        kind = {"format": self.kind} if self.kind else {}
+        pattern = {"pattern": f"^{self.pattern}$"} if self.pattern else {}
+        return {"type": "string", "minLength": 1, "maxLength": self.longest, **kind, **pattern}
 
     def value(self, given: Any) -> Any:
         """The text, as it is."""
         if not isinstance(given, str) or not 1 <= len(given) <= self.longest:
             raise self.refuse(given, f"a text of 1 to {self.longest:,} characters")
+        if self.pattern and not re.fullmatch(self.pattern, given):
+            raise self.refuse(given, f"of the form {self.pattern}")
         return given
 
 

@@ -132,6 +132,7 @@ ENDPOINTS = (
                 "2026-11-16T02:00Z; or '2h ago'.",
                 example="03:00",
                 longest=60,
+                kind="past",
                 required=True,
             ),
         ),
@@ -172,7 +173,7 @@ ENDPOINTS = (
             TZ,
             Flag(name="seconds", about="The expression has six fields, seconds first."),
             Text(name="id", about="The schedule whose id decides what H is.", example="report", longest=100),
-            Text(name="from", about="Begin here, not now: 2026-03-28, 2026-03-28T12:00Z.", longest=60),
+            Text(name="from", about="Begin here, not now: 2026-03-28, 2026-03-28T12:00Z.", longest=60, kind="past"),
             Whole(name="n", about="How many ticks.", example=5, default=5, least=1, most=100),
         ),
         shape=record(
