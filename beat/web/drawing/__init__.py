@@ -1,0 +1,1 @@
+"""Drawings: SVG made of plain values, with nothing in it that is not escaped."""
