@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+import json
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
 from markupsafe import Markup
 
 from beat import clock
+from beat.client import standing
 from beat.history import Fired
 from beat.web.drawing import bars
 from beat.web.drawing.bars import Bar
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 
     Url = Callable[..., str]
 
+_RULES = 2_000
 _IDLE = {"retired", "finished", "disabled"}
 
 
@@ -89,12 +93,12 @@ def row(found: Listed, looking: Looking) -> Row:
     known = found.standing
     where, coming = zone(known.tz), words.coming(known, looking.now)
     href = looking.url(f"/schedules/{quote(known.schedule_id, safe='')}")
-    drawn = [_bar(each, where, looking.now, href) for each in reversed(found.runs)]
+    drawn = [_bar(each, where, href) for each in reversed(found.runs)]
     rule = known.definition or known.rule
     return Row(
         known=known,
         href=href,
-        when=known.schedule.describe() if known.schedule else "its rule cannot be read",
+        when=_described(json.dumps(dict(known.rule))),
         cron=str(rule.get("cron", "")),
         description=str(known.definition.get("description") or ""),
         coming=coming,
@@ -107,6 +111,13 @@ def row(found: Listed, looking: Looking) -> Row:
         state=_state(known, where, looking.now),
         note=words.note(known),
     )
+
+
+@functools.lru_cache(maxsize=_RULES)
+def _described(rule: str) -> str:
+    """In words; to make a schedule of each rule of a page takes longer than to draw it."""
+    found = standing.rule(rule)
+    return found.describe() if found else "its rule cannot be read"
 
 
 def near(instant: datetime | None, where: Zone, looking: Looking) -> Markup:
@@ -139,16 +150,15 @@ def _last(run: Fired | None, href: str) -> Last | None:
     return Last(run.state, run.state, link, took, run.ended_at or run.at)
 
 
-def _bar(line: Fired | Passed, where: Zone, now: datetime, href: str) -> Bar:
+def _bar(line: Fired | Passed, where: Zone, href: str) -> Bar:
     if isinstance(line, Fired):
-        at = instants.near((line.tick or line.at).replace(microsecond=0), where, now)
+        at = instants.local(line.tick or line.at, where)
         took = "" if line.duration is None else f" in {instants.span(line.duration)}"
         by = "" if line.tick else f", {line.triggered_by}"
         return Bar(line.state, line.duration, f"{at}: {line.state}{took}{by}", _run(href, line.job_id))
-    at, last = (instants.near(each, where, now) for each in (line.first, line.last))
-    many = "" if line.count == 1 else f" to {last}, {line.count:,} ticks"
-    to = _run(href, line.behind) if line.behind else href
-    return Bar(bars.SKIPPED, None, f"{at}{many}: skipped, {line.reason}", to, line.count)
+    many = "" if line.count == 1 else f" to {instants.local(line.last, where)}, {line.count:,} ticks"
+    words = f"{instants.local(line.first, where)}{many}: skipped, {line.reason}"
+    return Bar(bars.SKIPPED, None, words, _run(href, line.behind) if line.behind else href, line.count)
 
 
 def _run(href: str, job_id: str) -> str:

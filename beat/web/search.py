@@ -81,15 +81,7 @@ class Search:
         """The page; refuses what no list can be asked for."""
         if self.problem:
             raise BadOption(self.problem)
-        asked: dict[str, Any] = {
-            name: getattr(self, name) or None for name in ("match", "state", "queue", "app", "func")
-        }
-        asked |= {
-            "failing": self.failing,
-            "overridden": self.overridden,
-            "sort": self.sort,
-            "after": self.after or None,
-        }
+        asked: dict[str, Any] = {name: own for name in _NAMES if (own := getattr(self, name))}
         rows = list(itertools.islice(client.schedules(**asked, runs=RUNS, page=PAGE + 1), PAGE + 1))
         following = self.but(after=rows[PAGE - 1].place) if len(rows) > PAGE else None
         return Found(rows[:PAGE], following)
