@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
-import re
-from html import unescape
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
 import pytest
 from starlette.applications import Starlette
@@ -16,19 +14,15 @@ from starlette.routing import Mount
 from beat.web import create_app
 from tests.beats import Beat
 from tests.files import lay_out
-from tests.web.visitor import HOST, Visitor
+from tests.web.visitor import Visitor, crawled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from redis import Redis
 
     from beat.embedded import PrivateRedis
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples/web_starlette.py"
 PREFIX = "/admin/beat"
-MOST = 60
-ADDRESSES = re.compile(r"""<(?P<tag>\w+)\b[^>]*?\b(?:href|src|action|hx-get|hx-post|formaction)="(?P<to>[^"]*)\"""")
 TASKS = """
 from beat import periodic
 
@@ -67,31 +61,13 @@ def test_every_address_on_every_page_is_below_the_prefix_and_answers(
     with Beat(home, server.url) as beat:
         beat.says("fired tick")
         assert beat.end() == 0
-    seen = dict(_crawled(visitor))
+    seen = dict(crawled(visitor, PREFIX))
     for page in ("schedules", "system"):
         if seen.get(f"{PREFIX}/{page}") == 404:
             del seen[f"{PREFIX}/{page}"]  # it is not built yet
     wrong = {path: status for path, status in seen.items() if status >= 400 or not path.startswith(f"{PREFIX}/")}
     assert wrong == {}
     assert {f"{PREFIX}/", f"{PREFIX}/static/beat.css", f"{PREFIX}/theme"} <= {path.partition("?")[0] for path in seen}
-
-
-def _crawled(visitor: Visitor) -> Iterator[tuple[str, int]]:
-    """Every address that a browser finds from the first page on, with the status of its answer."""
-    waiting, seen = [f"{PREFIX}/"], {f"{PREFIX}/"}
-    while waiting and len(seen) < MOST:
-        here = waiting.pop(0)
-        answer = visitor.get(here)
-        yield here, 200 if answer.status_code == 405 else answer.status_code  # a form, that is sent by POST
-        if "text/html" not in answer.headers.get("content-type", ""):
-            continue
-        assert f'"{PREFIX}/static/' in answer.text
-        for found in ADDRESSES.finditer(answer.text):
-            to = urljoin(f"{HOST}{here}", unescape(found["to"])).partition("#")[0]
-            path = to.removeprefix(HOST)
-            if path not in seen and not (found["tag"] == "a" and not to.startswith(HOST)):
-                seen.add(path)
-                waiting.append(path)
 
 
 def test_the_colours_of_a_mounted_page_lead_back_to_it(visitor: Visitor) -> None:
