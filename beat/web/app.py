@@ -12,10 +12,13 @@ from starlette.staticfiles import StaticFiles
 from beat.client import Client
 from beat.web import broken, pages
 from beat.web.access import Access
+from beat.web.below import Below
 from beat.web.safety import Guard
 from beat.web.site import AT_ONCE, Site
 
 if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
     from beat.connection import Redis
     from beat.settings import Settings
     from beat.web.access import Authorize
@@ -40,10 +43,10 @@ def create_app(
     return made(client, Access(authorize=authorize, read_only=read_only, hosts=hosts))
 
 
-def served(settings: Settings, redis: Redis | str, *, at_once: int = AT_ONCE) -> Starlette:
+def served(settings: Settings, client: Client, *, at_once: int = AT_ONCE) -> ASGIApp:
     """The page for a server of its own, as the settings have it; refuses one that would be open to strangers."""
-    limits = {name: getattr(settings, name) for name in ("history_limit", "events_limit")}
-    return made(Client(redis, prefix=settings.prefix, **limits), Access.of(settings), at_once=at_once)
+    app = made(client, Access.of(settings), at_once=at_once)
+    return Below(app, settings.web_path) if settings.web_path else app
 
 
 def made(client: Client, access: Access, *, at_once: int = AT_ONCE) -> Starlette:
@@ -55,6 +58,5 @@ def made(client: Client, access: Access, *, at_once: int = AT_ONCE) -> Starlette
         middleware=[Middleware(Guard, access=access)],
         exception_handlers=broken.handlers(site),
     )
-    app.state.client = client
     app.router.redirect_slashes = False  # it would name a host, and the scheme that a proxy has taken off
     return app

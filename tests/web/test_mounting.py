@@ -11,7 +11,10 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
+from beat.client import Client
+from beat.settings import Settings
 from beat.web import create_app
+from beat.web.app import served
 from tests.beats import Beat
 from tests.files import lay_out
 from tests.web.visitor import Visitor, crawled
@@ -68,6 +71,19 @@ def test_every_address_on_every_page_is_below_the_prefix_and_answers(
     wrong = {path: status for path, status in seen.items() if status >= 400 or not path.startswith(f"{PREFIX}/")}
     assert wrong == {}
     assert {f"{PREFIX}/", f"{PREFIX}/static/beat.css", f"{PREFIX}/theme"} <= {path.partition("?")[0] for path in seen}
+
+
+@pytest.mark.parametrize("asked", [f"{PREFIX}/", "/"], ids=["the proxy leaves the path", "the proxy takes it away"])
+def test_a_page_behind_a_proxy_is_below_its_path(asked: str, redis: Redis, server: PrivateRedis) -> None:
+    redis.flushall()
+    visitor = Visitor(served(Settings(web_path=PREFIX, redis_url=server.url), Client(server.url)))
+    assert visitor.get(asked).status_code == 200
+    assert f'action="{PREFIX}/theme"' in visitor.get(asked).text
+    below = asked.removesuffix("/")
+    assert visitor.get(f"{below}/static/beat.css").status_code == 200
+    assert visitor.get(f"{below}/theme?back=/schedules").headers["location"] == f"{PREFIX}/schedules"
+    assert visitor.get(PREFIX).headers["location"] == f"{PREFIX}/"
+    assert visitor.get(f"{below}/nowhere").status_code == 404
 
 
 def test_the_colours_of_a_mounted_page_lead_back_to_it(visitor: Visitor) -> None:
