@@ -17,6 +17,8 @@ from beat.web.safety import Guard
 from beat.web.site import AT_ONCE, Site
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from starlette.types import ASGIApp
 
     from beat.connection import Redis
@@ -29,7 +31,7 @@ def create_app(
     *,
     authorize: Authorize | None = None,
     read_only: bool = False,
-    hosts: tuple[str, ...] | None = None,
+    hosts: Iterable[str] | None = None,
     **options: Any,
 ) -> Starlette:
     """The page of one installation, to be mounted under any path of an ASGI app.
@@ -40,7 +42,8 @@ def create_app(
     answered; a mounted app leaves that to the one around it.
     """
     client = Client(redis, **options)
-    return made(client, Access(authorize=authorize, read_only=read_only, hosts=hosts))
+    known = None if hosts is None else tuple(hosts)
+    return made(client, Access(authorize=authorize, read_only=read_only, hosts=known))
 
 
 def served(settings: Settings, client: Client, *, at_once: int = AT_ONCE) -> ASGIApp:
@@ -55,7 +58,7 @@ def made(client: Client, access: Access, *, at_once: int = AT_ONCE) -> Starlette
     static = Mount("/static", StaticFiles(packages=[("beat.web", "static")]), name="static")
     app = Starlette(
         routes=[*pages.routes(site), static],
-        middleware=[Middleware(Guard, access=access)],
+        middleware=[Middleware(Guard, access=access, bug=broken.bug(site))],
         exception_handlers=broken.handlers(site),
     )
     app.router.redirect_slashes = False  # it would name a host, and the scheme that a proxy has taken off

@@ -65,11 +65,17 @@ def text(answer: httpx.Response) -> str:
 
 def crawled(visitor: Visitor, prefix: str = "") -> Iterator[tuple[str, int]]:
     """Every address that a browser finds from the first page on, with the status of its answer; no form is sent."""
+    for path, answer in walked(visitor, prefix):
+        yield path, 200 if answer.status_code == 405 else answer.status_code  # a form, that is sent by POST
+
+
+def walked(visitor: Visitor, prefix: str = "") -> Iterator[tuple[str, httpx.Response]]:
+    """The same, with the whole answer."""
     waiting, seen = [f"{prefix}/"], {f"{prefix}/"}
     while waiting and len(seen) < MOST:
         here = waiting.pop(0)
         answer = visitor.get(here)
-        yield here, 200 if answer.status_code == 405 else answer.status_code  # a form, that is sent by POST
+        yield here, answer
         if "text/html" not in answer.headers.get("content-type", ""):
             continue
         assert f'"{prefix}/static/' in answer.text
