@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from beat.history.lines import Fired
 from tests.browser import chromium
 from tests.browser.stage import ROOT, Stage, wait_for
 
@@ -47,6 +48,7 @@ def pages(stage: Stage) -> Iterator[tuple[str, str]]:
     yield "schedules", "/schedules"
     yield "schedule", "/schedules/report"
     for line in stage.client.history("fragile", outcome="failed", limit=1):
+        assert isinstance(line, Fired)
         yield "run", f"/schedules/fragile/runs/{line.job_id}"
     yield "system", "/system"
 

@@ -226,9 +226,10 @@ def test_a_page_that_only_shows_has_a_user_who_can_only_read(stage: Stage) -> No
     assert {path: status for path, status in seen.items() if status not in {200, 303, 404}} == {}
     assert attacks(stage) == []
     before = stage.admin.hgetall("beat:schedule:tick")
-    for change in (lambda client: client.pause("tick"), lambda client: client.trigger("tick", force=True)):
-        with pytest.raises(NoRedis, match="refuses"):
-            change(Client(url))
+    with pytest.raises(NoRedis, match="refuses"):
+        Client(url).pause("tick")
+    with pytest.raises(NoRedis, match="refuses"):
+        Client(url).trigger("tick", force=True)
     assert stage.admin.hgetall("beat:schedule:tick") == before
     with Redis.from_url(url) as client:
         for words in (

@@ -268,7 +268,7 @@ ELSEWHERE = [
 
 @pytest.mark.parametrize("number", range(len(HERE)))
 def test_a_change_that_the_page_itself_asks_for_is_made(number: int) -> None:
-    assert sent(page(), headers=HERE[number]).text == "done by web"  # type: ignore[arg-type]
+    assert sent(page(), headers=HERE[number]).text == "done by web"
 
 
 @pytest.mark.parametrize("number", range(len(ELSEWHERE)))
@@ -447,6 +447,6 @@ def test_this_machine_alone_needs_no_password(host: str) -> None:
 def test_another_address_without_a_password_is_refused(host: str) -> None:
     with pytest.raises(ConfigError, match="BEAT_WEB_TOKEN or BEAT_WEB_USERS"):
         Access.of(Settings(web_host=host))
-    found = Access.of(Settings(web_host=host, web_token=TOKEN, web_hosts="x.example", web_read_only="on"))
+    found = Access.of(Settings(web_host=host, web_token=TOKEN, web_hosts=("x.example",), web_read_only="on"))
     assert (found.asks, found.read_only, found.knows("x.example")) == (True, True, True)
     assert TOKEN not in repr(found)
