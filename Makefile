@@ -104,6 +104,10 @@ guard: $(READY) ## has beat become slow? beside enqueue_many, in one run
 pictures: $(READY) ## draw the pictures of the guides to policies anew, from the verdicts of a manual beat
 	$(BIN)/python -m docs.pictures
 
+.PHONY: screenshots
+screenshots: $(READY) ## every page of the browser into docs/screenshots, light and dark, narrow and wide (two minutes)
+	$(BIN)/python -m tests.browser.screenshots
+
 .PHONY: pairs
 pairs: $(READY) ## play every pair of options anew, and write docs/reference/policy-pairs.md
 	$(BIN)/python -m tests.policies.pairs

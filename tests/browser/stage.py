@@ -41,7 +41,7 @@ class Stage:
     @property
     def address(self) -> str:
         """Without the last slash."""
-        return self.serving.address.rstrip("/")
+        return self.serving.address
 
     def beat(self, modules: str = SCHEDULES) -> subprocess.Popen[bytes]:
         """A real beat."""
