@@ -138,11 +138,11 @@ SCHEMAS: dict[str, Shape] = {
         "description": "A line of a history. Of a run it has all fields of Run.",
     },
     "Tick": record(
-        utc=instant(), local=instant("By the clocks of the zone"), from_now=seconds(),
+        utc=instant(), local=text("By the clocks of the zone, as ISO 8601 has it"), from_now=seconds(),
         note=maybe(text("What a change of the clocks does to it")),
     ),
     "Coming": record(
-        utc=instant(), local=instant("By the clocks of the zone"), from_now=seconds(),
+        utc=instant(), local=text("By the clocks of the zone, as ISO 8601 has it"), from_now=seconds(),
         note=maybe(text("What a change of the clocks does to it")), due_at=instant("When it is to fire"),
         unless=many(text(), "Functions of the application that may exclude its day"),
     ),
