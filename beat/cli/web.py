@@ -44,3 +44,4 @@ def command(*, url: str | None, web_host: str | None, web_port: str | None, read
             if not page.is_alive:
                 raise ConfigError(f"the server of the page at {page.address} has ended by itself")
         page.stop()
+        app.state.client.close()

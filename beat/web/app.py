@@ -42,7 +42,8 @@ def create_app(
 
 def served(settings: Settings, redis: Redis | str, *, at_once: int = AT_ONCE) -> Starlette:
     """The page for a server of its own, as the settings have it; refuses one that would be open to strangers."""
-    return made(Client(redis, prefix=settings.prefix), Access.of(settings), at_once=at_once)
+    limits = {name: getattr(settings, name) for name in ("history_limit", "events_limit")}
+    return made(Client(redis, prefix=settings.prefix, **limits), Access.of(settings), at_once=at_once)
 
 
 def made(client: Client, access: Access, *, at_once: int = AT_ONCE) -> Starlette:
@@ -54,5 +55,6 @@ def made(client: Client, access: Access, *, at_once: int = AT_ONCE) -> Starlette
         middleware=[Middleware(Guard, access=access)],
         exception_handlers=broken.handlers(site),
     )
+    app.state.client = client
     app.router.redirect_slashes = False  # it would name a host, and the scheme that a proxy has taken off
     return app

@@ -76,7 +76,8 @@ class Asked:
     def here(self) -> str:
         """The address of this page within the app, as `url` takes it."""
         query = self.request.scope.get("query_string", b"").decode("latin-1")
-        return quote(safety.inner_path(self.request.scope), safe=_PATH) + (f"?{query}" if query else "")
+        path = "/" + safety.inner_path(self.request.scope).lstrip("/")  # two slashes would begin the name of a host
+        return quote(path, safe=_PATH) + (f"?{query}" if query else "")
 
     @property
     def viewer(self) -> Zone | None:

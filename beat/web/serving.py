@@ -27,6 +27,7 @@ class Serving:
 
     def __init__(self, app: ASGIApp, host: str, port: int) -> None:
         self._socket = _listening(host, port)
+        self._at, self.port = self._socket.getsockname()[:2]
         config = uvicorn.Config(
             app,
             http="h11",
@@ -47,14 +48,8 @@ class Serving:
     @property
     def address(self) -> str:
         """Where a browser finds it."""
-        host, port = self._socket.getsockname()[:2]
-        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 (shown, not listened at)
-        return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
-
-    @property
-    def port(self) -> int:
-        """That which it has got."""
-        return int(self._socket.getsockname()[1])
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self._at, self._at)  # noqa: S104 (shown, not listened at)
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}/"
 
     @property
     def is_alive(self) -> bool:

@@ -7,6 +7,7 @@ import io
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -22,6 +23,7 @@ from beat import embedded
 from beat.dev.screen import Screen
 from beat.dev.worker_output import ARGUMENTS, WorkerOutput
 from tests.files import lay_out
+from tests.scraping import get
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -62,8 +64,9 @@ def wait_until(fact: Callable[[], object], what: str, patience: float = PATIENCE
 class Dev:
     """A running `beat dev`. Every process that comes of it carries its mark in the environment."""
 
-    def __init__(self, cwd: Path, *arguments: str, **environ: str) -> None:
+    def __init__(self, cwd: Path, *arguments: str, web: bool = False, **environ: str) -> None:
         self.cwd = cwd
+        arguments = arguments if web else ("--no-web", *arguments)
         self.mark = f"MARK={uuid.uuid4()}"
         name, _, value = self.mark.partition("=")
         self.process = subprocess.Popen(
@@ -166,8 +169,8 @@ def start(here: Path) -> Iterator[Start]:
     """Starts `beat dev` in that application."""
     begun: list[Dev] = []
 
-    def begin(*arguments: str, **environ: str) -> Dev:
-        begun.append(Dev(here, *arguments, **environ))
+    def begin(*arguments: str, web: bool = False, **environ: str) -> Dev:
+        begun.append(Dev(here, *arguments, web=web, **environ))
         return begun[-1]
 
     yield begin
@@ -225,6 +228,26 @@ def test_the_modules_of_the_settings_are_run_when_none_are_named(start: Start) -
 def test_the_example_greets(here: Path, start: Start) -> None:
     lay_out(here, {"hello.py": (ROOT / "examples/hello.py").read_text(encoding="utf-8")})
     start("hello.py").said(r"^worker│ hello at \d\d:\d\d:\d[02468] UTC$")
+
+
+def test_the_page_is_part_of_it_at_another_port_if_that_one_is_taken(start: Start) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        dev = start("tasks.py", web=True, BEAT_WEB_PORT=str(taken.getsockname()[1]))
+        line = dev.lines[dev.said(r"^web   │ the page is served at http://127\.0\.0\.1:\d+/$") - 1]
+        address = line.rpartition(" ")[2]
+        assert not address.endswith(f":{taken.getsockname()[1]}/")
+    dev.said("✓ greet done")
+    answer = get(int(address.rpartition(":")[2].rstrip("/")), "/")
+    assert (answer.status, "<title>beat" in answer.text) == (200, True)
+    dev.interrupt()
+    assert dev.ended() == 0
+
+
+def test_without_the_libraries_of_the_page_the_rest_works(here: Path, start: Start) -> None:
+    lay_out(here, {"sitecustomize.py": "import sys\nsys.modules['starlette'] = None\n"})
+    dev = start("tasks.py", web=True, PYTHONPATH=f"{ROOT}{os.pathsep}{here}")
+    dev.said(r"^web   │ the page is not here: pip install 'rq-beat\[web\]'$")
+    dev.said("✓ greet done")
 
 
 def test_without_modules_it_says_the_three_lines_to_write(here: Path) -> None:
