@@ -148,8 +148,8 @@ class Standing:
 def read(schedule_id: str, found: Mapping[bytes, bytes]) -> Standing:
     """A schedule from its hash, whatever that holds."""
     told = {name.decode(errors="replace"): value.decode(errors="replace") for name, value in found.items()}
-    definition = _object(told.get("definition", ""))
-    rule = _object(told.get("rule", "")) or definition
+    definition = parsed(told.get("definition", ""))
+    rule = parsed(told.get("rule", "")) or definition
     times: dict[str, Any] = {name: instant(told.get(name, "")) for name in _INSTANTS}
     counts: dict[str, Any] = {name: _count(told.get(name, "")) or 0 for name in _COUNTS}
     return Standing(
@@ -182,17 +182,17 @@ def _pause(told: Mapping[str, str]) -> Pause:
 
 def _override(told: Mapping[str, str]) -> Override:
     return Override(
-        _object(told["override"]),
+        parsed(told["override"]),
         told.get("overridden_by", ""),
         instant(told.get("overridden_at", "")),
-        _object(told.get("declared", "")),
+        parsed(told.get("declared", "")),
         told.get("declared_rev", ""),
     )
 
 
 def rule(written: str) -> Schedule | None:
     """The schedule with the ticks that were written so; None for what is no rule."""
-    return ticking(_object(written))
+    return ticking(parsed(written))
 
 
 def ticking(rule: Mapping[str, Any]) -> Schedule | None:
@@ -233,7 +233,8 @@ def _seconds(written: str) -> float | None:
     return seconds if math.isfinite(seconds) else None
 
 
-def _object(written: str) -> dict[str, Any]:
+def parsed(written: str) -> dict[str, Any]:
+    """The object that was written as JSON; empty for what is none."""
     try:
         found = json.loads(written)
     except (ValueError, RecursionError):

@@ -18,6 +18,8 @@ from beat import clock
 from beat.errors import NoRedis
 from beat.web import safety
 from beat.web.asked import LARGEST, Asked, csrf_of
+from beat.web.background import Background
+from beat.web.roll import Roll
 from beat.web.turns import Turns
 
 if TYPE_CHECKING:
@@ -48,6 +50,7 @@ class Site:
         self._turn = threading.Lock()
         self.away_since: datetime | None = None
         """Since when Redis has not answered, by this machine's clock; None while it does."""
+        self.aside, self.roll = Background(), Roll()
 
     def route(self, path: str, handler: Handler, *, methods: tuple[str, ...] = ("GET",), name: str = "") -> Route:
         """The endpoint of a handler; a form that is not of this page is refused before it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from beat.web.pages import overview, theme
+from beat.web.pages import overview, system, theme
 
 if TYPE_CHECKING:
     from starlette.routing import Route
@@ -16,5 +16,6 @@ def routes(site: Site) -> list[Route]:
     """All of them."""
     return [
         site.route("/", overview.show, name="overview"),
+        site.route("/system", system.show, name="system"),
         site.route("/theme", theme.choose, name="theme"),
     ]
