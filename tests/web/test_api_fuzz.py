@@ -72,7 +72,9 @@ def app(store: Store, server: PrivateRedis) -> object:
 def test_the_fuzzer_finds_nothing(endpoint: api.Endpoint, app: object) -> None:
     for name, strategy in FORMATS.items():
         schemathesis.openapi.format(name, strategy.filter(lambda text: 0 < len(text) <= 60))
-    operation = schemathesis.openapi.from_asgi("/api/v1/openapi.json", app, config=CONFIG)[endpoint.path][endpoint.method]
+    operation = schemathesis.openapi.from_asgi("/api/v1/openapi.json", app, config=CONFIG)[endpoint.path][
+        endpoint.method
+    ]
     known = {"schedule_id": st.sampled_from(IDS)} if "{schedule_id}" in endpoint.path else {}
     for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import JSONResponse
 
-from beat.web.api import changes, document, questions
+from beat.web.api import changes, document, questions, wholes
 from beat.web.api.endpoint import PREFIX, Endpoint
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ENDPOINTS", "Endpoint", "routes"]
 
-ENDPOINTS = (*questions.ENDPOINTS, *changes.ENDPOINTS)
+ENDPOINTS = (*wholes.ENDPOINTS, *questions.ENDPOINTS, *changes.ENDPOINTS)
 
 
 def routes(site: Site) -> list[Route]:
