@@ -58,6 +58,7 @@ ENDPOINTS = (
             Text(name="by", about="Only what that person or beat did.", example="ann@host", longest=500),
             Whole(name="limit", about="How many at most.", example=50, default=50, least=1, most=500),
         ),
+        shown=("limit",),
         shape=record(
             actions=many(
                 record(
