@@ -108,8 +108,8 @@ def _body(fields: Iterable[Field], example: dict[str, Any]) -> dict[str, Any]:
     properties = {each.name: _property(each) for each in fields}
     schema = {"type": "object", "properties": properties, "additionalProperties": False}
     return {
-        "required": True,
-        "description": "Every field may be left out, or null: `{}` will do.",
+        "required": False,
+        "description": "Every field may be left out, or null; so may be all of them, but for the Content-Type.",
         "content": {"application/json": {"schema": schema, "example": example}},
     }
 
