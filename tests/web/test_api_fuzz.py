@@ -6,7 +6,7 @@ LONG_TESTS=1 asks for longer: `make fuzz-api`.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
@@ -83,7 +83,7 @@ def test_the_fuzzer_finds_nothing(endpoint: api.Endpoint, app: object) -> None:
         @hypothesis.settings(
             max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck)
         )
-        def ask(case: Case, path: dict[str, str]) -> None:
+        def ask(case: Case[Any], path: dict[str, str]) -> None:
             if path:
                 case.path_parameters = path
             # What a schema allows may still be no time and no zone: that it is refused is right.
