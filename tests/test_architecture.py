@@ -32,6 +32,7 @@ STOREYS = {
     "doors": [
         "scripts", "connection", "jobs", "server", "protocol", "names", "store", "groups_kept", "dialogue", "lock",
         "runs", "slots", "outbox", "operations", "glance", "staff", "inquiry", "notify", "probe",
+        "posting",
     ],
     "engine": [
         "timekeeper", "health", "pace", "desk", "book", "verdicts", "arrivals", "holding", "replies", "rehearsal",

@@ -57,7 +57,8 @@
   if (window.Idiomorph) {
     Object.assign(Idiomorph.defaults, { ignoreActiveValue: true });
     Idiomorph.defaults.callbacks.beforeAttributeUpdated = (name, node) =>
-      !(name === "open" && (node.tagName === "DETAILS" || node.tagName === "DIALOG"));
+      !(name === "open" && (node.tagName === "DETAILS" || node.tagName === "DIALOG")) &&
+      !(["value", "checked"].includes(name) && node.matches("input:not([type=hidden]), textarea"));
   }
 
   document.addEventListener("htmx:afterSwap", () => { told(); count(); });
