@@ -198,7 +198,7 @@ def test_nothing_that_anybody_wrote_becomes_a_part_of_the_page(
 def test_whatever_stands_in_redis_the_page_shows_something(
     visitor: Visitor, redis: Redis, client: Client, fields: dict[str, str]
 ) -> None:
-    kept(redis, client, **fields)
+    kept(redis, client, runs=5, **fields)
     for path in ("", "/run", "/pause", "/resume", "/reschedule"):
         answer = visitor.get(f"/schedules/report{path}")
         assert answer.status_code == 200, text(answer)

@@ -35,8 +35,8 @@ class Problem(NamedTuple):
 NONE = Problem()
 
 
-def problem(error: BeatError, fields: Mapping[type[BeatError], str] | None = None) -> Problem:
-    """What was wrong, and with which field."""
+def problem(error: BeatError, fields: Mapping[Any, str] | None = None) -> Problem:
+    """What was wrong, and with which field, by the class of the error."""
     status = _CONFLICT if isinstance(error, Refused) else _BAD_REQUEST
     field = (fields or {}).get(type(error), "")
     return Problem(str(error), field, status, isinstance(error, Conflict))

@@ -99,15 +99,15 @@ def page(lines: Sequence[Line], wanted: Wanted, where: Zone, now: datetime) -> P
 
 def row(line: Line, where: Zone, now: datetime) -> Row:
     """A line with its words."""
-    known = isinstance(line, Fired)
+    run = line if isinstance(line, Fired) else None
     return Row(
         id=_id(line),
         when=_when(line),
         state=state(line),
-        job=line.job_id if known else "",
-        bar=waits.drawn(line, now) if known else "",
-        took=line.duration if known else None,
-        note=telling.note(line, where) or (_waited(line) if known else ""),
+        job=run.job_id if run else "",
+        bar=waits.drawn(run, now) if run else "",
+        took=run.duration if run else None,
+        note=telling.note(line, where) or (_waited(run) if run else ""),
         story=telling.story(line, where, now),
     )
 

@@ -79,7 +79,7 @@ def _calendar(found: Overview, where: Zone, asked: Asked) -> Any:
     oldest = found.lines[-1] if found.lines else None
     first = isinstance(oldest, Change) and oldest.type == "registered"
     before = "it was not there yet" if first else "not known, the ledger does not go back so far"
-    reach = calendar.Reach(oldest and instants.there(oldest.at, where).date(), before)
+    reach = calendar.Reach(instants.there(oldest.at, where).date() if oldest else None, before)
     here = asked.url(f"/schedules/{found.standing.schedule_id}")
 
     def link(day: date) -> str:
