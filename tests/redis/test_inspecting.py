@@ -9,6 +9,7 @@ import pytest
 from beat import Client
 from beat.errors import BadOption, Conflict, UnknownSchedule
 from beat.every import Every
+from tests.lines import MINUTE, NINE, Ledger
 from tests.redis.job_functions import Owner
 from tests.redis.making import schedule
 from tests.web.making import deploy
@@ -81,3 +82,16 @@ def test_a_run_of_another_version_is_refused(client: Client, store: Store, redis
     with pytest.raises(Conflict, match="somebody else has changed it"):
         client.trigger("report", expected_version=before)
     assert redis.llen("rq:queue:default") == 0
+
+
+def test_of_a_long_ledger_no_more_is_read_than_is_asked_for(client: Client, redis: Redis) -> None:
+    book = Ledger().registered(NINE - MINUTE, NINE)
+    for n in range(50):
+        book.fired(NINE + n * MINUTE).ended(NINE + n * MINUTE)
+    book.keep(redis)
+    assert client.show("report").statistics.runs == 50
+    found = client.show("report", lines=10)
+    assert found.statistics.runs == len(found.lines) == 5
+    for lines in (0, -1, True, "5"):
+        with pytest.raises(BadOption, match="must be a whole number from 1 on"):
+            client.show("report", lines=lines)  # type: ignore[arg-type]

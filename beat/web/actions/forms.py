@@ -22,6 +22,11 @@ _BAD_REQUEST, _CONFLICT = 400, 409
 _LONGEST_NUMBER = 15
 
 
+def schedule(asked: Asked) -> Overview:
+    """That of the address, as it stands; of its ledger no more than a form needs."""
+    return asked.client.show(head.schedule_id(asked), lines=1)
+
+
 class Problem(NamedTuple):
     """Why nothing was done."""
 
