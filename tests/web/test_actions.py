@@ -201,7 +201,7 @@ def test_a_reason_of_two_lines_is_refused_beside_its_field(visitor: Visitor, sto
 def test_a_pause_is_ended(visitor: Visitor, store: Store, client: Client, catch_up: str, words: str) -> None:
     deploy(store, daily())
     client.pause("report")
-    assert "0 ticks are held by now" in text(visitor.get(f"{OF}/resume"))
+    assert "No tick is held by now." in text(visitor.get(f"{OF}/resume"))
     assert words in landed(visitor, sent(visitor, f"{OF}/resume", catch_up=catch_up))
     assert client.get("report").state == "active"
 
