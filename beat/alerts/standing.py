@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+import functools
+from typing import TYPE_CHECKING, NamedTuple
 
 from beat import clock
 from beat.alerts import config, sending
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from beat.alerts.channels import Channel
+    from beat.alerts.config import Alerts
 
 
 class Open(NamedTuple):
@@ -27,10 +29,14 @@ class Open(NamedTuple):
 class Standing(Connected):
     """Asks one installation. `redis` is a URL, a client, or what the settings say; options are settings by name."""
 
-    def __init__(self, redis: Any = None, **options: Any) -> None:
-        super().__init__(redis, **options)
-        self.wanted = config.read(self.settings)
-        self._kept = Kept(self._store, self.settings.app)
+    @functools.cached_property
+    def wanted(self) -> Alerts:
+        """The rules and channels of the settings."""
+        return config.read(self.settings)
+
+    @functools.cached_property
+    def _kept(self) -> Kept:
+        return Kept(self._store, self.settings.app)
 
     def incidents(self) -> list[Open]:
         """Those that are open, oldest first."""

@@ -226,12 +226,12 @@ def _could_be_of(job_id: str, keys: Keys) -> list[str]:
 
 def _noted(job_id: str, record: Record | None) -> Fired | None:
     """A run whose verdict may have been trimmed, as far as its record tells."""
-    enqueued = reading.time(record.enqueued) if record else None
+    enqueued = clock.found(record.enqueued) if record else None
     if record is None or enqueued is None:
         return None
     made = Fired(
         schedule_id=record.schedule,
-        tick=reading.time(record.tick),
+        tick=clock.found(record.tick),
         job_id=record.of or job_id,
         at=enqueued,
         triggered_by=record.by,

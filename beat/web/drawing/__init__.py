@@ -1,1 +1,1 @@
-"""Drawings: SVG made of plain values, with nothing in it that is not escaped."""
+"""Drawings: SVG made by pure functions, everything in it escaped, nothing in it by colour alone."""
