@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -43,6 +44,7 @@ def show(_site: Site, asked: Asked) -> Response:
         tabs=search.tabs(counts, wanted),
         nearest=search.nearest(asked.client, wanted.match) if nothing and wanted.match else "",
         to=lambda other: asked.url(_PATH, **other.query),
+        request=secrets.token_hex(8),  # pressed twice, it is one run
         back=f"{_PATH}?{urlencode(wanted.query)}".rstrip("?"),
         states=STATES,
         orders=ORDERS,
