@@ -2,10 +2,10 @@
 
 Every schedule has a ledger of forty runs and some skipped ticks, so that each row of a page draws as many bars as there
 is room for. *Schedules, first page* is the list by id, each time fifty schedules of which nobody has asked before.
-*Asked again* is what an open page costs every two seconds while little changes. The others are what one does there, each
-asked again, too: typing a part of ids that none begins with, sorting by the next tick and by the last run (which has no
-index), and the last of all pages. *Overview* is what one sees first, and comes last here, since it has its strip of the
-day made aside, which takes the processor from others for a while. Server and visitor share a process.
+*Asked again* is what an open page costs every two seconds while little changes. The others are what one does there,
+each asked again, too: typing a part of ids that none begins with, sorting by the next tick and by the last run (which
+has no index), and the last of all pages. *Overview* is what one sees first, and comes last here, since it has its strip
+of the day made aside, which takes the processor from others for a while. Server and visitor share a process.
 """
 
 from __future__ import annotations
