@@ -369,6 +369,24 @@ def test_the_first_page_is_full_when_there_are_just_so_many(visitor: Visitor, st
     assert "/schedules" in links(answer)
 
 
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("", "The first 50 of 60 schedules."),
+        ("after=s0049", "10 of 60 schedules."),
+        ("match=s0&sort=next", "The first 50 schedules that match, by next tick."),
+        ("match=s000&state=active", "10 schedules that match."),
+        ("match=s0007", "1 schedule that matches."),
+        ("match=s0007&after=s0008", "There are no more schedules after that place."),
+        ("queue=nobody", "No schedule is like that."),
+    ],
+    ids=["first", "second", "sorted", "several", "one", "after", "none"],
+)
+def test_the_list_says_how_much_of_all_it_shows(visitor: Visitor, store: Store, query: str, words: str) -> None:
+    many(store, 60)
+    assert f'<p id="summary" aria-live="polite">{words}</p>' in visitor.get(f"/schedules?{query}").text
+
+
 def test_the_second_page_leads_to_the_first_with_all_filters(visitor: Visitor, store: Store) -> None:
     many(store, 60)
     answer = visitor.get("/schedules?match=s00&after=s0049")

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from beat.client.candidates import STATES
-from beat.client.orders import ORDERS
 from beat.errors import BadOption, UnknownSchedule
 from beat.web import rendering, rows, search
 from beat.web.search import Found, Search
@@ -38,6 +37,7 @@ def show(_site: Site, asked: Asked) -> Response:
         _WRONG if problem and not asked.is_live else 200,
         search=wanted,
         problem=problem,
+        told="That cannot be looked for." if problem else search.told(wanted, found, counts),
         rows=rows.rows(found.rows, rows.Looking(now, asked.viewer, asked.url)),
         following=found.following,
         counts=counts,
@@ -47,7 +47,7 @@ def show(_site: Site, asked: Asked) -> Response:
         request=secrets.token_hex(8),  # pressed twice, it is one run
         back=f"{_PATH}?{urlencode(wanted.query)}".rstrip("?"),
         states=STATES,
-        orders=ORDERS,
+        orders=search.NAMES,
         now=now,
     )
     if asked.request.headers.get("hx-trigger") == _FINDER:
