@@ -1,0 +1,90 @@
+"""The overview and the system page in a real browser, before a real beat and a worker."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from playwright.sync_api import expect
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+    from tests.browser.stage import Stage
+
+LONG_MS = 30_000
+
+
+def test_a_newcomer_sees_it_come_alive_by_itself(stage: Stage, page: Page) -> None:
+    """From nothing, to schedules, to a run that fails: nobody loads the page again."""
+    page.goto(stage.address)
+    loaded = page.evaluate("performance.timeOrigin")
+    summary = page.locator("#summary")
+    expect(summary).to_have_text("There is no schedule yet. No beat is alive.")
+    expect(page.locator("#first")).to_contain_text("@periodic")
+    stage.beat()
+    stage.worker("default")
+    expect(summary).to_contain_text("Next:", timeout=LONG_MS)
+    expect(page.locator("#first")).to_have_count(0)
+    expect(page.locator("#day svg.strip")).to_be_visible(timeout=LONG_MS)
+    failing = page.locator("#troubles tr", has_text="fragile")
+    expect(failing).to_contain_text("<script>alert('no')</script> the upstream said 503", timeout=LONG_MS)
+    expect(summary).to_contain_text("1 of 7 schedules is failing.")
+    expect(page).to_have_title(re.compile("^✗ "))
+    expect(page.locator("#latest")).to_contain_text("succeeded")
+    assert page.evaluate("performance.timeOrigin") == loaded
+
+
+def test_the_countdown_counts_by_itself(stage: Stage, page: Page) -> None:
+    page.goto(stage.address)
+    row = page.locator("#coming tr", has_text="nightly_backup").locator("time.away")
+    expect(row).to_contain_text(re.compile(r"in \d+h"))
+    soon = page.locator("#summary time.away")
+    page.evaluate("clearInterval; document.getElementById('live').removeAttribute('hx-get')")
+    seen = {soon.inner_text()}
+    page.wait_for_function(
+        "first => document.querySelector('#summary time.away').textContent !== first",
+        arg=next(iter(seen)),
+        timeout=LONG_MS,
+    )
+    expect(page.locator("#live")).not_to_have_attribute("hx-get", re.compile(".*"))
+
+
+def test_what_is_open_stays_open_and_focus_stays_while_the_page_lives(stage: Stage, page: Page) -> None:
+    page.goto(stage.address)
+    page.locator("#day-table summary").click()
+    link = page.locator("#coming a", has_text="new_year").first
+    link.focus()
+    before = page.locator("#live").get_attribute("data-now")
+    page.wait_for_function("was => document.getElementById('live').dataset.now !== was", arg=before, timeout=LONG_MS)
+    expect(page.locator("#day-table table")).to_be_visible()
+    expect(link).to_be_focused()
+
+
+def test_the_page_fits_a_telephone_and_works_without_javascript(stage: Stage, browser: Browser) -> None:
+    context = browser.new_context(java_script_enabled=False, viewport={"width": 360, "height": 740})
+    page = context.new_page()
+    for path in ("/", "/system"):
+        page.goto(f"{stage.address}{path}")
+        expect(page.locator("#summary")).to_be_visible()
+    expect(page.locator("#beats")).to_contain_text("alive")
+    page.get_by_role("link", name="Overview").click()
+    expect(page.locator("#summary")).to_contain_text("schedules")
+    context.close()
+    phone = browser.new_context(viewport={"width": 360, "height": 740}).new_page()
+    for path in ("/", "/system"):
+        phone.goto(f"{stage.address}{path}")
+        assert phone.evaluate("document.documentElement.scrollWidth") <= 360, f"{path} scrolls sideways"
+    phone.context.close()
+
+
+def test_the_system_page_says_who_did_what(stage: Stage, page: Page) -> None:
+    page.goto(f"{stage.address}/system")
+    expect(page.locator("#summary")).to_contain_text("1 beat alive", timeout=LONG_MS)
+    stage.client.named("ana@ops").pause("billing", reason="<b>not</b> today")
+    audit = page.locator("#audit")
+    expect(audit).to_contain_text("<b>not</b> today", timeout=LONG_MS)
+    audit.locator("nav a", has_text="ana@ops").click()
+    expect(page).to_have_url(re.compile(r"\?who=ana"))
+    expect(audit.locator("tbody tr")).to_have_count(1)
+    expect(page.locator("#queues")).to_contain_text("no worker reads it", timeout=LONG_MS)
