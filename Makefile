@@ -21,7 +21,7 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 .PHONY: run
-run: $(READY) ## a private Redis, a beat and a worker with examples/hello.py; Ctrl-C ends everything
+run: $(READY) ## a private Redis, a beat, a worker and the page with examples/hello.py; Ctrl-C ends everything
 	@$(BIN)/beat dev examples/hello.py
 
 .PHONY: test

@@ -15,7 +15,7 @@ from beat.metrics import Metrics
 from beat.monitors import Monitors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from beat.connection import Redis
     from beat.event import Emit
@@ -44,13 +44,20 @@ def checked(settings: Settings) -> Settings:
 
 
 def wanted(
-    settings: Settings, redis: Redis | str, name: str, emit: Emit, tally: Tally, *, stopping: threading.Event
+    settings: Settings,
+    redis: Redis | str,
+    name: str,
+    emit: Emit,
+    tally: Tally,
+    *,
+    stopping: threading.Event,
+    more: Iterable[Callable[[Settings, Redis | str, Emit], Companion]] = (),
 ) -> list[Companion]:
-    """Those that settings or schedules ask for; what cannot work is refused before anything ticks."""
+    """Those that settings or schedules ask for, and more; what cannot work is refused before anything ticks."""
     monitors = Monitors(redis, prefix=settings.prefix, dsn=settings.sentry_dsn, emit=emit)
     alerts = crew.crew(settings, redis, emit)
     metrics = [Metrics(settings, redis, name, emit, tally, stopping=stopping)] if settings.metrics_port else []
-    return [monitors, *metrics, *alerts]
+    return [monitors, *metrics, *alerts, *(make(settings, redis, emit) for make in more)]
 
 
 @contextmanager

@@ -86,6 +86,7 @@ LINES = {
     "monitor_back": (_I, "the monitors at {service} can be told again, after {seconds} s"),
     "monitor_missed": (_W, "monitors were not told of {count:event}{why}: runs may be missing there"),
     "serving": (_I, "metrics are served at {address}"),
+    "page_served": (_I, "the page is served at {address}"),
     "companion_failed": (_E, "{companion} failed, and begins again; ticks go on: {error}"),
     "alerted": (_I, "the channel {channel} was told of {incident}"),
     "alert_failed": (_E, "the channel {channel} does not take alerts, trying again for a day: {error}: {incident}"),

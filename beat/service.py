@@ -51,8 +51,11 @@ from beat.watcher import Watcher
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from beat.companions import Companion
     from beat.connection import Redis
+    from beat.event import Emit
     from beat.registry import Registry
+    from beat.settings import Settings
 
 S = TypeVar("S", bound=Store)
 NOTHING_TO_DO = """\
@@ -71,7 +74,8 @@ class Scheduler:
     """A beat: fires the ticks of all schedules of its Redis, beside any number of others.
 
     `schedules` is the registry behind `beat.periodic` unless another is given; `redis` is a URL, a client, or what the
-    settings say. Options are settings by name, as in `prefix="app:"` or `lock_ttl="5s"`.
+    settings say. Options are settings by name, as in `prefix="app:"` or `lock_ttl="5s"`. `beside` makes companions, as
+    `beat.web.companion.Page` is one.
     """
 
     def __init__(
@@ -82,13 +86,13 @@ class Scheduler:
         only: str | None = None,
         dry_run: bool = False,
         listeners: Iterable[Callable[[Event], None]] = (),
+        beside: Iterable[Callable[[Settings, Redis | str, Emit], Companion]] = (),
         **options: Any,
     ) -> None:
         self.settings = companions.checked(settings.load(options).settings)
-        self.name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
-        """As it is called in Redis: host, pid, and something by chance."""
+        self.name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"  # as Redis knows it
         self._source = redis or self.settings.redis_url
-        self._only, self._dry_run = globs.checked(only), dry_run
+        self._only, self._dry_run, self._more = globs.checked(only), dry_run, beside
         found = registry.default if schedules is None else schedules
         self._schedules = [each for each in found if only is None or fnmatch.fnmatchcase(each.id, only)]
         self._functions = () if only else found.functions
@@ -107,7 +111,7 @@ class Scheduler:
     def run(self) -> None:
         """Runs until `stop()`, SIGTERM or SIGINT; refuses a Redis that cannot work. Raises Stuck if a thread hangs."""
         told = (self.settings, self._source, self.name, self._observers.emit, self._tally)
-        self._beside = [] if self._dry_run else companions.wanted(*told, stopping=self._stopping)
+        self._beside = [] if self._dry_run else companions.wanted(*told, stopping=self._stopping, more=self._more)
         self._observers.start()
         work = _thread(self._work, name="beat-housekeeper")
         with interrupts.stopping(self.stop):

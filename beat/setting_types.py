@@ -10,12 +10,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from beat import alert_settings, durations, redis_url, sentry_dsn, sources
+from beat import alert_settings, durations, redis_url, sentry_dsn, sources, web_settings
 from beat.errors import BadDuration
 from beat.zones import zone
 
 _MS = timedelta(milliseconds=1)
 _NAME = r"[^\W\d]\w*"
+_SWITCHED = {"true": "on", "1": "on", "yes": "on", "false": "off", "0": "off", "no": "off"}
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,12 @@ def _tz(value: str) -> str:
     return zone(value).name
 
 
+def _switch(value: object) -> str:
+    """Also as programs write it: true, 1, yes."""
+    word = str(value).lower()
+    return _SWITCHED.get(word, word)
+
+
 _lower = BeforeValidator(lambda value: str(value).lower())
 _digits = BeforeValidator(lambda v: v if v is None or re.fullmatch(r"\s*\d{1,9}\s*", str(v), re.ASCII) else "")
 _split = BeforeValidator(lambda value: re.findall(r"[^\s,]+", value) if isinstance(value, str) else value)
@@ -80,9 +87,13 @@ MaybeDuration = Annotated[timedelta | None, BeforeValidator(_duration), Reads("a
 Count = Annotated[int, _digits, Reads("a whole number")]
 Dsn = Annotated[str | None, AfterValidator(sentry_dsn.checked), Reads("a URL", "the DSN of a project, or off")]
 Level = Annotated[Literal["debug", "info", "warning", "error"], _lower, Reads("a word")]
-Switch = Annotated[Literal["on", "off"], _lower, Reads("a word")]
+Switch = Annotated[Literal["on", "off"], BeforeValidator(_switch), Reads("a word")]
 Port = Annotated[int | None, _digits, Reads("a whole number")]
 Host = Annotated[str, Field(pattern=r"\A[A-Za-z0-9.:_-]{1,253}\Z"), Reads("a name or address", "such as 0.0.0.0")]
+HostGlob = Annotated[str, Field(pattern=r"\A[A-Za-z0-9.*?-]{1,253}\Z")]
+HostGlobs = Annotated[tuple[HostGlob, ...], _split, Reads("names", "such as beat.example.com or *.example.com")]
+Token = Annotated[str | None, AfterValidator(web_settings.token), Reads("text", "16 to 200 characters, no spaces")]
+Users = Annotated[Mapping[str, str], BeforeValidator(web_settings.users), Reads("a table", "name = password")]
 Glob = Annotated[str, Field(pattern=r"\A[A-Za-z0-9_*?\[\]!-]{1,200}\Z")]
 Globs = Annotated[tuple[Glob, ...], _split, Reads("ids", "with * ? or [a-z] for what may differ")]
 Format = Annotated[Literal["text", "json"], _lower, Reads("a word")]

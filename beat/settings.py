@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, cast, get_args
 from pydantic import Field, ValidationError, field_serializer, model_validator
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
-from beat import alert_settings, durations, redis_url, sentry_dsn, sources
+from beat import alert_settings, durations, redis_url, sentry_dsn, sources, web_settings
 from beat.errors import BeatError, ConfigError, did_you_mean
 from beat.setting_types import (
     Alerts,
@@ -26,6 +26,7 @@ from beat.setting_types import (
     Globs,
     Groups,
     Host,
+    HostGlobs,
     Level,
     MaybeDuration,
     Modules,
@@ -36,7 +37,9 @@ from beat.setting_types import (
     Reads,
     Setup,
     Switch,
+    Token,
     Url,
+    Users,
     ZoneName,
 )
 
@@ -117,6 +120,12 @@ class Settings(BaseSettings):
     metrics_port: Port = Field(default=None, ge=1, le=65_535, description="Where metrics are served, if at all.")
     metrics_host: Host = Field(default="127.0.0.1", description="The address at which they are: only this machine's.")
     metrics_schedules: Globs = Field(default=("*",), description="The schedules that have metrics of their own.")
+    web_host: Host = Field(default="127.0.0.1", description="The address of the page: only this machine's.")
+    web_port: Count = Field(default=8420, ge=0, le=65_535, description="Its port; with 0 any that is free.")
+    web_token: Token = Field(default=None, repr=False, description="What opens the page, as a bearer or a password.")
+    web_users: Users = Field(default={}, repr=False, description="Who may see the page, each with a password.")
+    web_hosts: HostGlobs = Field(default=(), description="Names of the page, beside addresses and localhost.")
+    web_read_only: Switch = Field(default="off", description="Whether the page only shows, and changes nothing.")
 
     @classmethod
     def settings_customise_sources(
@@ -143,6 +152,14 @@ class Settings(BaseSettings):
     @field_serializer("alerts")
     def _without_channels(self, table: Any) -> str:
         return alert_settings.counted(table)
+
+    @field_serializer("web_token")
+    def _without_token(self, token: str | None) -> str | None:
+        return token and web_settings.HIDDEN
+
+    @field_serializer("web_users")
+    def _without_users(self, users: Any) -> str:
+        return web_settings.counted(users)
 
     @property
     def misfire_limit(self) -> timedelta:
@@ -209,5 +226,8 @@ def _advice(loaded: Settings, found: sources.Found, origins: Mapping[str, str]) 
         yield f"{origin} is not a setting.{hint}"
     if "***" in redis_url.masked(loaded.redis_url) and "pyproject.toml" in origins["redis_url"]:
         yield f"{origins['redis_url']} holds a password, which others can read there: set BEAT_REDIS_URL instead."
+    for name in web_settings.SECRETS:
+        if "pyproject.toml" in origins[name]:
+            yield f"{origins[name]} holds a secret, which others can read there: set BEAT_{name.upper()} instead."
     if loaded.misfire_limit < loaded.lock_ttl + loaded.interval:
         yield "misfire_after is shorter than lock_ttl and interval together: ticks of a beat that died become misfires."

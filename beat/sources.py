@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from beat import groups, redis_url, sentry_dsn
+from beat import groups, redis_url, sentry_dsn, web_settings
 from beat.errors import BadOption, ConfigError, did_you_mean
 
 ENV = "BEAT_"
@@ -23,6 +23,7 @@ PRESET = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
 LONGEST_QUEUE = 200
 _TABLES = {"presets": ";", "queues": ",", "groups": ","}  # what separates `name=value` pairs in the environment
 _SHOWN = 60
+_HIDDEN = {"alerts", *web_settings.SECRETS}  # of these nothing is shown
 # A Kubernetes Service called `beat` or `beat-web` puts these into every pod of its namespace; nobody meant a setting.
 _KUBERNETES = re.compile(r"\w*(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_\w+)?)", re.ASCII)
 _KUBERNETES_PORT = re.compile(r"(?:tcp|udp|sctp)://", re.ASCII)
@@ -38,7 +39,7 @@ class Raw:
 
     def __str__(self) -> str:
         """As it stands in a sentence: `BEAT_INTERVAL='abc'`, without a password."""
-        if self.name == "alerts":  # it may hold secrets
+        if self.name in _HIDDEN:
             return self.origin
         if isinstance(self.value, str):
             return f"{self.origin}={_MASKS.get(self.name, safe)(self.value)!r}"
@@ -156,7 +157,7 @@ def _tool_beat(path: Path, shown: str) -> dict[str, Raw]:
             )
         table = inner
     headers = {
-        name: f"[tool.beat.{name}]" if name in {*_TABLES, "alerts"} else f"[tool.beat] {_printed(name)}"
+        name: f"[tool.beat.{name}]" if name in {*_TABLES, "alerts", "web_users"} else f"[tool.beat] {_printed(name)}"
         for name in table
     }
     return {name: Raw(name, value, f"{shown} {headers[name]}") for name, value in table.items()}

@@ -19,7 +19,7 @@ HOUSE = Path(__file__).parent.parent / "beat"
 STOREYS = {
     "leaves": [
         "_version", "errors", "clock", "durations", "zones", "redis_url", "sentry_dsn", "checks", "groups", "sources",
-        "alert_settings", "settings", "setting_types", "keys",
+        "alert_settings", "web_settings", "settings", "setting_types", "keys",
     ],
     "domain": [
         "cron", "every", "timing", "exclusions", "policy_options", "policies", "functions", "arguments", "options",
@@ -27,11 +27,12 @@ STOREYS = {
         "kinds", "schedule", "declaring", "loader", "registry", "lint", "run", "state", "definitions", "placement",
         "prepare", "event", "guard", "globs", "ledger", "history", "verification", "statistics", "report", "sighting",
         "shards",
-        "blocks", "outcomes", "overrides", "instance", "facts", "routing", "dependencies",
+        "blocks", "outcomes", "overrides", "instance", "pulse", "facts", "routing", "dependencies",
     ],
     "doors": [
         "scripts", "connection", "jobs", "server", "protocol", "names", "store", "groups_kept", "dialogue", "lock",
         "runs", "slots", "outbox", "operations", "glance", "staff", "inquiry", "notify", "probe",
+        "posting",
     ],
     "engine": [
         "timekeeper", "health", "pace", "desk", "book", "verdicts", "arrivals", "holding", "replies", "rehearsal",

@@ -30,7 +30,8 @@ _COMPLETE = "_BEAT_COMPLETE"
 COMMANDS: Mapping[str, Mapping[str, str]] = {
     "Run": {
         "run": "Fire every tick of every schedule, exactly once; also what bare `beat` does.",
-        "dev": "A private Redis, a beat and a worker in one terminal.",
+        "dev": "A private Redis, a beat, a worker and the page in one terminal.",
+        "web": "The page: did it run, will it run, why not. In a browser.",
     },
     "Look": {
         "list": "All schedules: what is next, and how they have been doing.",

@@ -21,15 +21,17 @@ Or set BEAT_MODULES, or modules in [tool.beat] of pyproject.toml."""
 @click.argument("modules", nargs=-1)
 @click.option("--redis-url", metavar="URL", help="Use this Redis, instead of a private one.")
 @click.option("--no-reload", is_flag=True, help="Do not start again when a file changes.")
-def command(*, modules: tuple[str, ...], redis_url: str | None, no_reload: bool) -> int:
-    """Run Redis, a scheduler and a worker in one terminal, and start again when a file changes.
+@click.option("--no-web", is_flag=True, help="Do not serve the page.")
+def command(*, modules: tuple[str, ...], redis_url: str | None, no_reload: bool, no_web: bool) -> int:
+    """Run Redis, a scheduler, a worker and the page in one terminal, and start again when a file changes.
 
     \b
     beat dev tasks.py                  a file
     beat dev app.tasks                 a module
     beat dev                           the modules of BEAT_MODULES or [tool.beat]
 
-    Redis is the one that is set, or else a private one, which keeps its data in .beat/redis.
+    Redis is the one that is set, or else a private one, which keeps its data in .beat/redis. The page is at
+    http://127.0.0.1:8420/, or where the line says it is: did it run, will it run, why not.
     For one's own machine: in production run 'beat run' and 'rq worker' on their own. Ctrl-C ends everything.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     loaded = settings.load({"redis_url": redis_url})
@@ -39,4 +41,4 @@ def command(*, modules: tuple[str, ...], redis_url: str | None, no_reload: bool)
     if not names:
         raise ConfigError(_NOTHING_TO_RUN)
     private = loaded.origins["redis_url"] == "default"
-    return supervisor.run(names, None if private else loaded.settings.redis_url, reload=not no_reload)
+    return supervisor.run(names, None if private else loaded.settings.redis_url, reload=not no_reload, web=not no_web)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from beat import logs, settings
-from beat.cli import output
+from beat.cli import output, serving
 from beat.errors import Stuck
 from beat.event import Event
 from beat.registry import default
@@ -29,20 +29,12 @@ _LAST_WORDS_S = 2
 @click.option("--dry-run", is_flag=True, help="Say what would be fired, and when; write nothing.")
 @click.option("--metrics-port", metavar="PORT", help="Serve metrics for Prometheus at this port.")
 @click.option("--metrics-host", metavar="HOST", help="At this address.  [default: 127.0.0.1, this machine only]")
+@click.option("--web", is_flag=True, help="Serve the page, too, in this process.")
+@click.option("--web-port", metavar="PORT", help="With --web: at this port.  [default: 8420]")
+@click.option("--web-host", metavar="HOST", help="With --web: at this address.  [default: 127.0.0.1]")
 @click.option("--log-level", metavar="LEVEL", help="debug, info, warning or error.")
 @click.option("--log-format", metavar="FORMAT", help="text for people, json for machines.")
-def command(
-    *,
-    modules: tuple[str, ...],
-    redis_url: str | None,
-    setup: str | None,
-    only: str | None,
-    dry_run: bool,
-    metrics_port: str | None,
-    metrics_host: str | None,
-    log_level: str | None,
-    log_format: str | None,
-) -> None:
+def command(*, modules: tuple[str, ...], only: str | None, dry_run: bool, web: bool, **flags: str | None) -> None:
     """Fire every tick of every schedule, exactly once, beside any number of other beats.
 
     \b
@@ -51,18 +43,18 @@ def command(
     beat run app.tasks --dry-run        what would happen, without doing it
     beat run app.tasks --only 'report*' a canary
     beat run app.tasks --metrics-port 9108   numbers for Prometheus, to this machine alone
+    beat run app.tasks --web            the page as well, at http://127.0.0.1:8420/
 
     Start as many as you like, on as many machines as you like: no one leads. A stock `rq worker` runs the jobs.
     SIGTERM and Ctrl-C end it within two seconds. If one of its threads hangs, it says where and ends with 70.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
-    flags = {"redis_url": redis_url, "setup": setup, "log_level": log_level, "log_format": log_format}
-    flags |= {"metrics_port": metrics_port, "metrics_host": metrics_host}
+    page = [serving.room("companion").Page] if web else []
     loaded = settings.load({**flags, "modules": modules or None})
     logs.configure(loaded.settings.log_level, loaded.settings.log_format)
     _load(loaded)
     given: dict[str, Any] = {name: value for name, value in flags.items() if value is not None}
     try:
-        Scheduler(only=only, dry_run=dry_run, **given).run()
+        Scheduler(only=only, dry_run=dry_run, beside=page, **given).run()
     except Stuck as e:
         _end(e)
 

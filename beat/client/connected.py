@@ -49,6 +49,10 @@ class Connected:
         with self._asking():
             return self._store.time()
 
+    def close(self) -> None:
+        """Ends its connections; what is asked afterwards makes new ones."""
+        self._store.client.close()
+
     @contextlib.contextmanager
     def _asking(self) -> Iterator[None]:
         """Within it Redis' troubles are one sentence."""

@@ -10,7 +10,6 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from beat import clock
-from beat.client.standing import instant
 from beat.errors import BadOption
 from beat.glance import glance
 from beat.store import pages
@@ -187,7 +186,7 @@ def _number(written: str) -> float:
 
 
 def _milliseconds(written: str) -> float:
-    found = instant(written)
+    found = clock.found(written)
     return float(clock.to_ms(found)) if found else 0.0
 
 

@@ -18,6 +18,7 @@ from beat.client.placing import Places
 from beat.client.reading import Wanted
 from beat.errors import BadInstant, BadOption, BeatError, UnknownSchedule, did_you_mean
 from beat.history import OPEN, Fired, assemble, parts, together
+from beat.ledger import OUTCOMES
 from beat.statistics import summarise
 from beat.zones import zone
 
@@ -58,6 +59,8 @@ class Overview(NamedTuple):
     """Those to which its ticks may go, and who works at them."""
     places: Places = Places()
     """How it stands with others."""
+    lines: tuple[Line, ...] = ()
+    """All that its ledger tells, newest first."""
 
 
 class Questions(Connected):
@@ -144,11 +147,12 @@ class Questions(Connected):
         with self._asking():
             snapshot = self._snapshot(schedule_id)
             found = self._read(snapshot, schedule_id)
-            lines = assemble(schedule_id, snapshot.entries)
-            going = self._up_to_date(line for line in lines if isinstance(line, Fired) and line.state == OPEN)
+            told = assemble(schedule_id, snapshot.entries)
+            lines = tuple(self._up_to_date(told))
+            going = tuple(line for line in lines if isinstance(line, Fired) and line.state not in OUTCOMES)
             queues = staffing.of(self._store, found)
             places = placing.look(self._store, found, snapshot.now)
-            return Overview(found, summarise(lines), tuple(going), snapshot.waiting, snapshot.now, queues, places)
+            return Overview(found, summarise(told), going, snapshot.waiting, snapshot.now, queues, places, lines)
 
     def staff(self, queues: Iterable[str]) -> list[Queue]:
         """Who works at these queues, and how many jobs wait there."""
@@ -217,12 +221,12 @@ def _could_be_of(job_id: str, keys: Keys) -> list[str]:
 
 def _noted(job_id: str, record: Record | None) -> Fired | None:
     """A run whose verdict may have been trimmed, as far as its record tells."""
-    enqueued = reading.time(record.enqueued) if record else None
+    enqueued = clock.found(record.enqueued) if record else None
     if record is None or enqueued is None:
         return None
     made = Fired(
         schedule_id=record.schedule,
-        tick=reading.time(record.tick),
+        tick=clock.found(record.tick),
         job_id=record.of or job_id,
         at=enqueued,
         triggered_by=record.by,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from beat import clock, definitions
-from beat.errors import BadInstant, BadZone, DeclarationError
+from beat.errors import BadZone, DeclarationError
 from beat.zones import zone
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def read(schedule_id: str, found: Mapping[bytes, bytes]) -> Standing:
     told = {name.decode(errors="replace"): value.decode(errors="replace") for name, value in found.items()}
     definition = parsed(told.get("definition", ""))
     rule = parsed(told.get("rule", "")) or definition
-    times: dict[str, Any] = {name: instant(told.get(name, "")) for name in _INSTANTS}
+    times: dict[str, Any] = {name: clock.found(told.get(name, "")) for name in _INSTANTS}
     counts: dict[str, Any] = {name: _count(told.get(name, "")) or 0 for name in _COUNTS}
     return Standing(
         schedule_id=schedule_id,
@@ -176,7 +176,7 @@ def read(schedule_id: str, found: Mapping[bytes, bytes]) -> Standing:
 
 
 def _pause(told: Mapping[str, str]) -> Pause:
-    at, until = instant(told.get("paused_at", "")), instant(told.get("pause_until", ""))
+    at, until = clock.found(told.get("paused_at", "")), clock.found(told.get("pause_until", ""))
     return Pause(told.get("paused_by", ""), at, until, told.get("pause_reason", ""), told.get("pause_scope", "one"))
 
 
@@ -184,7 +184,7 @@ def _override(told: Mapping[str, str]) -> Override:
     return Override(
         parsed(told["override"]),
         told.get("overridden_by", ""),
-        instant(told.get("overridden_at", "")),
+        clock.found(told.get("overridden_at", "")),
         parsed(told.get("declared", "")),
         told.get("declared_rev", ""),
     )
@@ -208,14 +208,6 @@ _INSTANTS = (
     "unannounced_at",
 )  # fmt: skip
 _COUNTS = ("manual_count", "success_count", "failure_count", "stopped_count", "consecutive_failures")
-
-
-def instant(written: str) -> datetime | None:
-    """The instant that was written so; None for what is none."""
-    try:
-        return clock.read(written) if written else None
-    except BadInstant:
-        return None
 
 
 def _count(written: str) -> int | None:

@@ -16,6 +16,7 @@ _CODES = {
     "beat": "36",
     "worker": "33",
     "json": "35",
+    "web": "32",
     "dim": "2",
     "good": "32",
     "bad": "31",

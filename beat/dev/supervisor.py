@@ -16,6 +16,7 @@ from beat import clock, durations, redis_url, settings
 from beat.dev import watch
 from beat.dev.child import Child, first, let_go, spawn
 from beat.dev.commands import commands, environment, surveyor
+from beat.dev.page import Page
 from beat.dev.screen import Screen
 from beat.dev.server import Server
 from beat.dev.survey import Survey
@@ -33,13 +34,13 @@ _INTERRUPTED = 130
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def run(modules: Sequence[str], url: str | None, *, reload: bool) -> int:
+def run(modules: Sequence[str], url: str | None, *, reload: bool, web: bool) -> int:
     """Runs everything until Ctrl-C, and returns the exit code. Without a `url` there is a private Redis."""
-    return asyncio.run(_run(modules, url, reload=reload))
+    return asyncio.run(_run(modules, url, reload=reload, web=web))
 
 
-async def _run(modules: Sequence[str], url: str | None, *, reload: bool) -> int:
-    supervisor = _Supervisor(modules, url, reload=reload)
+async def _run(modules: Sequence[str], url: str | None, *, reload: bool, web: bool) -> int:
+    supervisor = _Supervisor(modules, url, reload=reload, web=web)
     for number in _SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
             asyncio.get_running_loop().add_signal_handler(number, supervisor.interrupt)
@@ -49,10 +50,11 @@ async def _run(modules: Sequence[str], url: str | None, *, reload: bool) -> int:
 class _Supervisor:
     """One `beat dev`."""
 
-    def __init__(self, modules: Sequence[str], url: str | None, *, reload: bool) -> None:
+    def __init__(self, modules: Sequence[str], url: str | None, *, reload: bool, web: bool) -> None:
         self._modules, self._reload = modules, reload
         self._screen = Screen(sys.stdout)
         self._server = Server(url, lambda text: self._line("redis", text))
+        self._page = Page(lambda text: self._line("web", text)) if web else None
         self._seen: watch.Look = {}
         self._stop: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._hurry: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -76,10 +78,14 @@ class _Supervisor:
         self._server.start()
         self._screen.secrets = {self._server.url: redis_url.masked(self._server.url)}
         tending = asyncio.create_task(self._server.tend())
+        if self._page:
+            self._page.start(self._server.url)
         try:
             return await self._rounds(survey)
         finally:
             tending.cancel()
+            if self._page:
+                await self._page.stop(self._hurry)
             self._server.end()
 
     async def _rounds(self, survey: Survey) -> int:

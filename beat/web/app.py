@@ -10,13 +10,15 @@ from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
 from beat.client import Client
-from beat.web import broken, pages
-from beat.web.safety import Access, Guard
-from beat.web.site import Site
+from beat.web import api, broken, pages
+from beat.web.access import Access
+from beat.web.safety import Guard
+from beat.web.site import AT_ONCE, Site
 
 if TYPE_CHECKING:
     from beat.connection import Redis
-    from beat.web.safety import Authorize
+    from beat.settings import Settings
+    from beat.web.access import Authorize
 
 
 def create_app(
@@ -27,22 +29,32 @@ def create_app(
     hosts: tuple[str, ...] | None = None,
     **options: Any,
 ) -> Starlette:
-    """The page of one installation, to be served, or mounted under any path of an ASGI app.
+    """The page of one installation, to be mounted under any path of an ASGI app.
 
     `redis` is a URL, a client, or what the settings say; options are settings by name. `authorize` is called with each
-    request, and says who asks (a name, which stands in the ledger with each change, or True), or refuses (None, False).
-    With `hosts`, only requests for those names are answered; a mounted app leaves that to the one around it.
+    request, and says who asks (a name, which stands in the ledger with each change, or True), or refuses (None, False,
+    or an HTTPException). Without it whoever reaches the app is let in. With `hosts`, only requests for those names are
+    answered; a mounted app leaves that to the one around it.
     """
     client = Client(redis, **options)
     return made(client, Access(authorize=authorize, read_only=read_only, hosts=hosts))
 
 
-def made(client: Client, access: Access) -> Starlette:
+def served(settings: Settings, redis: Redis | str, *, at_once: int = AT_ONCE) -> Starlette:
+    """The page for a server of its own, as the settings have it; refuses one that would be open to strangers."""
+    limits = {name: getattr(settings, name) for name in ("history_limit", "events_limit")}
+    return made(Client(redis, prefix=settings.prefix, **limits), Access.of(settings), at_once=at_once)
+
+
+def made(client: Client, access: Access, *, at_once: int = AT_ONCE) -> Starlette:
     """The app over this client, for those whom `access` lets in."""
-    site = Site(client, access)
+    site = Site(client, access, at_once)
     static = Mount("/static", StaticFiles(packages=[("beat.web", "static")]), name="static")
-    return Starlette(
-        routes=[*pages.routes(site), static],
+    app = Starlette(
+        routes=[*pages.routes(site), *api.routes(site), static],
         middleware=[Middleware(Guard, access=access)],
         exception_handlers=broken.handlers(site),
     )
+    app.state.client = client
+    app.router.redirect_slashes = False  # it would name a host, and the scheme that a proxy has taken off
+    return app

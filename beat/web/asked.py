@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hmac
+import re
 import secrets
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from beat.errors import BadOption, BadZone, Refused
-from beat.web.safety import API
+from beat.web import safety
 from beat.zones import zone
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from beat.client import Client
-    from beat.web.safety import Access
+    from beat.web.access import Access
     from beat.zones import Zone
 
 LARGEST = 65_536
@@ -26,6 +27,9 @@ LARGEST = 65_536
 _COOKIE, _FIELD = "beat_csrf", "csrf"
 _TZ = "beat_tz"
 THEME = "beat_theme"
+_TOKEN = re.compile(r"[A-Za-z0-9_-]{22}")
+_PATH = "/:@!$'()*,;=~+"
+"""What stands in a path as it is; everything else is written as %…"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,14 +70,20 @@ class Asked:
     @property
     def is_api(self) -> bool:
         """Whether a program asks, and JSON is the answer."""
-        root = str(self.request.scope.get("root_path", ""))
-        return str(self.request.scope["path"]).removeprefix(root).startswith(API)
+        return safety.is_api(self.request.scope)
+
+    @property
+    def here(self) -> str:
+        """The address of this page within the app, as `url` takes it."""
+        query = self.request.scope.get("query_string", b"").decode("latin-1")
+        path = "/" + safety.inner_path(self.request.scope).lstrip("/")  # two slashes would begin the name of a host
+        return quote(path, safe=_PATH) + (f"?{query}" if query else "")
 
     @property
     def viewer(self) -> Zone | None:
         """The zone of who looks, as far as a browser has told."""
         try:
-            return zone(self.request.cookies[_TZ].replace("%2F", "/"))
+            return zone(unquote(self.request.cookies[_TZ]))
         except (KeyError, BadZone):
             return None
 
@@ -93,15 +103,21 @@ class Asked:
         """Refuses a form that is not of this page."""
         sent = self.form.get(_FIELD, "") or self.request.headers.get("x-csrf-token", "")
         kept = self.request.cookies.get(_COOKIE, "")
-        if not kept or not hmac.compare_digest(sent.encode(), kept.encode()):
+        if not _TOKEN.fullmatch(kept) or not hmac.compare_digest(sent.encode(), kept.encode()):
             raise Refused("this form has grown old, or is not of this page: nothing was done; load it again")
 
 
 def csrf_of(request: Request) -> str:
     """That which the browser has, or a new one."""
-    return request.cookies.get(_COOKIE) or secrets.token_urlsafe(16)
+    kept = request.cookies.get(_COOKIE, "")
+    return kept if _TOKEN.fullmatch(kept) else secrets.token_urlsafe(16)
 
 
 def csrf_cookie(asked: Asked) -> dict[str, Any]:
     """What keeps it, for `set_cookie`."""
-    return {"key": _COOKIE, "value": asked.csrf, "httponly": True, "samesite": "lax", "path": asked.url("/")}
+    return {"key": _COOKIE, "value": asked.csrf, "httponly": True, **cookie(asked)}
+
+
+def cookie(asked: Asked) -> dict[str, Any]:
+    """What every cookie has: for this app alone, and where TLS is, never without it."""
+    return {"samesite": "lax", "path": asked.url("/"), "secure": asked.request.scope.get("scheme") == "https"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from starlette.exceptions import HTTPException
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 
     from beat.web.site import Site
 
-_STATUS = {2: 400, 3: 404, 4: 409, 69: 503}
+_log = logging.getLogger("beat.web")
+_STATUS = {1: 409, 2: 400, 3: 404, 4: 409, 69: 503}
 """Of an error, by the exit code that the command line would end with."""
 _BUG = 500
 
@@ -28,6 +30,8 @@ def handlers(site: Site) -> dict[int | type[Exception], Callable[[Request, Excep
     """What tells each kind of error."""
 
     async def tell(request: Request, error: Exception) -> Response:
+        if not isinstance(error, BeatError | HTTPException):
+            _log.error("this is a bug in beat, please report it: %s", request.scope["path"], exc_info=error)
         return _told(site, request, error)
 
     return {BeatError: tell, HTTPException: tell, _BUG: tell}
@@ -38,7 +42,7 @@ def _told(site: Site, request: Request, error: Exception) -> Response:
     words = error.detail if isinstance(error, HTTPException) else "this is a bug in beat, please report it"
     if isinstance(error, BeatError):
         status, words = _STATUS.get(error.exit_code, _BUG), str(error)
-    headers = {"retry-after": "2"} if isinstance(error, NoRedis) else {}
+    headers = {"retry-after": "2"} if isinstance(error, NoRedis) else dict(getattr(error, "headers", None) or {})
     asked = Asked(request=request, client=site.client, access=site.access, csrf=csrf_of(request))
     if asked.is_api:
         return JSONResponse({"error": words, "status": status}, status, headers)

@@ -1,37 +1,32 @@
-"""Who may ask, and from where: hosts, authentication, and that no other site makes a change in somebody's name.
+"""The guard before the whole app: which requests reach a page, and what a browser may do with the answers.
 
-A guard stands before the whole app. What it refuses never reaches a page.
+No other site makes a change in somebody's name, none shows the page in a frame, and nothing but its own scripts runs in
+it. What the guard refuses never reaches a page.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
-import hmac
-import inspect
-import ipaddress
-import socket
-from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.websockets import WebSocketClose
+
+from beat.web.access import NOBODY, Access
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Mapping
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    Authorize = Callable[[Request], Awaitable[str | bool | None] | str | bool | None]
+__all__ = ["API", "NOBODY", "OPEN", "SAFE", "WHO", "Access", "Guard", "answer", "inner_path", "is_api"]
 
 OPEN = ("/healthz", "/readyz")
 """What probes ask, who know no password; it says nothing but whether all is well."""
 API = "/api/"
 SAFE = ("GET", "HEAD", "OPTIONS")
-NOBODY = "web"
-"""Who makes a change where nobody has to say who they are."""
 WHO = "beat.who"
 """The name in the scope of a request that was let in."""
 HEADERS = {
@@ -45,57 +40,8 @@ HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Access:
-    """Who may do what."""
-
-    token: str | None = field(default=None, repr=False)
-    """As `Authorization: Bearer`, or as the password of any name."""
-    users: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Names and passwords."""
-    authorize: Authorize | None = None
-    """Asked instead, where the app is mounted: the name of who asks, or True; None or False to refuse."""
-    hosts: tuple[str, ...] | None = ()
-    """Names under which the page is reached, beside addresses and localhost; None to ask no questions."""
-    read_only: bool = False
-
-    @property
-    def asks(self) -> bool:
-        """Whether anybody has to say who they are."""
-        return bool(self.token or self.users or self.authorize)
-
-    async def who(self, request: Request) -> str | None:
-        """The name of who asks; None for a stranger."""
-        if self.authorize:
-            found: Any = self.authorize(request)
-            found = await found if inspect.isawaitable(found) else found
-            return (found if isinstance(found, str) else NOBODY) if found else None
-        return self._named(request.headers.get("authorization", "")) if self.asks else NOBODY
-
-    def _named(self, header: str) -> str | None:
-        kind, _, given = header.partition(" ")
-        if kind.lower() == "bearer":
-            return NOBODY if self.token and _same(given.strip(), self.token) else None
-        if kind.lower() != "basic":
-            return None
-        try:
-            name, _, password = base64.b64decode(given, validate=True).decode().partition(":")
-        except (binascii.Error, UnicodeDecodeError):
-            return None
-        known = _same(password, self.users.get(name, "")) and name in self.users
-        by_token = bool(self.token) and _same(password, self.token or "")
-        return (name if name.isprintable() and name else NOBODY) if known or by_token else None
-
-    def knows(self, host: str) -> bool:
-        """Whether the page may be asked for by this name: an address cannot be pointed elsewhere, a name can."""
-        if self.hosts is None:
-            return True
-        name = _without_port(host).lower().rstrip(".")
-        if name in {"localhost", socket.gethostname().lower()} or _is_address(name):
-            return True
-        return any(fnmatchcase(name, each.lower()) for each in self.hosts)
+_UNKEPT = {"cache-control": "no-store"}
+"""Beside them on everything but stylesheets and scripts, which are nobody's secret."""
 
 
 class Guard:
@@ -106,75 +52,93 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """As ASGI has it."""
+        if scope["type"] == "websocket":  # there are none
+            await WebSocketClose()(scope, receive, send)
+            return
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        request = Request(scope, receive)
-        refusal = await self._refusal(request, scope)
-        await (refusal or self._app)(scope, receive, _with_headers(send))
+        refusal = await self._refusal(Request(scope))
+        more = HEADERS if inner_path(scope).startswith("/static/") else HEADERS | _UNKEPT
+        await (refusal or self._app)(scope, receive, _with_headers(send, more))
 
-    async def _refusal(self, request: Request, scope: Scope) -> Response | None:
+    async def _refusal(self, request: Request) -> Response | None:
         """Why not; None for who is let in."""
-        path = scope["path"].removeprefix(scope.get("root_path", ""))
-        if not self._access.knows(request.headers.get("host", "")):
+        hosts = request.headers.getlist("host")
+        if not self._access.knows(hosts[0] if len(hosts) == 1 else ""):
             return answer(request, 421, "this page is not known by that name: add the host to web_hosts")
-        if path in OPEN:
+        if inner_path(request.scope) in OPEN:
             return None
-        who = await self._access.who(request)
+        try:
+            who = await self._access.who(request)
+        except HTTPException as e:  # so does the application around it say no
+            return answer(request, e.status_code, e.detail, e.headers)
         if who is None:
-            headers = {} if self._access.authorize else {"www-authenticate": 'Basic realm="beat", charset="UTF-8"'}
-            return answer(request, 403 if self._access.authorize else 401, "this is not for strangers", headers)
-        scope[WHO] = who
-        return None if request.method in SAFE else self._refused_change(request, path)
+            return self._stranger(request)
+        request.scope[WHO] = who
+        return None if request.method in SAFE else self._refused_change(request)
 
-    def _refused_change(self, request: Request, path: str) -> Response | None:
+    def _stranger(self, request: Request) -> Response:
+        if self._access.authorize:
+            return answer(request, 403, "you may not see this page: sign in to the application that it is part of")
+        asking = {"www-authenticate": 'Basic realm="beat", charset="UTF-8"'}
+        return answer(request, 401, "say who you are: a name and a password, or a token", asking)
+
+    def _refused_change(self, request: Request) -> Response | None:
         if self._access.read_only:
-            return answer(request, 403, "this page only shows: it was started with read_only")
+            return answer(request, 403, "this page only shows, and changes nothing: it is read-only")
         if not comes_from_here(request):
             return answer(request, 403, "another site asked for this change: nothing was done")
-        if path.startswith(API) and not request.headers.get("content-type", "").startswith("application/json"):
+        if is_api(request.scope) and _kind(request) != "application/json":
             return answer(request, 415, "a change is asked for with Content-Type: application/json")
         return None
 
 
+def inner_path(scope: Scope) -> str:
+    """The path within this app, wherever it is mounted."""
+    path, root = str(scope["path"]), str(scope.get("root_path", "")).rstrip("/")
+    inside = root and (path == root or path.startswith(f"{root}/"))
+    return (path.removeprefix(root) if inside else path) or "/"
+
+
+def is_api(scope: Scope) -> bool:
+    """Whether a program asks, and JSON is the answer."""
+    return inner_path(scope).startswith(API)
+
+
 def comes_from_here(request: Request) -> bool:
     """Whether a browser says that the page itself, or no page at all, asks; programs need not say."""
-    if request.headers.get("sec-fetch-site", "none") not in {"none", "same-origin"}:
+    if any(each not in {"none", "same-origin"} for each in request.headers.getlist("sec-fetch-site")):
         return False
-    origin = request.headers.get("origin")
-    return origin is None or urlsplit(origin).netloc == request.headers.get("host", "")
+    host = request.headers.get("host", "")
+    return all(_place(origin) == host.lower() != "" for origin in request.headers.getlist("origin"))
 
 
 def answer(request: Request, status: int, words: str, headers: Mapping[str, str] | None = None) -> Response:
     """A refusal, as who asks can read it."""
-    if API in request.url.path:
+    if is_api(request.scope):
         return JSONResponse({"error": words, "status": status}, status, headers)
     return PlainTextResponse(f"{words}\n", status, headers)
 
 
-def _with_headers(send: Send) -> Send:
+def _kind(request: Request) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def _place(origin: str) -> str:
+    """Its host and port; nothing for what is no origin."""
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return ""
+
+
+def _with_headers(send: Send, more: Mapping[str, str]) -> Send:
     async def sent(message: Message) -> None:
         if message["type"] == "http.response.start":
             present = {name.lower() for name, _ in message["headers"]}
-            more = [(name.encode(), value.encode()) for name, value in HEADERS.items() if name.encode() not in present]
-            message = {**message, "headers": [*message["headers"], *more]}
+            added = [(name.encode(), value.encode()) for name, value in more.items() if name.encode() not in present]
+            message = {**message, "headers": [*message["headers"], *added]}
         await send(message)
 
     return sent
-
-
-def _same(given: str, wanted: str) -> bool:
-    """In a time that tells nothing about where they differ."""
-    return hmac.compare_digest(given.encode(), wanted.encode())
-
-
-def _without_port(host: str) -> str:
-    return host.rpartition("]")[0].removeprefix("[") if host.startswith("[") else host.partition(":")[0]
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True

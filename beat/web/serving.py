@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import socket
 import threading
 from typing import TYPE_CHECKING, Self
@@ -15,7 +16,10 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 _BACKLOG = 100
-_STOP_S = 2
+_AT_ONCE = 200
+"""Connections; who else comes is told to come again."""
+_FINISH_S, _STOP_S = 1, 1.5
+"""How long answers that are being made may take when it is to end; and the whole of ending."""
 
 
 class Serving:
@@ -23,30 +27,37 @@ class Serving:
 
     def __init__(self, app: ASGIApp, host: str, port: int) -> None:
         self._socket = _listening(host, port)
+        self._at, self.port = self._socket.getsockname()[:2]
         config = uvicorn.Config(
             app,
+            http="h11",
+            ws="none",
+            lifespan="off",
             log_config=None,
             access_log=False,
-            lifespan="off",
-            timeout_graceful_shutdown=_STOP_S,
             server_header=False,
+            limit_concurrency=_AT_ONCE,
+            timeout_graceful_shutdown=_FINISH_S,
         )
+        # What the app cannot do it says itself; what a stranger sends that is no HTTP is not worth a line.
+        logging.getLogger("uvicorn").addFilter(_nothing)
+        logging.getLogger("uvicorn.error").addFilter(_nothing)
         self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(target=self.run, name="beat-web", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="beat-web-http", daemon=True)
 
     @property
     def address(self) -> str:
         """Where a browser finds it."""
-        host, port = self._socket.getsockname()[:2]
-        shown = f"[{host}]" if self._socket.family == socket.AF_INET6 else host
-        return f"http://{shown}:{port}/"
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self._at, self._at)  # noqa: S104 (shown, not listened at)
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}/"
 
-    def run(self) -> None:
-        """Answers until it is stopped."""
-        self._server.run(sockets=[self._socket])
+    @property
+    def is_alive(self) -> bool:
+        """Whether it answers."""
+        return self._thread.is_alive()
 
     def start(self) -> Self:
-        """From now on it answers, from a thread of its own."""
+        """From now on it answers."""
         self._thread.start()
         return self
 
@@ -54,8 +65,11 @@ class Serving:
         """Ends what it is at, and then itself."""
         self._server.should_exit = True
         if self._thread.is_alive():
-            self._thread.join(_STOP_S + 1)
+            self._thread.join(_STOP_S)
         self._socket.close()
+
+    def _run(self) -> None:
+        self._server.run(sockets=[self._socket])
 
     def __enter__(self) -> Self:
         return self.start()
@@ -64,17 +78,28 @@ class Serving:
         self.stop()
 
 
+def _nothing(_record: logging.LogRecord) -> bool:
+    return False
+
+
 def _listening(host: str, port: int) -> socket.socket:
     try:
-        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[
-            0
-        ]
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, kind, _, _, address = found[0]
         made = socket.socket(family, kind)
+    except (OSError, UnicodeError) as e:
+        raise _cannot(host, port, e) from None
+    try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind(address)
         made.listen(_BACKLOG)
-    except (OSError, UnicodeError) as e:
-        taken = getattr(e, "errno", None) == errno.EADDRINUSE
-        why = "another process is there" if taken else getattr(e, "strerror", None) or "that is no host"
-        raise ConfigError(f"the page cannot be served at {host}:{port}: {why} (web_host, web_port)") from None
+    except OSError as e:
+        made.close()
+        raise _cannot(host, port, e) from None
     return made
+
+
+def _cannot(host: str, port: int, error: Exception) -> ConfigError:
+    taken = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
+    why = "another process is there" if taken else getattr(error, "strerror", None) or "that is no host"
+    return ConfigError(f"the page cannot be served at {host}:{port}: {why} (web_host, web_port)")

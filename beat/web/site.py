@@ -9,16 +9,18 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import RedirectResponse
 from starlette.routing import Route
 
 from beat import clock
-from beat.errors import BadOption, NoRedis
+from beat.errors import NoRedis
 from beat.web import safety
 from beat.web.asked import LARGEST, Asked, csrf_of
 from beat.web.background import Background
 from beat.web.roll import Roll
+from beat.web.turns import Turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,18 +30,22 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from beat.client import Client
-    from beat.web.safety import Access
+    from beat.web.access import Access
 
     Handler = Callable[["Site", Asked], Response]
 
+_MOST_KEPT = 50
 _SEE_OTHER = 303
+AT_ONCE = 8
+"""So many pages are made at the same time; who else asks waits for a turn."""
 
 
 class Site:
     """One installation's page."""
 
-    def __init__(self, client: Client, access: Access) -> None:
+    def __init__(self, client: Client, access: Access, at_once: int = AT_ONCE) -> None:
         self.client, self.access = client, access
+        self._turns = Turns(at_once)
         self._kept: dict[str, tuple[datetime, Any]] = {}
         self._turn = threading.Lock()
         self.away_since: datetime | None = None
@@ -51,18 +57,14 @@ class Site:
 
         async def endpoint(request: Request) -> Response:
             asked = await self._asked(request)
-            return await run_in_threadpool(self._answer, handler, asked)
+            return await self._turns.take(self._answer, handler, asked)
 
         return Route(path, endpoint, methods=list(methods), name=name or handler.__name__)
 
     async def _asked(self, request: Request) -> Asked:
-        body = b""
-        if request.method not in safety.SAFE:
-            async for chunk in request.stream():
-                body += chunk
-                if len(body) > LARGEST:
-                    raise BadOption(f"more than {LARGEST:,} bytes were sent: that is too much for a form")
-        client = self.client.named(f"web:{request.scope.get(safety.WHO, safety.NOBODY)}"[:100])
+        body = b"" if request.method in safety.SAFE else await _body(request)
+        who = request.scope.get(safety.WHO, safety.NOBODY)
+        client = self.client.named(safety.NOBODY if who == safety.NOBODY else f"{safety.NOBODY}:{who}")
         return Asked(request=request, client=client, access=self.access, body=body, csrf=csrf_of(request))
 
     def _answer(self, handler: Handler, asked: Asked) -> Response:
@@ -82,8 +84,28 @@ class Site:
             at, made = self._kept.get(name, (None, None))
             if at is None or (clock.now() - at).total_seconds() >= seconds:
                 made = make()
-                self._kept[name] = clock.now(), made
+                self._kept = {**dict(list(self._kept.items())[-_MOST_KEPT:]), name: (clock.now(), made)}
             return made
+
+
+async def _body(request: Request) -> bytes:
+    """All that was sent; refuses what is too much for a form before it is read."""
+    said = request.headers.get("content-length", "")
+    if said.isdecimal() and int(said[:20]) > LARGEST:
+        raise _too_large()
+    body = b""
+    try:
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > LARGEST:
+                raise _too_large()
+    except ClientDisconnect:
+        raise HTTPException(400, "the connection ended before all was sent") from None
+    return body
+
+
+def _too_large() -> HTTPException:
+    return HTTPException(413, f"more than {LARGEST:,} bytes were sent: that is too much for a form")
 
 
 def see_other(url: str) -> Response:

@@ -1,4 +1,4 @@
-"""Times where there is little room: of today without the date, and in the zone that matters."""
+"""Times on a page: the schedule's clock, and beside it the viewer's where that shows another time."""
 
 from __future__ import annotations
 
@@ -15,6 +15,27 @@ if TYPE_CHECKING:
 
     from beat.client.standing import Standing
     from beat.zones import Zone
+
+
+def stamp(instant: datetime | None, where: Zone, viewer: Zone | None = None, *, fine: bool = True) -> Markup:
+    """`Mon 2026-11-16 09:00:05`, without the name of the zone, which stands over the table."""
+    if instant is None:
+        return Markup("")
+    own, text = instants.there(instant, where), clock.text(instant)
+    shown = f"{own:%a} {instants.local(instant, where, fine=fine)}"
+    return Markup('<time datetime="{}" title="{}">{}</time>{}').format(
+        text, text, shown, _yours(instant, where, viewer)
+    )
+
+
+def _yours(instant: datetime, where: Zone, viewer: Zone | None) -> Markup:
+    if viewer is None:
+        return Markup("")
+    own, yours = instants.there(instant, where), instants.there(instant, viewer)
+    if own.utcoffset() == yours.utcoffset():
+        return Markup("")
+    day = "" if own.date() == yours.date() else f"{yours:%a} "
+    return Markup(' <span class="yours">{}</span>').format(f"{day}{yours:%H:%M} yours")
 
 
 def brief(instant: datetime, where: Zone, now: datetime, viewer: Zone | None = None) -> Markup:

@@ -34,7 +34,8 @@ class Stage:
         self.home = Path(tempfile.mkdtemp(prefix="beat-"))
         self.redis: PrivateRedis = embedded.start(self.home / "redis")
         self.client = Client(self.redis.url, by="tester")
-        self.serving = Serving(made(Client(self.redis.url), access or Access()), "127.0.0.1", port).start()
+        self._app = made(Client(self.redis.url), access or Access())
+        self.serving = Serving(self._app, "127.0.0.1", port).start()
         self._children: list[subprocess.Popen[bytes]] = []
 
     @property
@@ -55,6 +56,10 @@ class Stage:
         self.redis.stop()
         time.sleep(away_s)
         self.redis = embedded.start(self.home / "redis")
+
+    def serve_again(self) -> None:
+        """The page, at the same address, after its server was stopped."""
+        self.serving = Serving(self._app, "127.0.0.1", self.serving.port).start()
 
     def _start(self, *words: str) -> subprocess.Popen[bytes]:
         with (self.home / f"{len(self._children)}.log").open("wb") as log:

@@ -210,6 +210,14 @@ def test_a_directory_that_is_gone_holds_no_settings(tmp_path: Path, monkeypatch:
         ("metrics_port", " 9108", 9108),
         ("metrics_host", "::1", "::1"),
         ("metrics_schedules", "report_*, tenant_[!ab]?", ("report_*", "tenant_[!ab]?")),
+        ("web_port", "0", 0),
+        ("web_token", "!" * 16, "!" * 16),
+        ("web_users", "alice:pw:1, bob:p w", {"alice": "pw:1", "bob": "p w"}),
+        ("web_users", '{"alice": "a,b"}', {"alice": "a,b"}),
+        ("web_hosts", "beat.example.com, *.internal", ("beat.example.com", "*.internal")),
+        ("web_read_only", "ON", "on"),
+        ("web_read_only", "true", "on"),
+        ("web_read_only", "0", "off"),
     ],
 )
 def test_a_variable_is_read(place: Place, name: str, value: str, expected: object) -> None:
@@ -229,6 +237,8 @@ def test_a_variable_is_read(place: Place, name: str, value: str, expected: objec
         ("page_size = 5", 5),
         ("modules = ['app', 'my module.py']", ("app", "my module.py")),
         ("modules = 'a b'", ("a", "b")),
+        ("web_read_only = true", "on"),
+        ("web_users = {alice = 'pw'}", {"alice": "pw"}),
     ],
 )
 def test_a_line_of_pyproject_is_read(place: Place, line: str, expected: object) -> None:
@@ -278,6 +288,9 @@ def test_a_line_of_pyproject_is_read(place: Place, line: str, expected: object) 
         ("BEAT_LOG_LEVEL", "warn", "Did you mean 'warning'"),
         ("BEAT_LOG_LEVEL", "loud", r"must be a word \(debug, info, warning, error\)$"),
         ("BEAT_LOG_FORMAT", "xml", r"must be a word \(text, json\)$"),
+        ("BEAT_WEB_PORT", "65536", r"must be a whole number \(0 to 65,535\)"),
+        ("BEAT_WEB_READ_ONLY", "maybe", r"must be a word \(on, off\)$"),
+        ("BEAT_WEB_HOSTS", "http://x", "must be names"),
     ],
 )
 def test_a_wrong_variable_is_one_sentence_that_names_it(place: Place, variable: str, value: str, said: str) -> None:
@@ -484,7 +497,8 @@ def test_no_password_however_odd_is_shown(before: str, after: str, url: str) -> 
 
 def test_a_url_pasted_into_another_setting_is_masked_too(place: Place) -> None:
     url = f"redis://:{CANARY}@localhost/0"
-    variables = [f"BEAT_{name.upper()}" for name in NAMES if name not in ("redis_url", "modules")]
+    any_text = ("redis_url", "modules", "web_token", "web_users")
+    variables = [f"BEAT_{name.upper()}" for name in NAMES if name not in any_text]
     message = refusal(place, **dict.fromkeys(variables, url))
     assert len(message.splitlines()) == len(variables)
     assert CANARY not in message
@@ -502,6 +516,41 @@ def test_pydantic_shows_no_password_either() -> None:
     assert CANARY not in str(caught.value)
 
 
+WEB_SECRETS = [
+    ("web_token", CANARY, "is no token"),
+    ("web_token", f"{CANARY} and some words", "is no token"),
+    ("web_users", CANARY, "must be a table"),
+    ("web_users", f"alice:{CANARY},{CANARY}", "must be a table"),
+    ("web_users", f"{{'alice': '{CANARY}'}}", "must be a table"),
+    ("web_users", f'{{"alice": ["{CANARY}"]}}', "must be a table"),
+    ("web_users", f"alice:{CANARY},alice:{CANARY}", "has a name twice"),
+    ("web_users", f'{{"alice": "{CANARY}", "alice": "x"}}', "has a name twice"),
+    ("web_users", "alice:", "holds a password that cannot be"),
+    ("web_users", f":{CANARY}", "holds a name that cannot be"),
+    ("web_users", f'{{"a:b": "{CANARY}"}}', "holds a name that cannot be"),
+    ("web_users", f'{{"alice": "{CANARY}\\n"}}', "holds a password that cannot be"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "said"), WEB_SECRETS)
+def test_a_wrong_secret_of_the_page_is_one_sentence_without_it(place: Place, name: str, value: str, said: str) -> None:
+    message = refusal(place, **{f"BEAT_{name.upper()}": value})
+    assert message.startswith(f"BEAT_{name.upper()} {said}")
+    assert CANARY not in message
+
+
+def test_no_secret_of_the_page_is_shown_with_the_settings(place: Place) -> None:
+    loaded = place(BEAT_WEB_TOKEN=f"{CANARY}-and-more-of-it", BEAT_WEB_USERS=f"alice:{CANARY},bob:{CANARY}").settings
+    assert CANARY not in f"{loaded!r} {loaded.model_dump()} {loaded.model_dump_json()}"
+    assert loaded.model_dump()["web_users"] == "2 users"
+
+
+@pytest.mark.parametrize("line", ["web_token = 'a-secret-of-16-letters'", "web_users = {alice = 'pw'}"])
+def test_a_secret_of_the_page_in_pyproject_is_a_warning(place: Place, line: str) -> None:
+    (warning,) = place(f"[tool.beat]\n{line}").warnings
+    assert re.search(r"holds a secret, which others can read there: set BEAT_WEB_(TOKEN|USERS) instead", warning)
+
+
 # warnings
 
 
@@ -512,7 +561,7 @@ def test_pydantic_shows_no_password_either() -> None:
         ("BEAT_interval", "BEAT_interval is not a setting. Did you mean 'BEAT_INTERVAL'?"),
         ("BEAT_XYZZY", "BEAT_XYZZY is not a setting."),
         ("BEAT_", "BEAT_ is not a setting."),
-        ("BEAT_PORT", "BEAT_PORT is not a setting."),
+        ("BEAT_PORT", "BEAT_PORT is not a setting. Did you mean 'BEAT_WEB_PORT'?"),
     ],
 )
 def test_an_unknown_variable_is_a_warning_with_the_nearest_name(place: Place, variable: str, warning: str) -> None:

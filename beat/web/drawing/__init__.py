@@ -1,1 +1,1 @@
-"""Drawings for the pages: pure functions that make SVG, in which everything is escaped."""
+"""Drawings: SVG made by pure functions, everything in it escaped, nothing in it by colour alone."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
-from beat.web.asked import THEME
+from beat.web.asked import THEME, cookie
 from beat.web.site import see_other
 
 if TYPE_CHECKING:
@@ -14,13 +15,15 @@ if TYPE_CHECKING:
     from beat.web.site import Site
 
 _A_YEAR_S = 31_536_000
+_HERE = re.compile(r"/(?![/\\])[!-~]*\Z")
+"""A path: two slashes, or what browsers take for one, would begin the name of a host."""
 
 
 def choose(_site: Site, asked: Asked) -> Response:
     """Back to where one was, in other colours; nobody is sent to another site."""
     back = asked.query.get("back", "/")
-    made = see_other(asked.url(back if back.startswith("/") and back[1:2] not in {"/", "\\"} else "/"))
+    made = see_other(asked.url(back if _HERE.match(back) else "/"))
     to = asked.query.get("to", "")
     wanted = to if to in {"light", "dark"} else ""
-    made.set_cookie(THEME, wanted, max_age=_A_YEAR_S if wanted else 0, path=asked.url("/"), samesite="lax")
+    made.set_cookie(THEME, wanted, max_age=_A_YEAR_S if wanted else 0, **cookie(asked))
     return made

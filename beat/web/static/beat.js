@@ -5,7 +5,8 @@
   const POLL_MS = 2000;
   const UNITS = [[86400, "d", 3600, "h"], [3600, "h", 60, "m"], [60, "m", 1, "s"]];
   let offset = 0; // what Redis' clock is ahead of this one
-  let failing = null;
+  let failing = null; // since when nobody answers
+  let foreign = false; // whether the last answer was no page of ours
 
   const live = () => document.getElementById("live");
 
@@ -56,15 +57,30 @@
   if (window.Idiomorph) {
     Object.assign(Idiomorph.defaults, { ignoreActiveValue: true });
     Idiomorph.defaults.callbacks.beforeAttributeUpdated = (name, node) =>
-      !(name === "open" && (node.tagName === "DETAILS" || node.tagName === "DIALOG"));
+      !(name === "open" && (node.tagName === "DETAILS" || node.tagName === "DIALOG")) &&
+      !(["value", "checked"].includes(name) && node.matches("input:not([type=hidden]), textarea"));
   }
 
   document.addEventListener("htmx:afterSwap", () => { told(); count(); });
-  document.addEventListener("htmx:sendError", () => {
+  function unanswered() {
     failing = failing || new Date();
     trouble("The server of this page has not answered since " + failing.toLocaleTimeString() + ". What you see is from before.");
+  }
+  document.addEventListener("htmx:sendError", unanswered);
+  document.addEventListener("htmx:timeout", unanswered);
+  // What is no page of ours (somebody has signed out, a proxy says no) leaves the page as it is, and says so.
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    if (event.detail.target !== live() || event.detail.serverResponse.includes('id="live"')) return;
+    event.detail.shouldSwap = false;
+    event.detail.isError = false;
+    foreign = true;
+    trouble("The server no longer shows this page (" + event.detail.xhr.status + "): load it again. What you see is from before.");
   });
-  document.addEventListener("htmx:afterOnLoad", () => { failing = null; trouble(""); });
+  document.addEventListener("htmx:afterOnLoad", () => {
+    failing = null;
+    if (!foreign) trouble("");
+    foreign = false;
+  });
   document.addEventListener("visibilitychange", poll);
 
   told();

@@ -1,0 +1,47 @@
+"""`beat web`: the page by itself, beside any number of beats or none."""
+
+from __future__ import annotations
+
+import threading
+
+import click
+
+from beat import interrupts, logs, redis_url, settings
+from beat.cli import asking, output, serving
+from beat.errors import ConfigError
+
+_LOOK_S = 0.5
+
+
+@click.command("web")
+@asking.the_url
+@click.option("--host", "--web-host", "web_host", metavar="HOST", help="At this address.  [default: 127.0.0.1]")
+@click.option("--port", "--web-port", "web_port", metavar="PORT", help="At this port; 0 for any.  [default: 8420]")
+@click.option("--read-only", is_flag=True, help="Only show: no button changes anything, whoever asks.")
+def command(*, url: str | None, web_host: str | None, web_port: str | None, read_only: bool) -> None:
+    """Serve the page: did it run, will it run, why not.
+
+    \b
+    beat web                               http://127.0.0.1:8420/, for this machine alone
+    beat web --port 9000                   at another port
+    beat web --read-only                   to look at, and not to touch
+    BEAT_WEB_USERS=ann:secret beat web --host 0.0.0.0     for others, who say who they are
+
+    It asks Redis, as `beat list` does: it needs no beat, never imports the application, and says when Redis is away.
+    The settings are web_host, web_port, web_token, web_users, web_hosts and web_read_only. To others than this machine
+    it is served only with a token or users. SIGTERM and Ctrl-C end it within two seconds.
+    """  # noqa: D301 (click's mark for lines that are not to be wrapped)
+    flags = {"web_host": web_host, "web_port": web_port, "web_read_only": "on" if read_only else None}
+    where = asking.where(url)
+    mine = settings.load(flags).settings
+    logs.configure(mine.log_level, mine.log_format)
+    app = serving.room("app").served(mine, where)
+    page, done = serving.room("serving").Serving(app, mine.web_host, mine.web_port), threading.Event()
+    with interrupts.stopping(done.set):
+        page.start()
+        output.say(f"the page is served at {page.address} (of Redis at {redis_url.masked(where)})", err=True)
+        while not done.wait(_LOOK_S):
+            if not page.is_alive:
+                raise ConfigError(f"the server of the page at {page.address} has ended by itself")
+        page.stop()
+        app.state.client.close()

@@ -1,0 +1,56 @@
+"""Who may see the page, as settings carry it: a token, and names with their passwords. Neither is ever shown."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+
+SECRETS = ("web_token", "web_users")
+"""The settings that hold them."""
+HIDDEN = "***"
+_TOKEN = re.compile(r"[!-~]{16,200}")
+_USER = re.compile(r"[^\s:,]{1,64}")
+_LONGEST = 200
+
+
+def token(value: str | None) -> str | None:
+    """The token, or none; refuses one that could be guessed, without showing it."""
+    if value is not None and not _TOKEN.fullmatch(value):
+        raise ValueError("is no token: 16 to 200 letters, digits or signs, no spaces, as `openssl rand -hex 16` prints")
+    return value
+
+
+def users(value: object) -> Mapping[str, str]:
+    """Names and passwords: a table, one JSON object, or `alice:password,bob:password`."""
+    found = _pairs(value.strip()) if isinstance(value, str) else value
+    if not isinstance(found, Mapping) or not all(isinstance(each, str) for pair in found.items() for each in pair):
+        raise ValueError("must be a table: write name:password,name:password, or one JSON object")
+    for name, password in found.items():
+        if not _USER.fullmatch(name) or not name.isprintable():
+            raise ValueError("holds a name that cannot be: 1 to 64 characters without spaces, colons and commas")
+        if not password or len(password) > _LONGEST or not password.isprintable():
+            raise ValueError(f"holds a password that cannot be: 1 to {_LONGEST} characters, on one line")
+    return dict(found)
+
+
+def counted(found: Mapping[str, str]) -> str:
+    """What is set, without the secrets: `2 users`."""
+    return f"{len(found)} user{'s' * (len(found) != 1)}" if found else ""
+
+
+def _pairs(text: str) -> object:
+    if text.startswith("{"):
+        try:
+            pairs = json.loads(text, object_pairs_hook=list)
+        except (ValueError, RecursionError):
+            return None
+    else:
+        split = [pair.strip().partition(":") for pair in text.split(",") if pair.strip()]
+        pairs = [(name, password) for name, colon, password in split if colon]
+        if len(pairs) != len(split):
+            return None
+    names = [name for name, _ in pairs]
+    if len({*names}) != len(names):
+        raise ValueError("has a name twice")
+    return dict(pairs)
