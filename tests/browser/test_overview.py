@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 
 from playwright.sync_api import expect
 
+from tests.browser import chromium
+from tests.browser.looking import accessible, fits
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
@@ -34,6 +37,8 @@ def test_a_newcomer_sees_it_come_alive_by_itself(stage: Stage, page: Page) -> No
     expect(page).to_have_title(re.compile("^✗ "))
     expect(page.locator("#latest")).to_contain_text("succeeded")
     assert page.evaluate("performance.timeOrigin") == loaded
+    failing.get_by_role("button", name="Run now fragile").click()
+    expect(page).to_have_url(re.compile("/schedules/fragile/runs/beat_fragile_m"))
 
 
 def test_the_countdown_counts_by_itself(stage: Stage, page: Page) -> None:
@@ -59,21 +64,21 @@ def test_what_is_open_stays_open_and_focus_stays_while_the_page_lives(stage: Sta
     expect(link).to_be_focused()
 
 
-def test_the_page_fits_a_telephone_and_works_without_javascript(stage: Stage, browser: Browser) -> None:
-    context = browser.new_context(java_script_enabled=False, viewport={"width": 360, "height": 740})
-    page = context.new_page()
+def test_everybody_can_read_both_pages_on_any_screen(stage: Stage, page: Page) -> None:
     for path in ("/", "/system"):
         page.goto(f"{stage.address}{path}")
-        expect(page.locator("#summary")).to_be_visible()
-    expect(page.locator("#beats")).to_contain_text("alive")
-    page.get_by_role("link", name="Overview").click()
-    expect(page.locator("#summary")).to_contain_text("schedules")
-    context.close()
-    phone = browser.new_context(viewport={"width": 360, "height": 740}).new_page()
-    for path in ("/", "/system"):
-        phone.goto(f"{stage.address}{path}")
-        assert phone.evaluate("document.documentElement.scrollWidth") <= 360, f"{path} scrolls sideways"
-    phone.context.close()
+        accessible(page)
+        fits(page)
+
+
+def test_both_pages_say_all_without_javascript(stage: Stage, browser: Browser) -> None:
+    with chromium.window(browser, java_script_enabled=False) as (page, _):
+        page.goto(f"{stage.address}/system")
+        expect(page.locator("#beats")).to_contain_text("alive")
+        page.get_by_role("link", name="Overview").click()
+        expect(page.locator("#summary")).to_contain_text("schedules")
+        expect(page.locator("#day svg.strip")).to_be_visible()
+        expect(page.locator("#troubles form")).to_have_attribute("method", "post")
 
 
 def test_the_system_page_says_who_did_what(stage: Stage, page: Page) -> None:
