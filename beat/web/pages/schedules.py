@@ -28,8 +28,7 @@ def show(_site: Site, asked: Asked) -> Response:
         found = wanted.read(asked.client)
     except (BadOption, UnknownSchedule) as e:
         problem = str(e)
-    counts, now = asked.client.counts(), asked.client.now()
-    nothing = not (found.rows or problem)
+    counts, now, nothing = asked.client.counts(), asked.client.now(), not (found.rows or problem)
     made = rendering.page(
         asked,
         "schedules.html",
