@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from beat.client.candidates import STATES
-from beat.client.orders import ORDERS
 from beat.errors import BadOption, UnknownSchedule
 from beat.web import rendering, rows, search
 from beat.web.search import Found, Search
@@ -37,15 +37,17 @@ def show(_site: Site, asked: Asked) -> Response:
         _WRONG if problem and not asked.is_live else 200,
         search=wanted,
         problem=problem,
+        told="That cannot be looked for." if problem else search.told(wanted, found, counts),
         rows=rows.rows(found.rows, rows.Looking(now, asked.viewer, asked.url)),
         following=found.following,
         counts=counts,
         tabs=search.tabs(counts, wanted),
         nearest=search.nearest(asked.client, wanted.match) if nothing and wanted.match else "",
         to=lambda other: asked.url(_PATH, **other.query),
+        request=secrets.token_hex(8),  # pressed twice, it is one run
         back=f"{_PATH}?{urlencode(wanted.query)}".rstrip("?"),
         states=STATES,
-        orders=ORDERS,
+        orders=search.NAMES,
         now=now,
     )
     if asked.request.headers.get("hx-trigger") == _FINDER:

@@ -56,6 +56,8 @@
   // What somebody has opened stays open when the page is drawn again, and what they write stays as they wrote it.
   if (window.Idiomorph) {
     Object.assign(Idiomorph.defaults, { ignoreActiveValue: true });
+    // What is the same is not looked at any closer: a list has thousands of parts, and most of them stay.
+    Idiomorph.defaults.callbacks.beforeNodeMorphed = (before, after) => !before.isEqualNode(after);
     Idiomorph.defaults.callbacks.beforeAttributeUpdated = (name, node) =>
       !(name === "open" && (node.tagName === "DETAILS" || node.tagName === "DIALOG")) &&
       !(["value", "checked"].includes(name) && node.matches("input:not([type=hidden]), textarea"));
