@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from beat import clock
 from beat.alerts import config, sending
@@ -50,6 +50,34 @@ class Standing(Connected):
         """How many messages each channel has yet to take."""
         with self._asking():
             return self._kept.waiting(self.wanted.channels)
+
+
+def plain(found: Standing) -> dict[str, Any]:
+    """Rules, channels and incidents, as `--json` has them."""
+    kinds = found.wanted.channels
+    waiting = found.waiting().items()
+    return {
+        "rules": [
+            {"name": rule.name, "on": list(rule.on), "channels": list(rule.channels), "text": str(rule)}
+            for rule in found.wanted.rules
+        ],
+        "channels": [{"channel": name, "kind": kinds[name].kind, "waiting": number} for name, number in waiting],
+        "incidents": [_incident(each) for each in found.incidents()],
+    }
+
+
+def _incident(each: Open) -> dict[str, Any]:
+    state = each.state
+    return {
+        "incident": state.incident,
+        "rule": each.rule,
+        "subject": each.subject,
+        "event": state.event,
+        "count": state.count,
+        "since": state.since,
+        "channels": list(state.told),
+        "error": state.error or None,
+    }
 
 
 def trial(channel: Channel) -> str:

@@ -159,9 +159,12 @@ def place(written: str, found: ById) -> Place:
     if not value or type(found) is ById:
         return found.places([schedule_id])[0]
     try:
-        return Place(float(value), schedule_id)
-    except ValueError as e:
-        raise BadOption(f"after {written!r:.120} must be an id, or what a list said after which it ended") from e
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if math.isnan(number):
+        raise BadOption(f"after {written!r:.120} must be an id, or what a list said after which it ended")
+    return Place(number, schedule_id)
 
 
 def _growing(size: int) -> Iterator[int]:

@@ -47,9 +47,9 @@ class Serving:
 
     @property
     def address(self) -> str:
-        """Where a browser finds it."""
+        """Where it is, as `http://127.0.0.1:8420`."""
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self._at, self._at)  # noqa: S104 (shown, not listened at)
-        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}/"
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
 
     @property
     def is_alive(self) -> bool:

@@ -41,8 +41,7 @@ class Web(Beat):
     @property
     def port(self) -> int:
         """Where it is, once it has said so."""
-        self.says("the page is served at ")
-        return int(wait_until(lambda: SERVED.search(self.log), what=lambda: self.log)[1])
+        return int(wait_until(lambda: SERVED.findall(self.log), what=lambda: self.log)[0])
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "Ctrl-C"])

@@ -19,12 +19,12 @@ def told(answer: httpx.Response, status: int = 200) -> Any:
     return answer.json()
 
 
-def get(visitor: Visitor, path: str, status: int = 200, **query: Any) -> Any:
+def get(visitor: Visitor, path: str, status: int = 200, /, **query: Any) -> Any:
     """What is told of it."""
     return told(visitor.get(f"{V1}{path}", params=query), status)
 
 
-def post(visitor: Visitor, path: str, status: int = 200, **body: Any) -> Any:
+def post(visitor: Visitor, path: str, status: int = 200, /, **body: Any) -> Any:
     """What became of a change."""
     return told(visitor.ask("POST", f"{V1}{path}", json=body), status)
 

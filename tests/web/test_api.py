@@ -172,3 +172,39 @@ def test_everything_can_be_paused_and_resumed(program: Visitor) -> None:
     assert get(program, "/schedules", state="active")["schedules"] == []
     assert post(program, "/resume_all")["resumed"] == 6
     assert [each["id"] for each in get(program, "/schedules", state="paused")["schedules"]] == ["held"]
+
+
+# --- the whole -------------------------------------------------------------------------------------------------------
+
+
+def test_the_overview_says_in_a_sentence_what_it_tells_in_numbers(program: Visitor) -> None:
+    found = get(program, "/overview")
+    assert found["sentence"].startswith("1 of 7 schedules is failing")
+    assert found["level"] == "bad"
+    assert found["counts"]["failing"] == 1
+    assert [(each["name"], each["fresh"], each["stuck"]) for each in found["beats"]] == [("web-1", True, False)]
+    assert found["coming"][0]["id"] in {"moved", "nightly"}
+    assert {run["schedule"] for run in found["latest"]} == {"report", "fragile", "single"}
+
+
+def test_the_system_tells_of_beats_redis_queues_and_workers(program: Visitor) -> None:
+    found = get(program, "/system")
+    assert found["beats"][0]["clock_offset_ms"] == 3
+    assert {each["group"] for each in found["redis"]} == {"redis", "state"}
+    assert {each["name"]: each["queued"] for each in found["queues"]} == {"default": 0, "slow": 1}
+    assert found["groups"] == []
+
+
+def test_who_did_what_is_told_newest_first(program: Visitor) -> None:
+    post(program, "/schedules/report/pause", reason="rain")
+    found = get(program, "/actions", limit=3)
+    assert [(each["by"], each["type"], each["schedule"]) for each in found["actions"]] == [
+        ("web", "paused", "report"), ("ann", "manual", "single"), ("ann", "rescheduled", "moved"),
+    ]  # fmt: skip
+    assert found["actions"][0]["line"]["reason"] == "rain"
+    assert {"ann", "web"} <= set(found["people"])
+    assert {each["by"] for each in get(program, "/actions", by="ann")["actions"]} == {"ann"}
+
+
+def test_alerts_are_those_of_the_command_line(program: Visitor) -> None:
+    assert get(program, "/alerts") == {"schema_version": 1, "rules": [], "channels": [], "incidents": []}

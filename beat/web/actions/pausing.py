@@ -8,7 +8,6 @@ from beat.client.ticking import held
 from beat.errors import BadInstant, BadOption
 from beat.web import notices
 from beat.web.actions import forms
-from beat.web.pages import head
 from beat.words import instants
 from beat.zones import zone
 
@@ -26,7 +25,7 @@ _FIELDS = {BadInstant: "until", BadOption: "reason"}
 
 def pause_form(_site: Site, asked: Asked) -> Response:
     """Until when, and why; of what is paused already, as it is."""
-    found = asked.client.show(head.schedule_id(asked))
+    found = forms.schedule(asked)
     pause = found.standing.pause
     until = pause.until.isoformat().replace("+00:00", "Z") if pause and pause.until else ""
     return forms.shown(
@@ -36,7 +35,7 @@ def pause_form(_site: Site, asked: Asked) -> Response:
 
 def pause(_site: Site, asked: Asked) -> Response:
     """Holds its ticks."""
-    found, typed = asked.client.show(head.schedule_id(asked)), _typed(asked)
+    found, typed = forms.schedule(asked), _typed(asked)
     try:
         end = _end(found, typed["until"] or typed["picked"])
         asked.client.pause(
@@ -57,13 +56,13 @@ def _end(found: Overview, written: str) -> datetime | None:
 
 def resume_form(_site: Site, asked: Asked) -> Response:
     """Whether what was held passes."""
-    found = asked.client.show(head.schedule_id(asked))
+    found = forms.schedule(asked)
     return forms.shown(asked, "resume.html", found, held=_held(found), catch_up=False)
 
 
 def resume(_site: Site, asked: Asked) -> Response:
     """Ends a pause."""
-    found, catch_up = asked.client.show(head.schedule_id(asked)), asked.form.get("catch_up") == "yes"
+    found, catch_up = forms.schedule(asked), asked.form.get("catch_up") == "yes"
     try:
         asked.client.resume(found.standing.schedule_id, catch_up=catch_up, expected_version=forms.version(asked))
     except forms.WRONG as e:

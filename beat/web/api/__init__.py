@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import JSONResponse
 
-from beat.web.api import changes, document, questions
+from beat.web.api import changes, document, page, questions, wholes
 from beat.web.api.endpoint import PREFIX, Endpoint
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ENDPOINTS", "Endpoint", "routes"]
 
-ENDPOINTS = (*questions.ENDPOINTS, *changes.ENDPOINTS)
+ENDPOINTS = (*wholes.ENDPOINTS, *questions.ENDPOINTS, *changes.ENDPOINTS)
 
 
 def routes(site: Site) -> list[Route]:
@@ -27,8 +27,16 @@ def routes(site: Site) -> list[Route]:
         site.route(PREFIX + each.path, each.handle, methods=(each.method,), name=f"api-{each.name}")
         for each in ENDPOINTS
     ]
-    return [*made, site.route(f"{PREFIX}/openapi.json", _openapi, name="api-openapi")]
+    described = [
+        site.route(f"{PREFIX}/openapi.json", _openapi, name="api-openapi"),
+        site.route("/api", _page, name="api"),
+    ]
+    return [*made, *described]
 
 
 def _openapi(_site: Site, asked: Asked) -> Response:
     return JSONResponse(document.made(ENDPOINTS, asked.url("").rstrip("/")))
+
+
+def _page(_site: Site, asked: Asked) -> Response:
+    return page.show(asked, ENDPOINTS)

@@ -13,7 +13,7 @@ _DEEPEST = 32
 
 def read(sent: bytes) -> dict[str, Any]:
     """The object that was sent; nothing at all is an empty one. Refuses everything else in a sentence."""
-    if not sent.strip():
+    if not sent:
         return {}
     try:
         text = sent.decode()

@@ -37,6 +37,7 @@ ENDPOINTS = (
             ),
             VERSION,
         ),
+        shown=("kwargs",),
         shape=record(run=of("Run")),
         status=201,
         goes_to=lambda content: f"/runs/{content['run']['job']}",
@@ -51,6 +52,7 @@ ENDPOINTS = (
         answer=changing.pause,
         within=(SCHEDULE,),
         body=(PAUSED_UNTIL, REASON, VERSION),
+        shown=("until", "reason"),
         shape=record(
             schedule=of("Changed"),
             passing=maybe(record(count=number(), first=maybe(instant()), last=maybe(instant()), next=maybe(instant()))),
@@ -93,6 +95,7 @@ ENDPOINTS = (
             Flag(name="dry_run", about="Say what would be done, and do nothing."),
             VERSION,
         ),
+        shown=("cron", "tz"),
         shape=record(
             schedule=of("Changed"),
             dry_run=flag(),
@@ -109,6 +112,7 @@ ENDPOINTS = (
         about="What is paused already stays as it is.",
         answer=changing.pause_all,
         body=(PAUSED_UNTIL, REASON),
+        shown=("until", "reason"),
         shape=record(paused=number("How many those were"), until=maybe(instant())),
     ),
     Endpoint(

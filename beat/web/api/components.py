@@ -114,7 +114,22 @@ SCHEMAS: dict[str, Shape] = {
         seen_at=maybe(instant()), last_pass=maybe(instant("When it last looked for due ticks")),
         clock_offset_ms=maybe(number("How far its machine's clock is ahead of Redis'")),
     ),
+    "Alive": record(
+        name=text(), host=text(), pid=maybe(number()), version=text(), tzdata=text(), app=text(),
+        schedules=maybe(number("How many its code declares")), fired=maybe(number()), started_at=maybe(instant()),
+        seen_at=maybe(instant()), last_pass=maybe(instant("When it last looked for due ticks")),
+        clock_offset_ms=maybe(number("How far its machine's clock is ahead of Redis'")),
+        age=maybe(seconds("Since its last pass")), fresh=flag("Whether that will do, as `beat health` judges"),
+        stuck=flag("Whether it shows life and does not look for due ticks"),
+    ),
+    "Missing": record(name=text(), since=instant("When it was last seen")),
+    "Finding": record(
+        group=text("What it is about"), check=text("Which check found it"), level=text("ok, note, warning or problem"),
+        what=text("In a sentence"), remedy=text("What to do about it"),
+    ),
+    "Group": _GROUP,
     "Counts": record(**{name: number() for name in _COUNTS}),
+    "Declared": opened(record(id=text(), **_STANDING)),
     "Schedule": opened(record(id=text(), **_STANDING, last=maybe(of("Run")))),
     "Shown": opened(record(
         id=text(), **_STANDING, tz=text(), rule=_RULE, definition=things("As it is in force"),
@@ -138,11 +153,11 @@ SCHEMAS: dict[str, Shape] = {
         "description": "A line of a history. Of a run it has all fields of Run.",
     },
     "Tick": record(
-        utc=instant(), local=instant("By the clocks of the zone"), from_now=seconds(),
+        utc=instant(), local=text("By the clocks of the zone, as ISO 8601 has it"), from_now=seconds(),
         note=maybe(text("What a change of the clocks does to it")),
     ),
     "Coming": record(
-        utc=instant(), local=instant("By the clocks of the zone"), from_now=seconds(),
+        utc=instant(), local=text("By the clocks of the zone, as ISO 8601 has it"), from_now=seconds(),
         note=maybe(text("What a change of the clocks does to it")), due_at=instant("When it is to fire"),
         unless=many(text(), "Functions of the application that may exclude its day"),
     ),
@@ -151,7 +166,7 @@ SCHEMAS: dict[str, Shape] = {
         unread_since=maybe(instant("Since when no worker reads it, although ticks go there")),
     ),
     "Places": record(
-        group=maybe(_GROUP), requires=many(_PARENT), follows=maybe(_PARENT), followers=many(text()),
+        group=maybe(of("Group")), requires=many(_PARENT), follows=maybe(_PARENT), followers=many(text()),
         slow_runs=number(),
     ),
     "Statistics": record(

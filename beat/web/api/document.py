@@ -84,7 +84,7 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
             **{str(status): {"$ref": f"#/components/responses/{status}"} for status in statuses},
         },
     }
-    return found | ({"requestBody": _body(endpoint.body)} if endpoint.body is not None else {})
+    return found | ({"requestBody": _body(endpoint.body, endpoint.example)} if endpoint.body is not None else {})
 
 
 def _parameter(field: Field, place: str) -> dict[str, Any]:
@@ -104,14 +104,12 @@ def _example(field: Field) -> Any:
     return field.example.split(",") if isinstance(field, Choices) else field.example
 
 
-def _body(fields: Iterable[Field]) -> dict[str, Any]:
-    named = list(fields)
-    properties = {each.name: _property(each) for each in named}
+def _body(fields: Iterable[Field], example: dict[str, Any]) -> dict[str, Any]:
+    properties = {each.name: _property(each) for each in fields}
     schema = {"type": "object", "properties": properties, "additionalProperties": False}
-    example = {each.name: each.example for each in named[:2] if each.example is not None}
     return {
-        "required": True,
-        "description": "Every field may be left out, or null: `{}` will do.",
+        "required": False,
+        "description": "Every field may be left out, or null; so may be all of them, but for the Content-Type.",
         "content": {"application/json": {"schema": schema, "example": example}},
     }
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 from beat.errors import DeclarationError
 from beat.web.api import bodies, fields, told
@@ -58,6 +60,8 @@ class Endpoint:
     query: tuple[Field, ...] = ()
     body: tuple[Field, ...] | None = None
     """What a change takes; None where nothing is changed."""
+    shown: tuple[str, ...] = ()
+    """The fields of its example."""
     status: int = 200
     goes_to: Callable[[dict[str, Any]], str] | None = None
     """Where what was made is found, below `/api/v1`."""
@@ -68,6 +72,20 @@ class Endpoint:
     def method(self) -> str:
         """GET looks, POST changes."""
         return "GET" if self.body is None else "POST"
+
+    @property
+    def example(self) -> dict[str, Any]:
+        """What somebody may ask: the fields of the query or of the body, by name."""
+        named = {each.name: each.example for each in (*self.query, *(self.body or ()))}
+        return {name: named[name] for name in self.shown}
+
+    def curl(self, root: str) -> str:
+        """The same, for a terminal."""
+        path = self.path.format(**{each.name: each.example for each in self.within})
+        if self.body is None:
+            return f"curl '{root}{PREFIX}{path}{f'?{urlencode(self.example)}' if self.shown else ''}'"
+        sent = json.dumps(self.example, ensure_ascii=False)
+        return f"curl -H 'Content-Type: application/json' -d '{sent}' {root}{PREFIX}{path}"
 
     def handle(self, site: Site, asked: Asked) -> Response:
         """The answer to a request; what it cannot take is raised."""

@@ -34,6 +34,7 @@ ENDPOINTS = (
             Whole(name="slices", about="How many slices at most.", example=100, default=100, least=FEWEST, most=MOST),
             TZ,
         ),
+        shown=("hours",),
         shape=record(
             now=instant(),
             step=seconds("The length of a slice; now cuts one in two"),
@@ -70,6 +71,7 @@ ENDPOINTS = (
             Whole(name="limit", about="How many at most.", example=100, default=100, least=1, most=500),
             Whole(name="runs", about="How many of its newest runs each has.", example=30, default=0, most=100),
         ),
+        shown=("state", "sort"),
         shape=record(
             schedules=many(of("Schedule")),
             next=maybe(text("What to give as `after` for the next page; null on the last")),
@@ -87,6 +89,7 @@ ENDPOINTS = (
         answer=looking.schedule,
         within=(SCHEDULE,),
         query=(Whole(name="ticks", about="How many of the next ticks.", example=10, default=10, least=1, most=100),),
+        shown=("ticks",),
         shape=record(
             now=instant("By Redis' clock"),
             schedule=of("Shown"),
@@ -108,6 +111,7 @@ ENDPOINTS = (
         answer=looking.history,
         within=(SCHEDULE,),
         query=(SINCE, UNTIL, _OUTCOME, _LINES),
+        shown=("since", "outcome"),
         shape=record(lines=many(of("Line"))),
         refusals=(404,),
     ),
@@ -117,6 +121,7 @@ ENDPOINTS = (
         summary="What became of the ticks of all schedules, newest first",
         answer=looking.history,
         query=(SINCE, UNTIL, _OUTCOME, _LINES),
+        shown=("since", "outcome"),
         shape=record(lines=many(of("Line"))),
     ),
     Endpoint(
@@ -136,6 +141,7 @@ ENDPOINTS = (
                 required=True,
             ),
         ),
+        shown=("time",),
         shape=opened(
             record(
                 schedule=text(),
@@ -176,6 +182,7 @@ ENDPOINTS = (
             Text(name="from", about="Begin here, not now: 2026-03-28, 2026-03-28T12:00Z.", longest=60, kind="past"),
             Whole(name="n", about="How many ticks.", example=5, default=5, least=1, most=100),
         ),
+        shown=("cron", "tz"),
         shape=record(
             expression=text(),
             normalised=text(),

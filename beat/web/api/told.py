@@ -17,7 +17,7 @@ from beat.words import SCHEMA_VERSION
 
 _DEEPEST = 60
 _NAMES = re.compile(r"[A-Za-z_]\w{0,100}", re.ASCII)
-_THEIRS = frozenset(("args", "kwargs", "meta", "details", "definition", "declared"))
+_THEIRS = frozenset(("args", "kwargs", "meta", "details"))
 """Below these lies what users wrote, by names of theirs."""
 
 

@@ -63,6 +63,12 @@
       !(["value", "checked"].includes(name) && node.matches("input:not([type=hidden]), textarea"));
   }
 
+  // Who writes in one of several groups of fields means that one.
+  document.addEventListener("input", (event) => {
+    const radio = event.target.closest("fieldset.kind")?.querySelector("legend input[type=radio]");
+    if (radio && event.target.type !== "radio") radio.checked = true;
+  }, true);
+
   document.addEventListener("htmx:afterSwap", () => { told(); count(); });
   function unanswered() {
     failing = failing || new Date();
