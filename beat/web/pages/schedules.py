@@ -39,22 +39,22 @@ def show(_site: Site, asked: Asked) -> Response:
 def _context(asked: Asked, wanted: Search, found: Found, problem: str) -> dict[str, Any]:
     counts, now = asked.client.counts(), asked.client.now()
     nothing = not (found.rows or problem)
-    return dict(
-        search=wanted,
-        problem=problem,
-        told="That cannot be looked for." if problem else search.told(wanted, found, counts),
-        rows=rows.rows(found.rows, rows.Looking(now, asked.viewer, asked.url)),
-        following=found.following,
-        counts=counts,
-        tabs=search.tabs(counts, wanted),
-        nearest=search.nearest(asked.client, wanted.match) if nothing and wanted.match else "",
-        to=lambda other: asked.url(_PATH, **other.query),
-        request=secrets.token_hex(8),  # pressed twice, it is one run
-        back=f"{_PATH}?{urlencode(wanted.query)}".rstrip("?"),
-        states=STATES,
-        orders=search.NAMES,
-        now=now,
-    )
+    return {
+        "search": wanted,
+        "problem": problem,
+        "told": "That cannot be looked for." if problem else search.told(wanted, found, counts),
+        "rows": rows.rows(found.rows, rows.Looking(now, asked.viewer, asked.url)),
+        "following": found.following,
+        "counts": counts,
+        "tabs": search.tabs(counts, wanted),
+        "nearest": search.nearest(asked.client, wanted.match) if nothing and wanted.match else "",
+        "to": lambda other: asked.url(_PATH, **other.query),
+        "request": secrets.token_hex(8),  # pressed twice, it is one run
+        "back": f"{_PATH}?{urlencode(wanted.query)}".rstrip("?"),
+        "states": STATES,
+        "orders": search.NAMES,
+        "now": now,
+    }
 
 
 def _pushed(asked: Asked, wanted: Search) -> str:
