@@ -112,6 +112,14 @@ screenshots: $(READY) ## every page of the browser into docs/screenshots, light 
 pairs: $(READY) ## play every pair of options anew, and write docs/reference/policy-pairs.md
 	$(BIN)/python -m tests.policies.pairs
 
+.PHONY: reference
+reference: $(READY) ## write docs/reference/api.md anew, from the OpenAPI document
+	$(BIN)/python -m tests.web.reference
+
+.PHONY: fuzz-api
+fuzz-api: $(READY) ## the JSON API before a fuzzer, for longer (minutes)
+	LONG_TESTS=1 $(BIN)/pytest -n 4 tests/web/test_api_fuzz.py
+
 .PHONY: format
 format: $(READY) ## let ruff rewrite the code
 	$(BIN)/ruff check --fix .

@@ -80,7 +80,7 @@ def read(written: str) -> datetime:
 def found(written: str) -> datetime | None:
     """The same; None for anything else, which anybody may have written."""
     try:
-        return _read(written)
+        return _read(written) if written else None
     except (ValueError, TypeError, BadInstant):
         return None
 

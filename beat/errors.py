@@ -167,8 +167,14 @@ class Stuck(BeatError):
         """Where each thread was at that moment."""
 
 
-def did_you_mean(word: str, names: Iterable[str]) -> str:
-    """`" Did you mean 'x'?"` for the name nearest to `word`, or nothing."""
+def nearest(word: str, names: Iterable[str]) -> str:
+    """The name that is most like `word`, or nothing."""
     by_lower = {name.lower(): name for name in names}
     found = difflib.get_close_matches(word.lower()[:_SHOWN], by_lower, n=1, cutoff=0.6)
-    return f" Did you mean {by_lower[found[0]]!r}?" if found else ""
+    return by_lower[found[0]] if found else ""
+
+
+def did_you_mean(word: str, names: Iterable[str]) -> str:
+    """`" Did you mean 'x'?"` for the name nearest to `word`, or nothing."""
+    found = nearest(word, names)
+    return f" Did you mean {found!r}?" if found else ""

@@ -104,6 +104,8 @@ def _others(figures: Figures) -> Iterator[Budget]:
         yield Budget(f"10,000 due, {what}, the pass beside a plain one", MOST, 1.3, "×", measured)
     for what, allowed, unit in (("scrape", 1, "s"), ("longest metrics script", 25, "ms")):
         yield Budget(f"10,000 schedules, {what}", MOST, allowed, unit, figures.median(what, at))
+    for what in ("schedules, first page", "overview"):
+        yield Budget(f"the page of 10,000 schedules, {what}", MOST, 200, "ms", figures.median(what, at))
     for command in ("beat --help", "beat next"):
         measured = figures.median("start-up over bare Python", {"command": command})
         yield Budget(f"`{command}` over bare Python", MOST, 150, "ms", measured)

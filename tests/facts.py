@@ -18,3 +18,8 @@ def wait_until(fact: Callable[[], T], seconds: float = 30, what: Callable[[], st
         assert time.monotonic() < end, f"waited {seconds} s in vain {what()}"
         time.sleep(0.01)
     return value
+
+
+def in_time(took: float, most: float) -> None:
+    """Fails when something took longer than this; that of a busy machine is forgiven once, as waiting in vain is."""
+    assert took < most, f"waited {most} s in vain: it took {took:.2f} s"

@@ -27,11 +27,12 @@ STOREYS = {
         "kinds", "schedule", "declaring", "loader", "registry", "lint", "run", "state", "definitions", "placement",
         "prepare", "event", "guard", "globs", "ledger", "history", "verification", "statistics", "report", "sighting",
         "shards",
-        "blocks", "outcomes", "overrides", "instance", "facts", "routing", "dependencies",
+        "blocks", "outcomes", "overrides", "instance", "pulse", "facts", "routing", "dependencies",
     ],
     "doors": [
         "scripts", "connection", "jobs", "server", "protocol", "names", "store", "groups_kept", "dialogue", "lock",
         "runs", "slots", "outbox", "operations", "glance", "staff", "inquiry", "notify", "probe",
+        "posting",
     ],
     "engine": [
         "timekeeper", "health", "pace", "desk", "book", "verdicts", "arrivals", "holding", "replies", "rehearsal",

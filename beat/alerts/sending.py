@@ -1,6 +1,6 @@
 """Hands one message to one channel, within its time; or says in a line why the channel has not taken it.
 
-No line shows a URL or a secret. Nothing is followed, nothing is kept open.
+No line shows a URL or a secret.
 """
 
 from __future__ import annotations
@@ -11,22 +11,21 @@ import hmac
 import json
 import os
 import signal
-import socket
 import subprocess
 import tempfile
 import threading
 from collections import deque
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from http.client import HTTPException
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+
+from beat import posting
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from beat.alerts.channels import Channel
 
 SIGNATURE, INCIDENT = "X-Beat-Signature", "X-Beat-Incident"
-_TAKEN = range(200, 300)
 _SHOWN = 200
 _LATE = 100
 """So many messages are remembered that a function took after its time."""
@@ -58,51 +57,18 @@ def _post(channel: Channel, content: Mapping[str, Any], facts: Mapping[str, Any]
     if channel.secret:
         digest = hmac.new(channel.secret.encode(), body, hashlib.sha256).hexdigest()
         headers[SIGNATURE] = f"sha256={digest}"
-    url = urlsplit(channel.url)
-    kind = HTTPSConnection if url.scheme == "https" else HTTPConnection
-    connection = kind(url.hostname or "", url.port, timeout=channel.timeout.total_seconds())
     try:
-        with _in_time(connection, channel):
-            connection.request("POST", (url.path or "/") + (f"?{url.query}" if url.query else ""), body, headers)
-            with connection.getresponse() as answer:
-                status = answer.status
+        answer = posting.post(channel.url, body, headers, channel.timeout.total_seconds())
     except TimeoutError:
         raise NotTaken(_too_slow(channel)) from None
     except HTTPException as e:
         raise NotTaken(f"did not answer in HTTP: {type(e).__name__}") from None  # its words may be those of the URL
     except (OSError, ValueError) as e:
         raise NotTaken(f"{type(e).__name__}: {getattr(e, 'strerror', None) or 'cannot be reached'}") from None
-    finally:
-        connection.close()
-    if status not in _TAKEN:
-        hint = ", and redirects are not followed" if status // 100 == 3 else ""  # noqa: PLR2004 (3xx)
-        raise NotTaken(f"answered {status}{hint}")
-    return f"answered {status}"
-
-
-@contextlib.contextmanager
-def _in_time(connection: HTTPConnection, channel: Channel) -> Iterator[None]:
-    """A server that sends a byte now and then would never be slow enough for a socket's own limit."""
-    connection.connect()
-    late = threading.Event()
-
-    def hang_up(sock: socket.socket = connection.sock) -> None:
-        late.set()
-        with contextlib.suppress(OSError):
-            sock.shutdown(socket.SHUT_RDWR)
-
-    timer = threading.Timer(channel.timeout.total_seconds(), hang_up)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    except (OSError, HTTPException):
-        if not late.is_set():
-            raise
-    finally:
-        timer.cancel()
-    if late.is_set():  # what came by then may look like an answer
-        raise TimeoutError
+    if not answer.is_good:
+        hint = ", and redirects are not followed" if answer.leads_elsewhere else ""
+        raise NotTaken(f"answered {answer.status}{hint}")
+    return f"answered {answer.status}"
 
 
 def _command(channel: Channel, facts: Mapping[str, Any]) -> str:

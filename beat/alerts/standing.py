@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from beat import clock
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from beat.alerts.channels import Channel
+    from beat.alerts.config import Alerts
 
 
 class Open(NamedTuple):
@@ -27,10 +29,14 @@ class Open(NamedTuple):
 class Standing(Connected):
     """Asks one installation. `redis` is a URL, a client, or what the settings say; options are settings by name."""
 
-    def __init__(self, redis: Any = None, **options: Any) -> None:
-        super().__init__(redis, **options)
-        self.wanted = config.read(self.settings)
-        self._kept = Kept(self._store, self.settings.app)
+    @functools.cached_property
+    def wanted(self) -> Alerts:
+        """The rules and channels of the settings."""
+        return config.read(self.settings)
+
+    @functools.cached_property
+    def _kept(self) -> Kept:
+        return Kept(self._store, self.settings.app)
 
     def incidents(self) -> list[Open]:
         """Those that are open, oldest first."""
@@ -44,6 +50,34 @@ class Standing(Connected):
         """How many messages each channel has yet to take."""
         with self._asking():
             return self._kept.waiting(self.wanted.channels)
+
+
+def plain(found: Standing) -> dict[str, Any]:
+    """Rules, channels and incidents, as `--json` has them."""
+    kinds = found.wanted.channels
+    waiting = found.waiting().items()
+    return {
+        "rules": [
+            {"name": rule.name, "on": list(rule.on), "channels": list(rule.channels), "text": str(rule)}
+            for rule in found.wanted.rules
+        ],
+        "channels": [{"channel": name, "kind": kinds[name].kind, "waiting": number} for name, number in waiting],
+        "incidents": [_incident(each) for each in found.incidents()],
+    }
+
+
+def _incident(each: Open) -> dict[str, Any]:
+    state = each.state
+    return {
+        "incident": state.incident,
+        "rule": each.rule,
+        "subject": each.subject,
+        "event": state.event,
+        "count": state.count,
+        "since": state.since,
+        "channels": list(state.told),
+        "error": state.error or None,
+    }
 
 
 def trial(channel: Channel) -> str:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from beat import options
-from beat.cli import asking, changing, documents, moving, output, values
+from beat.cli import asking, changing, documents, moving, output
 from beat.client.adding import Added, Wanted
 from beat.client.ticking import next_ticks
 from beat.errors import DeclarationError, DuplicateSchedule, Refused
-from beat.words import changes
+from beat.words import changes, values
 from beat.zones import zone
 
 if TYPE_CHECKING:

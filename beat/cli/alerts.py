@@ -62,7 +62,7 @@ def command(ctx: click.Context, *, url: str | None, as_json: bool) -> None:
         return
     found = Standing(asking.where(url))
     if as_json:
-        _document(found)
+        output.document(**standing.plain(found))
     else:
         _show(found)
 
@@ -96,32 +96,6 @@ def test(*, channel: str | None, as_json: bool) -> int:
     if as_json:
         output.document(channels=[{"channel": name, "taken": taken, "said": said} for name, taken, said in results])
     return 0 if all(taken for _, taken, _ in results) else _BAD
-
-
-def _document(found: Standing) -> None:
-    output.document(
-        rules=[
-            {"name": rule.name, "on": rule.on, "channels": rule.channels, "text": str(rule)}
-            for rule in found.wanted.rules
-        ],
-        channels=[
-            {"channel": name, "kind": found.wanted.channels[name].kind, "waiting": number}
-            for name, number in found.waiting().items()
-        ],
-        incidents=[
-            {
-                "incident": each.state.incident,
-                "rule": each.rule,
-                "subject": each.subject,
-                "event": each.state.event,
-                "count": each.state.count,
-                "since": each.state.since,
-                "channels": each.state.told,
-                "error": each.state.error or None,
-            }
-            for each in found.incidents()
-        ],
-    )
 
 
 def _show(found: Standing) -> None:

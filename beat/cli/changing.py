@@ -9,14 +9,13 @@ import click
 
 from beat.cli import output
 from beat.errors import BeatError, NoRedis
-from beat.words import instants, telling
+from beat.words import instants
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from datetime import datetime
 
     from beat.client import Client
-    from beat.client.standing import Standing
     from beat.zones import Zone
 
 T = TypeVar("T")
@@ -78,21 +77,6 @@ def each(client: Client, ids: Iterable[str], act: Callable[[str], T]) -> tuple[l
             output.complaint("error", str(e), err=True)
             code = code or e.exit_code
     return done, code
-
-
-def plain(found: Standing) -> dict[str, Any]:
-    """Where a schedule stands after a change, as `--json` has it."""
-    times = telling.times({"next_run": found.next_run, "due_at": found.due_at})
-    return {
-        "id": found.schedule_id,
-        "state": found.state,
-        "version": found.version,
-        **times,
-        "tz": found.tz,
-        "rule": dict(found.rule),
-        "pause": found.pause and telling.times(found.pause._asdict()),
-        "overridden": found.override is not None,
-    }
 
 
 def when(instant: datetime, where: Zone, now: datetime) -> str:

@@ -11,9 +11,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from beat import options, rq_options
-from beat.cli.output import SCHEMA_VERSION
 from beat.client.adding import Wanted
 from beat.errors import BadOption, BeatError
+from beat.words import SCHEMA_VERSION
 from beat.words.exported import BESIDE
 
 if TYPE_CHECKING:

@@ -9,18 +9,18 @@ import contextlib
 import functools
 import re
 import socket
-from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from beat import clock, durations, embedded, instance, probe, redis_url, sources
+from beat import clock, durations, embedded, instance, probe, pulse, redis_url, sources
 from beat.cli import output
 from beat.errors import BadDuration, ConfigError, NoRedis
 from beat.keys import Keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from datetime import datetime, timedelta
 
     from beat.instance import Instance
     from beat.sources import Raw
@@ -31,16 +31,6 @@ _BAD = 1
 _PATIENCE_S = 2.0
 _SPEAKS: dict[str, Any] = {"protocol": 2, "socket_connect_timeout": _PATIENCE_S, "socket_timeout": _PATIENCE_S}
 _OURS = re.compile(rf"(?<=[?&])(?:{'|'.join(_SPEAKS)})=[^&]*&?")  # a URL may not say otherwise
-_MAX_AGE = timedelta(seconds=30)
-_LONGEST_INTERVAL = timedelta(minutes=1)
-
-
-class _Told(NamedTuple):
-    """A beat, and how long ago it passed; None before its first pass."""
-
-    beat: Instance
-    age: timedelta | None
-    fresh: bool
 
 
 @click.command("health")
@@ -66,7 +56,7 @@ def command(*, local: bool, max_age: str | None, url: str | None, as_json: bool)
     limit = _limit(max_age, found)
     now, beats = _read(_where(found), Keys(_text(found, "prefix", Keys().prefix)))
     here = socket.gethostname() if local else None
-    told = [_tell(beat, now, limit) for beat in beats if here in (None, beat.host)]
+    told = pulse.tell((beat for beat in beats if here in (None, beat.host)), now, limit)
     healthy = bool(told) and (all if local else any)(each.fresh for each in told)
     if as_json:
         output.document(
@@ -74,10 +64,10 @@ def command(*, local: bool, max_age: str | None, url: str | None, as_json: bool)
             host=here,
             max_age=limit.total_seconds(),
             now=clock.text(now),
-            beats=[_plain(each) for each in told],
+            beats=[pulse.plain(each) for each in told],
         )
     else:
-        output.echo(output.printable(_words(told, limit, here, elsewhere=len(beats) - len(told))))
+        output.echo(output.printable(pulse.words(told, limit, here, elsewhere=len(beats) - len(told))))
     return 0 if healthy else _BAD
 
 
@@ -89,8 +79,8 @@ def _limit(given: str | None, found: Mapping[str, Raw]) -> timedelta:
         return limit
     with contextlib.suppress(BadDuration):  # what is wrong with a setting, `beat run` and `beat config` say
         interval = durations.parse(found["interval"].value if "interval" in found else 0)
-        return max(_MAX_AGE, 2 * min(interval, _LONGEST_INTERVAL))
-    return _MAX_AGE
+        return pulse.limit(interval)
+    return pulse.limit()
 
 
 def _where(found: Mapping[str, Raw]) -> str:
@@ -173,38 +163,3 @@ def _replies(connection: Any, error: type[Exception], commands: Sequence[Sequenc
         except error as e:
             replies.append(probe.Refused(str(e)))
     return replies
-
-
-def _tell(beat: Instance, now: datetime, limit: timedelta) -> _Told:
-    age = now - beat.last_pass if beat.last_pass else None
-    return _Told(beat, age, age is not None and abs(age) <= limit)
-
-
-def _words(told: Sequence[_Told], limit: timedelta, here: str | None, *, elsewhere: int) -> str:
-    """About the best of all beats, or the worst of this machine: on that one it depends."""
-    if not told:
-        others = f"; elsewhere {elsewhere} {'are' if elsewhere > 1 else 'is'}" if elsewhere else ""
-        return f"no beat is alive{f' on {here}' if here else ''}{others}"
-    decides = (max if here else min)(told, key=lambda each: timedelta.max if each.age is None else abs(each.age))
-    number = sum(each.fresh for each in told)
-    others = f"; {number} of {len(told)} beats {'are' if number != 1 else 'is'} fresh" if len(told) > 1 else ""
-    if decides.age is None:
-        return f"not ready: {decides.beat.name} has not passed yet{others}"
-    seconds = round(decides.age.total_seconds())
-    passed = f"{decides.beat.name} passed {f'{seconds:,} s ago' if seconds >= 0 else f'{-seconds:,} s in the future'}"
-    if decides.fresh:
-        return f"ok: {passed}{others}"
-    return f"stale: {passed}, and {durations.short(limit)} is the most{others}"
-
-
-def _plain(told: _Told) -> dict[str, Any]:
-    beat = told.beat
-    return {
-        "name": beat.name,
-        "host": beat.host,
-        "pid": beat.pid,
-        "version": beat.version,
-        "last_pass": clock.text(beat.last_pass) if beat.last_pass else None,
-        "age": told.age.total_seconds() if told.age is not None else None,
-        "fresh": told.fresh,
-    }

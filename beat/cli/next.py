@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,10 +13,12 @@ from beat.cli import output
 from beat.cron import Cron
 from beat.errors import BadInstant, BadZone, ConfigError, DeclarationError
 from beat.timing import Clocked, clocked
+from beat.words import upcoming
+from beat.words.ticks import ticks_after
 from beat.zones import Zone, zone
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 _MOST = 1000
 
@@ -61,9 +63,9 @@ def command(
     where = _zone(tz, defaults.tz)
     rule = _seeded(_rule(expression, every, where.name, seconds=seconds, presets=defaults.presets), name)
     now = clock.now()
-    ticks = list(itertools.islice(_ticks(rule, now if start is None else _instant(start, where)), number))
+    ticks = list(itertools.islice(ticks_after(rule, now if start is None else _instant(start, where)), number))
     if as_json:
-        _document(rule, where, ticks, now)
+        output.document(**upcoming.plain(rule, where, ticks, now))
     else:
         _show(rule, where, ticks, now)
 
@@ -103,15 +105,6 @@ def _seeded(rule: Clocked, name: str | None) -> Clocked:
     return rule.seeded(seed)
 
 
-def _ticks(rule: Clocked, start: datetime) -> Iterator[tuple[datetime, str]]:
-    """Ticks after `start`, each with what DST did to it."""
-    previous = start
-    while True:
-        tick = rule.after(previous)
-        yield tick, rule.note(previous, tick) if isinstance(rule, Cron) else ""
-        previous = tick
-
-
 def _instant(written: str, where: Zone) -> datetime:
     try:
         value = datetime.fromisoformat(written)
@@ -145,19 +138,3 @@ def _distance(gap: timedelta) -> str:
     away = timedelta(seconds=round(abs(gap).total_seconds()))
     words = f"{away.days}d{away.seconds // 3600}h" if away.days else durations.short(away)
     return f"{words} ago" if gap < timedelta(0) else f"in {words}"
-
-
-def _document(rule: Clocked, where: Zone, ticks: list[tuple[datetime, str]], now: datetime) -> None:
-    listed: list[dict[str, Any]] = [
-        {
-            "utc": clock.text(tick),
-            "local": tick.astimezone(where.info).isoformat(),
-            "from_now": round((tick - now).total_seconds(), 3),
-            "note": note or None,
-        }
-        for tick, note in ticks
-    ]
-    normalised = rule.normalised if isinstance(rule, Cron) else durations.short(rule.period)
-    output.document(
-        expression=str(rule), normalised=normalised, description=rule.describe(), tz=where.name, ticks=listed
-    )

@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from beat.words import SCHEMA_VERSION
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import TextIO
 
     Paint = Callable[[str, str], str]
 
-SCHEMA_VERSION = 1
 _COLOURS = {"error": "red", "problem": "red", "warning": "yellow"}
 _GAP = "  "
 _NARROW = 16  # with less room than this, a last column is hard to read

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from beat.cli import asking, changing, output
 from beat.client.ticking import held
-from beat.words import instants, telling
+from beat.words import afterwards, instants, telling
 from beat.zones import zone
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def command(
         return _all(client, until, reason, yes=yes, as_json=as_json)
     done, code = changing.each(client, wanted, lambda each: _pause(client, each, until, reason, version))
     if as_json:
-        output.document(schedules=[{**changing.plain(found), "passing": _passing(found)} for found in done])
+        output.document(schedules=[{**afterwards.plain(found), "passing": afterwards.passing(found)} for found in done])
     else:
         for found in done:
             _tell(found, client.now())
@@ -117,12 +117,3 @@ def _tell(found: Standing, now: datetime) -> None:
     then = f"it goes on with {instants.both(stretch.next, where)}" if stretch.next else "then it has no tick left"
     passing = f"{changing.ticks(stretch.count)} will pass, the first {instants.both(stretch.tick, where)}"
     output.say(f"  {passing if stretch.count else 'no tick falls into that time'}; {then}")
-
-
-def _passing(found: Standing) -> dict[str, Any] | None:
-    """What will pass by the end of the pause."""
-    stretch = held(found, found.pause.until) if found.pause and found.pause.until else None
-    if stretch is None:
-        return None
-    first, last = (stretch.tick, stretch.last) if stretch.count else (None, None)
-    return {"count": stretch.count, **telling.times({"first": first, "last": last, "next": stretch.next})}

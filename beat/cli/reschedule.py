@@ -8,9 +8,8 @@ import click
 
 from beat import clock
 from beat.cli import asking, changing, output
-from beat.client.ticking import due, next_ticks
 from beat.errors import DeclarationError
-from beat.words import changes, instants
+from beat.words import afterwards, changes, instants
 from beat.zones import zone
 
 if TYPE_CHECKING:
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
 
     from beat.client import Client
     from beat.client.standing import Standing
-
-_SHOWN = 3
 
 
 @click.command("reschedule")
@@ -69,10 +66,10 @@ def command(
     before, now = client.get(schedule_id), client.now()
     wish = {**rule, **({"at": _instant(at, before, now)} if at is not None else {})}
     after = _rescheduled(client, schedule_id, {**wish, "dry_run": dry_run, "expected_version": version})
-    ticks = [_firing(found, client.now()) for found in (before, after)]
+    ticks = [afterwards.firing(found, client.now()) for found in (before, after)]
     if as_json:
         told = [[clock.text(tick) for tick in found] for found in ticks]
-        output.document(schedule=changing.plain(after), dry_run=dry_run, before=told[0], after=told[1])
+        output.document(schedule=afterwards.plain(after), dry_run=dry_run, before=told[0], after=told[1])
         return
     _show(before, after, ticks)
     if dry_run:
@@ -111,13 +108,6 @@ def _rescheduled(client: Client, schedule_id: str, wish: dict[str, Any]) -> Stan
     except DeclarationError as e:  # written for Python: here the options have other names
         e.message = e.message.replace("seconds=True", "--seconds").replace("every=", "--every ")
         raise
-
-
-def _firing(found: Standing, now: datetime) -> list[datetime]:
-    """When the next ticks fire: the first of them perhaps at a time of its own."""
-    ticks = next_ticks(found, _SHOWN, now)
-    moved = due(found)
-    return [moved.replace(microsecond=0), *ticks[1:]] if ticks and moved and ticks[0] == found.next_run else ticks
 
 
 def _show(before: Standing, after: Standing, ticks: Sequence[Sequence[datetime]]) -> None:

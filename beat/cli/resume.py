@@ -8,7 +8,7 @@ import click
 
 from beat.cli import asking, changing, output
 from beat.client.ticking import due
-from beat.words import instants
+from beat.words import afterwards, instants
 from beat.zones import zone
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def command(
         return _all(client, catch_up=catch_up, yes=yes, as_json=as_json)
     done, code = changing.each(client, wanted, lambda each: _resume(client, each, version, catch_up=catch_up))
     if as_json:
-        output.document(schedules=[{**changing.plain(each.found), "passed": each.passed} for each in done])
+        output.document(schedules=[{**afterwards.plain(each.found), "passed": each.passed} for each in done])
     for each in done if not as_json else ():
         _tell(each, client.now())
     return code
@@ -70,7 +70,7 @@ def command(
 def _resume(client: Client, schedule_id: str, version: int | None, *, catch_up: bool) -> _Resumed:
     before = client.get(schedule_id)
     found = client.resume(schedule_id, catch_up=catch_up, expected_version=version)
-    return _Resumed(found, max(0, (found.skip_count or 0) - (before.skip_count or 0)))
+    return _Resumed(found, afterwards.passed(before, found))
 
 
 def _all(client: Client, *, catch_up: bool, yes: bool, as_json: bool) -> int:

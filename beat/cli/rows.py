@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from beat.client.standing import Standing
     from beat.history import Fired
 
-_ENDED = ("succeeded", "failed", "stopped", "lost")
 _LEAST_NOTE = 30
 _COLOURS = {
     "failed": "red", "lost": "magenta", "stopped": "yellow", "broken": "red", "paused": "yellow", "held": "yellow",
@@ -94,21 +93,17 @@ def paint(heading: str, text: str) -> str:
 
 def following(known: Standing, now: datetime, shape: Shape) -> str:
     """How far away the next tick is, or why there is none."""
-    where, due = zone(known.tz), known.due_at or known.next_run
-    if known.pause:
-        until = known.pause.until
-        return f"paused until {instants.near(until, where, now)}" if until else "paused"
-    if known.state == "active" and due is None and "follows" in known.definition:
-        return "held" if known.unannounced_at else f"after {known.definition['follows']}"
-    if known.state != "active" or due is None:
-        return "" if shape.state or known.state == "active" else known.state
-    if known.unannounced_at:
-        return "held"
-    away = (due - now).total_seconds()
-    if away <= 0:
-        return f"due for {instants.span(-away)}"
-    when = f"{instants.near(due.replace(microsecond=0), where, now)}, " if shape.times else ""
-    return f"{when}in {instants.span(away)}{', moved' if known.deferred_by else ''}"
+    where, (word, at) = zone(known.tz), words.coming(known, now)
+    if word == "paused" and at:
+        return f"paused until {instants.near(at, where, now)}"
+    if word == "after":
+        return f"after {known.definition['follows']}"
+    if at is None:
+        return word or ("" if shape.state or known.state == "active" else known.state)
+    if word == "due":
+        return f"due for {instants.span((now - at).total_seconds())}"
+    when = f"{instants.near(at.replace(microsecond=0), where, now)}, " if shape.times else ""
+    return f"{when}in {instants.span((at - now).total_seconds())}{', moved' if known.deferred_by else ''}"
 
 
 def last(row: Listed, now: datetime, shape: Shape) -> str:
@@ -117,7 +112,7 @@ def last(row: Listed, now: datetime, shape: Shape) -> str:
     if run is None:
         before = row.standing.last_run
         return f"{instants.span((now - before).total_seconds())} ago" if before and before <= now else ""
-    if run.state not in _ENDED:
+    if run.state not in words.ENDED:
         return _going(run, now)
     took = f" {instants.span(run.duration)}" if run.duration is not None else ""
     ago = instants.span(max(0, (now - (run.ended_at or run.at)).total_seconds()))
@@ -125,6 +120,5 @@ def last(row: Listed, now: datetime, shape: Shape) -> str:
 
 
 def _going(run: Fired, now: datetime) -> str:
-    since = run.started_at if run.state == "started" else run.enqueued_at
-    word = "running" if run.state == "started" else run.state
+    word, since = words.going(run)
     return f"{word} {instants.span(max(0, (now - since).total_seconds()))}" if since else word

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from beat.cli import asking, chart, output
 from beat.client.load import FEWEST, LONGEST, MOST
 from beat.ledger import OUTCOMES
-from beat.words import instants, telling
+from beat.words import instants, load
 from beat.zones import zone
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def command(*, hours: int, tz: str | None, url: str | None, as_json: bool) -> No
     client = asking.client(url)
     where = zone(client.settings.tz if tz is None else tz)
     if as_json:
-        output.document(**_plain(client.timeline(hours, tz=where.name)))
+        output.document(**load.plain(client.timeline(hours, tz=where.name)))
         return
     room = output.columns() - chart.MARGIN - 1
     found = client.timeline(hours, slices=min(max(room, FEWEST), MOST), tz=where.name)
@@ -115,20 +115,3 @@ def _named(names: tuple[str, ...], number: int) -> str:
 
 def _several(number: int, what: str) -> str:
     return f"{number:,} {what}{'s' * (number != 1)}"
-
-
-def _plain(found: Timeline) -> dict[str, Any]:
-    return telling.times({
-        "now": found.now,
-        "step": found.step.total_seconds(),
-        "slices": [telling.times(each._asdict()) for each in found.slices],
-        "pile_ups": [telling.times({**each._asdict(), "names": list(each.names)}) for each in found.pile_ups],
-        "more_pile_ups": found.more_pile_ups,
-        "schedules": found.schedules,
-        "active": found.active,
-        "overdue": found.overdue,
-        "partial": found.partial,
-        "whole_from": found.whole_from,
-        "unreadable": found.unreadable,
-        "often": found.often,
-    })  # fmt: skip

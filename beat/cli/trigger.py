@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from beat.cli import asking, changing, output, values
+from beat.cli import asking, changing, output
 from beat.errors import NoRedis
-from beat.words import instants, telling
+from beat.words import instants, telling, values
 from beat.zones import zone
 
 if TYPE_CHECKING:

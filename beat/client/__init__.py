@@ -10,12 +10,13 @@ from typing import Any, Self
 from beat.client.adding import Adding
 from beat.client.backfilling import Backfilling
 from beat.client.comparing import Comparing
-from beat.client.listing import Listing
+from beat.client.inspecting import Inspecting
 from beat.client.pausing import Pausing
 from beat.client.rescheduling import Rescheduling
+from beat.client.surveying import Surveying
 
 
-class Client(Backfilling, Pausing, Rescheduling, Adding, Listing, Comparing):
+class Client(Backfilling, Pausing, Rescheduling, Adding, Surveying, Inspecting, Comparing):
     """Asks and changes one installation. `redis` is a URL, a client, or what the settings say.
 
     Options are settings by name, as in `prefix="app:"`. `by` is who makes changes, `user@host` unless it is given: it

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from beat import clock, lineage, planning
 from beat.client.connected import Connected
-from beat.client.standing import instant
 from beat.placement import foresee, standing
 from beat.planning import KINDS, Kept, Plan
 from beat.protocol import Sight
@@ -71,7 +70,7 @@ class Comparing(Connected):
                 pipe.hmget(self._keys.schedule(each), "definition", "declared", "overridden_at")
             found = pipe.execute(raise_on_error=False)
         read = (list(map(_text, each)) if isinstance(each, list) else ["", "", ""] for each in found)
-        return [Kept(definition, declared or definition, instant(at)) for definition, declared, at in read]
+        return [Kept(definition, declared or definition, clock.found(at)) for definition, declared, at in read]
 
     def _shared(self, found: Iterable[Prospect]) -> set[str]:
         """Those that another live application declares just so: they stay that one's."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from beat import connection, redis_url, settings
 from beat.client.archive import Archive
@@ -35,6 +35,14 @@ class Connected:
         mine = self.settings  # a change trims the ledger, as a verdict of a beat does
         limits = {"history_limit": mine.history_limit, "events_limit": mine.events_limit}
         self._store, self._archive = Store(client, self._keys, **limits), Archive(client, self._keys)
+
+    @classmethod
+    def beside(cls, other: Connected) -> Self:
+        """Somebody who asks the same installation other questions, through the same connections."""
+        made = cls.__new__(cls)
+        for name in ("settings", "_where", "_keys", "_store", "_archive"):
+            setattr(made, name, getattr(other, name))
+        return made
 
     def now(self) -> datetime:
         """The present instant, by Redis' clock."""

@@ -145,7 +145,7 @@ def _known(archive: Archive, ids: Iterable[str]) -> Iterator[tuple[str, Known]]:
     for page in pages(ids):
         for each, state, following, jitter, written in archive.timings(page):
             active = state == "active"
-            yield each, Known(rule(written), standing.instant(following) if active else None, active, bool(jitter))
+            yield each, Known(rule(written), clock.found(following) if active else None, active, bool(jitter))
 
 
 def _rhythms(found: dict[str, Known]) -> Iterator[Rhythm]:

@@ -10,7 +10,6 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from beat import clock
-from beat.client.standing import instant
 from beat.errors import BadOption
 from beat.glance import glance
 from beat.store import pages
@@ -160,9 +159,12 @@ def place(written: str, found: ById) -> Place:
     if not value or type(found) is ById:
         return found.places([schedule_id])[0]
     try:
-        return Place(float(value), schedule_id)
-    except ValueError as e:
-        raise BadOption(f"after {written!r:.120} must be an id, or what a list said after which it ended") from e
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if math.isnan(number):
+        raise BadOption(f"after {written!r:.120} must be an id, or what a list said after which it ended")
+    return Place(number, schedule_id)
 
 
 def _growing(size: int) -> Iterator[int]:
@@ -187,7 +189,7 @@ def _number(written: str) -> float:
 
 
 def _milliseconds(written: str) -> float:
-    found = instant(written)
+    found = clock.found(written)
     return float(clock.to_ms(found)) if found else 0.0
 
 

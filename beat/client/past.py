@@ -13,7 +13,6 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from beat import clock, ledger, shards
-from beat.client import standing
 from beat.client.reading import SKIPPED
 from beat.history import OPEN
 from beat.place_options import MOST_QUEUES
@@ -83,7 +82,7 @@ def look(archive: Archive, rules: Mapping[str, Schedule | None], edges: Sequence
         for each, tally in found.items()
         if not tally.reached and (tally.oldest or each in short)
     ]
-    return Past(counts, len(late), standing.instant(f"{max(late)}Z") if late else None)
+    return Past(counts, len(late), clock.found(f"{max(late)}Z") if late else None)
 
 
 def _lines(rules: Mapping[str, Schedule | None], start: datetime, now: datetime) -> dict[str, int]:

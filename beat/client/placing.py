@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from beat import clock, groups_kept, routing
-from beat.client.standing import instant
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,7 +72,7 @@ def parents(store: Store, ids: Sequence[str]) -> list[Parent]:
             pipe.hmget(store.keys.schedule(each), "state", "last_success", "renamed_to")
         found: list[Any] = pipe.execute(raise_on_error=False)
     told = [[_text(value) for value in values] if isinstance(values, list) else [""] * 3 for values in found]
-    return [Parent(each, state, instant(at), to) for each, (state, at, to) in zip(ids, told, strict=True)]
+    return [Parent(each, state, clock.found(at), to) for each, (state, at, to) in zip(ids, told, strict=True)]
 
 
 def _shared(store: Store, name: str) -> Shared:

@@ -18,6 +18,7 @@ from beat.client.placing import Places
 from beat.client.reading import Wanted
 from beat.errors import BadInstant, BadOption, BeatError, UnknownSchedule, did_you_mean
 from beat.history import OPEN, Fired, assemble, parts, together
+from beat.ledger import OUTCOMES
 from beat.statistics import summarise
 from beat.zones import zone
 
@@ -58,6 +59,8 @@ class Overview(NamedTuple):
     """Those to which its ticks may go, and who works at them."""
     places: Places = Places()
     """How it stands with others."""
+    lines: tuple[Line, ...] = ()
+    """All that its ledger tells, newest first."""
 
 
 class Questions(Connected):
@@ -139,16 +142,22 @@ class Questions(Connected):
             ids = sorted(set(self._ids())) if schedule_id is None else [schedule_id]
             return [found for each in ids if (found := audit.verify(each, after))]
 
-    def show(self, schedule_id: str) -> Overview:
-        """Where a schedule stands, and how it has been doing; raises UnknownSchedule."""
+    def show(self, schedule_id: str, *, lines: int | None = None) -> Overview:
+        """Where a schedule stands, and how it has been doing; raises UnknownSchedule.
+
+        With `lines`, no more than so many of the newest entries of its ledger are read, and summed up.
+        """
+        if lines is not None and (type(lines) is not int or lines < 1):
+            raise BadOption(f"lines {lines!r:.60} must be a whole number from 1 on, as in lines=1000")
         with self._asking():
-            snapshot = self._snapshot(schedule_id)
+            snapshot = self._snapshot(schedule_id, lines=lines)
             found = self._read(snapshot, schedule_id)
-            lines = assemble(schedule_id, snapshot.entries)
-            going = self._up_to_date(line for line in lines if isinstance(line, Fired) and line.state == OPEN)
+            told = assemble(schedule_id, snapshot.entries)
+            known = tuple(self._up_to_date(told))
+            going = tuple(line for line in known if isinstance(line, Fired) and line.state not in OUTCOMES)
             queues = staffing.of(self._store, found)
             places = placing.look(self._store, found, snapshot.now)
-            return Overview(found, summarise(lines), tuple(going), snapshot.waiting, snapshot.now, queues, places)
+            return Overview(found, summarise(told), going, snapshot.waiting, snapshot.now, queues, places, known)
 
     def staff(self, queues: Iterable[str]) -> list[Queue]:
         """Who works at these queues, and how many jobs wait there."""
@@ -166,9 +175,9 @@ class Questions(Connected):
             where = zone(self.settings.tz if tz is None else tz)
             return load.look(self._archive, self._ids(), self._store.time(), hours=hours, slices=slices, where=where)
 
-    def _snapshot(self, schedule_id: str, *, whole: bool = True) -> Snapshot:
+    def _snapshot(self, schedule_id: str, *, whole: bool = True, lines: int | None = None) -> Snapshot:
         """A schedule with its ledger, or with the newest line of it; raises UnknownSchedule if there is neither."""
-        found = self._archive.snapshot(schedule_id, whole=whole)
+        found = self._archive.snapshot(schedule_id, whole=whole, lines=lines)
         if not (found.state or found.lines or found.problems) or b"renamed_to" in found.state:
             raise self._unknown(schedule_id)
         return found
@@ -217,12 +226,12 @@ def _could_be_of(job_id: str, keys: Keys) -> list[str]:
 
 def _noted(job_id: str, record: Record | None) -> Fired | None:
     """A run whose verdict may have been trimmed, as far as its record tells."""
-    enqueued = reading.time(record.enqueued) if record else None
+    enqueued = clock.found(record.enqueued) if record else None
     if record is None or enqueued is None:
         return None
     made = Fired(
         schedule_id=record.schedule,
-        tick=reading.time(record.tick),
+        tick=clock.found(record.tick),
         job_id=record.of or job_id,
         at=enqueued,
         triggered_by=record.by,

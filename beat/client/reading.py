@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from beat import clock, ledger
-from beat.errors import BadInstant, BadOption, did_you_mean
+from beat.errors import BadOption, did_you_mean
 from beat.history import OPEN, WAITING, Action, Change, Fired, Part, Passed, Waits, assemble, job_of, together
 from beat.store import pages
 
@@ -208,12 +208,4 @@ def _on_its_way(run: R, known: Mapping[str, Progress]) -> R:
         return run
     if progress.status != "started":
         return replace(run, state=progress.status)
-    return replace(run, state="started", started_at=time(progress.started_at), worker=progress.worker or None)
-
-
-def time(written: str) -> datetime | None:
-    """An instant of a record; None where it is none."""
-    try:
-        return clock.read(written)
-    except BadInstant:
-        return None
+    return replace(run, state="started", started_at=clock.found(progress.started_at), worker=progress.worker or None)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from beat import clock, definitions, durations, overrides, registrations
 from beat.client.changing import Changing, definition_of, timed
-from beat.client.standing import instant
 from beat.errors import BadInstant, BadOption, DeclarationError, Refused
 from beat.placement import KEEP, place
 from beat.protocol import Reply
@@ -135,7 +134,7 @@ def _standing(found: Standing, item: Registration, now: datetime) -> Standing:
     return replace(
         found,
         state=found.state if kept else item.state,
-        next_run=found.next_run if kept else instant(item.next),
+        next_run=found.next_run if kept else clock.found(item.next),
         due_at=found.due_at if kept else clock.from_ms(item.next_due) if item.next else None,
         deferred_by=found.deferred_by if kept else "",
         rule=json.loads(item.rule),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from beat import clock, definitions
-from beat.errors import BadInstant, BadZone, DeclarationError
+from beat.errors import BadZone, DeclarationError
 from beat.zones import zone
 
 if TYPE_CHECKING:
@@ -148,9 +148,9 @@ class Standing:
 def read(schedule_id: str, found: Mapping[bytes, bytes]) -> Standing:
     """A schedule from its hash, whatever that holds."""
     told = {name.decode(errors="replace"): value.decode(errors="replace") for name, value in found.items()}
-    definition = _object(told.get("definition", ""))
-    rule = _object(told.get("rule", "")) or definition
-    times: dict[str, Any] = {name: instant(told.get(name, "")) for name in _INSTANTS}
+    definition = parsed(told.get("definition", ""))
+    rule = parsed(told.get("rule", "")) or definition
+    times: dict[str, Any] = {name: clock.found(told.get(name, "")) for name in _INSTANTS}
     counts: dict[str, Any] = {name: _count(told.get(name, "")) or 0 for name in _COUNTS}
     return Standing(
         schedule_id=schedule_id,
@@ -176,23 +176,23 @@ def read(schedule_id: str, found: Mapping[bytes, bytes]) -> Standing:
 
 
 def _pause(told: Mapping[str, str]) -> Pause:
-    at, until = instant(told.get("paused_at", "")), instant(told.get("pause_until", ""))
+    at, until = clock.found(told.get("paused_at", "")), clock.found(told.get("pause_until", ""))
     return Pause(told.get("paused_by", ""), at, until, told.get("pause_reason", ""), told.get("pause_scope", "one"))
 
 
 def _override(told: Mapping[str, str]) -> Override:
     return Override(
-        _object(told["override"]),
+        parsed(told["override"]),
         told.get("overridden_by", ""),
-        instant(told.get("overridden_at", "")),
-        _object(told.get("declared", "")),
+        clock.found(told.get("overridden_at", "")),
+        parsed(told.get("declared", "")),
         told.get("declared_rev", ""),
     )
 
 
 def rule(written: str) -> Schedule | None:
     """The schedule with the ticks that were written so; None for what is no rule."""
-    return ticking(_object(written))
+    return ticking(parsed(written))
 
 
 def ticking(rule: Mapping[str, Any]) -> Schedule | None:
@@ -210,14 +210,6 @@ _INSTANTS = (
 _COUNTS = ("manual_count", "success_count", "failure_count", "stopped_count", "consecutive_failures")
 
 
-def instant(written: str) -> datetime | None:
-    """The instant that was written so; None for what is none."""
-    try:
-        return clock.read(written) if written else None
-    except BadInstant:
-        return None
-
-
 def _count(written: str) -> int | None:
     return int(written) if written.isascii() and written.isdigit() and len(written) < _LONG else None
 
@@ -233,7 +225,8 @@ def _seconds(written: str) -> float | None:
     return seconds if math.isfinite(seconds) else None
 
 
-def _object(written: str) -> dict[str, Any]:
+def parsed(written: str) -> dict[str, Any]:
+    """The object that was written as JSON; empty for what is none."""
     try:
         found = json.loads(written)
     except (ValueError, RecursionError):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import secrets
 import time
 from typing import TYPE_CHECKING, Any
 
 from beat import clock, connection, jobs, routing, verdicts
 from beat.client.changing import Changing, definition_of, timed
-from beat.errors import BadArguments, NoRedis, Refused
+from beat.errors import BadArguments, BadOption, NoRedis, Refused
 from beat.facts import NONE
 from beat.history import Fired
 from beat.inquiry import Inquiry
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from beat.store import Store
 
 _TRIES = 5
+_REQUEST = re.compile(r"[A-Za-z0-9]{8,40}")
 _AGAIN_S, _LOOK_S = 0.2, 0.1
 
 
@@ -41,28 +43,28 @@ class Triggering(Changing):
         wait: bool = False,
         force: bool = False,
         skip_next: bool = False,
+        request: str | None = None,
+        expected_version: int | None = None,
     ) -> Fired:
         """Enqueues a run at once, and tells of it; with `wait`, when it has ended.
 
         `kwargs` are laid over those of the schedule, `args` take the place of its own. The next tick stays as it is,
         unless `skip_next` lets this run take its place. Where runs may not overlap it is refused while one goes on,
-        unless `force` is given.
+        unless `force` is given. What is asked for again with the same `request` (letters and digits) within an hour is
+        the same run.
         """
-        job = self._keys.asked(schedule_id, f"m{secrets.token_hex(6)}")
+        job = self._keys.asked(schedule_id, f"m{_request(request)}")
         tried: list[datetime] = []
 
         def step(found: Standing, now: datetime) -> Reply:
             schedule = timed(found) if skip_next else definition_of(found)
-            if skip_next and (found.state != "active" or found.next_run is None):
-                raise Refused(f"{schedule_id} is {found.state or 'broken'}: it has no next tick to skip")
             data = b"" if args is None and kwargs is None else _data(schedule, self._store, args, kwargs)
-            instead_of = found.next_run if skip_next else None
-            named: dict[str, Any] = {"data": data, "force": force, "instead_of": instead_of}
+            named: dict[str, Any] = {"data": data, "force": force, "instead_of": _next(found) if skip_next else None}
             tried.append(now)
             return _fits(asked(self._store, found.rev, schedule, job, now=now, operator=self.by, **named), schedule)
 
         try:
-            self._settle(schedule_id, None, step)
+            self._settle(schedule_id, expected_version, step)
         except NoRedis as e:
             unsure = f"; whether {job} was enqueued is not known: look before you try again" if tried else ""
             raise NoRedis(f"{e}{unsure}") from e
@@ -105,6 +107,22 @@ class Triggering(Changing):
         with self._asking():
             if not self._archive.beats(self._store.time()):
                 watcher.turn()
+
+
+def _request(given: str | None) -> str:
+    """By what a request is known."""
+    if given is None:
+        return secrets.token_hex(6)
+    if not _REQUEST.fullmatch(given):
+        raise BadOption(f"request {given!r:.60} must be 8 to 40 ASCII letters and digits")
+    return given
+
+
+def _next(found: Standing) -> datetime:
+    """The tick whose place a run may take; refuses where there is none."""
+    if found.state != "active" or found.next_run is None:
+        raise Refused(f"{found.schedule_id} is {found.state or 'broken'}: it has no next tick to skip")
+    return found.next_run
 
 
 def _fits(reply: Reply, schedule: Schedule) -> Reply:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from beat import connection, server
 from beat.client.connected import Connected
-from beat.doctor import census, indexes, permissions, reading, rights
+from beat.doctor import census, indexes, permissions, reading, rights, survey
 from beat.doctor.facts import Unseen
 from beat.doctor.findings import LEVELS, OK, PROBLEM, Finding, unseen
 from beat.doctor.judging import beats, growth, queues, schedules, state
@@ -33,6 +33,22 @@ class Doctor(Connected):
         """Every finding, in the order in which a person would look; `say` hears how many schedules were read so far."""
         with self._asking():
             return list(self._findings(say))
+
+    def vitals(self) -> list[Finding]:
+        """The findings about the server, the beats and the format of the keys: no schedule is looked at for them."""
+        with self._asking():
+            server.greet(self._store.client)
+            found = reading.server(self._store, self._where)
+            known = reading.tried(lambda: survey.number(self._store))
+            number = 0 if isinstance(known, Unseen) else known
+            looks = {
+                "beats": lambda: beats.judge(reading.beats(self._store, self.settings, found.now, number)),
+                "state": lambda: state.judge(reading.kept(self._store, (), found.now)),
+            }
+            return [
+                *judging_server.judge(found),
+                *(each for name, look in looks.items() for each in _looked(name, look)),
+            ]
 
     def rule(self, *, every_feature: bool = False) -> tuple[Rule, list[str]]:
         """The least rights for this server and what is in use there, and the features that were left out."""

@@ -10,7 +10,6 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from beat import clock
-from beat.client.standing import instant
 from beat.doctor import survey
 from beat.doctor.facts import Index
 from beat.store import pages
@@ -92,5 +91,5 @@ def _are_members(store: Store, name: str, ids: Sequence[str]) -> list[bool]:
 
 def ms(written: str) -> int | None:
     """The instant that was written so, in ms; None for what is none."""
-    found = instant(written)
+    found = clock.found(written)
     return None if found is None else clock.to_ms(found)

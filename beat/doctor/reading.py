@@ -109,7 +109,7 @@ def queues(store: Store, places: Mapping[str, Places], now: datetime) -> Queues:
             lengths = pipe.execute(raise_on_error=False)
         working, since = staff.staff(store, page), staff.unread(store, page)
         for name, length in zip(page, lengths, strict=True):
-            due = standing.instant(places[name].due_at)
+            due = clock.found(places[name].due_at)
             queued = length if isinstance(length, int) else None
             strange = "" if queued is not None or is_refused(length) else jobs.queue_key(name)
             workers = working[name].workers

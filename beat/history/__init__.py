@@ -7,7 +7,6 @@ only what waits still.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from beat.history.lines import OPEN, WAITING, Action, Change, Fired, Line, Part, Passed, Waits
@@ -91,11 +90,12 @@ def _fired(schedule_id: str, entry: Enqueued | Outcome | Reopened, known: _Known
         verdict |= {"queue": entry.queue, "why": entry.why, "after": entry.after, "shards": max(0, entry.shards)}
     if waited:
         verdict["waited"] = _waits(schedule_id, waited)
+    shards, newest = verdict.get("shards", 0), known.newest.get(job)
+    is_whole = not shards and job not in known.shares
+    if is_whole:
+        verdict |= _ended(newest) if isinstance(newest, Outcome) else {"attempts": _attempts(newest)}
     made = Fired(schedule_id=schedule_id, tick=entry.tick, job_id=job, at=entry.at, beat=entry.beat, **verdict)
-    if made.shards or job in known.shares:
-        return together(made, parts(job, made.shards, known.shares.get(job, ())))
-    newest = known.newest.get(job)
-    return replace(made, **_ended(newest) if isinstance(newest, Outcome) else {"attempts": _attempts(newest)})
+    return made if is_whole else together(made, parts(job, shards, known.shares.get(job, ())))
 
 
 def _attempts(newest: Reopened | None) -> int:

@@ -176,9 +176,9 @@ def read(line: bytes) -> Entry | None:
         kind = _KINDS[found["type"]]
         return kind(
             **{
-                name: value.read(found[key])
+                name: value.read(own)
                 for name, key, value, needed in _SHAPES[kind]
-                if needed or found.get(key) is not None
+                if (own := found.get(key)) is not None or (needed and key in found)
             }
         )
     except (ValueError, TypeError, KeyError, RecursionError):  # no text, no JSON, no object, not all of a line

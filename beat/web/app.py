@@ -10,7 +10,7 @@ from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
 from beat.client import Client
-from beat.web import broken, pages
+from beat.web import api, broken, pages, probes
 from beat.web.access import Access
 from beat.web.below import Below
 from beat.web.safety import Guard
@@ -57,7 +57,7 @@ def made(client: Client, access: Access, *, at_once: int = AT_ONCE) -> Starlette
     site = Site(client, access, at_once)
     static = Mount("/static", StaticFiles(packages=[("beat.web", "static")]), name="static")
     app = Starlette(
-        routes=[*pages.routes(site), static],
+        routes=[*pages.routes(site), *api.routes(site), *probes.routes(site), static],
         middleware=[Middleware(Guard, access=access, bug=broken.bug(site))],
         exception_handlers=broken.handlers(site),
     )

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from beat.web.site import Site
 
 _log = logging.getLogger("beat.web")
-_STATUS = {2: 400, 3: 404, 4: 409, 69: 503}
+_STATUS = {1: 409, 2: 400, 3: 404, 4: 409, 69: 503, 78: 503}
 """Of an error, by the exit code that the command line would end with."""
 _BUG = 500
 _SHOWN = 200

@@ -18,6 +18,8 @@ from beat import clock
 from beat.errors import NoRedis
 from beat.web import safety
 from beat.web.asked import LARGEST, Asked, csrf_of
+from beat.web.background import Background
+from beat.web.roll import Roll
 from beat.web.turns import Turns
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
     Handler = Callable[["Site", Asked], Response]
 
+_MOST_KEPT = 50
 _SEE_OTHER = 303
 _MOST_KEPT = 100
 AT_ONCE = 8
@@ -49,6 +52,7 @@ class Site:
         self._turn = threading.Lock()
         self.away_since: datetime | None = None
         """Since when Redis has not answered, by this machine's clock; None while it does."""
+        self.aside, self.roll = Background(), Roll()
 
     def route(self, path: str, handler: Handler, *, methods: tuple[str, ...] = ("GET",), name: str = "") -> Route:
         """The endpoint of a handler; a form that is not of this page is refused before it."""
@@ -88,7 +92,7 @@ class Site:
             at, made = self._kept.get(name, (None, None))
             if at is None or (clock.now() - at).total_seconds() >= seconds:
                 made = make()
-                self._kept[name] = clock.now(), made
+                self._kept = {**dict(list(self._kept.items())[-_MOST_KEPT:]), name: (clock.now(), made)}
             return made
 
 

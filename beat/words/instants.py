@@ -108,7 +108,7 @@ def both(instant: datetime, where: Zone, beside: datetime | None = None) -> str:
 def local(instant: datetime, where: Zone, *, fine: bool = False) -> str:
     """`2026-11-16 03:00`; `fine`: always with seconds."""
     own = there(instant, where)
-    return f"{own:%Y-%m-%d} {_of_day(own, fine=fine)}"
+    return f"{own.date()} {_of_day(own, fine=fine)}"
 
 
 def clock_time(instant: datetime, where: Zone) -> str:
@@ -132,8 +132,9 @@ def utc(instant: datetime, where: Zone, *, fine: bool = False) -> str:
 
 def near(instant: datetime, where: Zone, now: datetime) -> str:
     """`09:00` today, `Mon 09:00` within a week, else with the date."""
-    own, days = there(instant, where), (there(instant, where).date() - there(now, where).date()).days
-    day = "" if days == 0 else f"{own:%a} " if 0 < days < _WEEK else f"{own:%Y-%m-%d} "
+    own = there(instant, where)
+    days = (own.date() - there(now, where).date()).days
+    day = "" if days == 0 else f"{own:%a} " if 0 < days < _WEEK else f"{own.date()} "
     return f"{day}{_of_day(own)}"
 
 
@@ -158,7 +159,7 @@ def there(instant: datetime, where: Zone) -> datetime:
 
 
 def _of_day(own: datetime, *, fine: bool = False) -> str:
-    return f"{own:%H:%M:%S}" if fine or own.second else f"{own:%H:%M}"
+    return own.time().isoformat("seconds" if fine or own.second else "minutes")
 
 
 def _is_day(text: str) -> bool:

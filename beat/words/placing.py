@@ -53,21 +53,25 @@ def missing(parent: Parent, where: Zone, now: datetime) -> str:
 
 def plain(found: Places) -> dict[str, Any]:
     """As `--json` has it."""
-    shared = found.group
     return {
-        "group": shared
-        and {
-            "name": shared.name,
-            "max_running": shared.limits and shared.limits.max_running,
-            "when_full": shared.limits and shared.limits.when_full,
-            "max_waiting": shared.limits and shared.limits.max_waiting,
-            "running": shared.running,
-            "waiting": shared.waiting,
-        },
+        "group": found.group and shared(found.group),
         "requires": [parent(each) for each in found.requires],
         "follows": found.follows and parent(found.follows),
         "followers": list(found.followers),
         "slow_runs": found.slow,
+    }
+
+
+def shared(found: Shared) -> dict[str, Any]:
+    """A group; without limits nobody says how many may run."""
+    limits = found.limits
+    return {
+        "name": found.name,
+        "max_running": limits and limits.max_running,
+        "when_full": limits and limits.when_full,
+        "max_waiting": limits and limits.max_waiting,
+        "running": found.running,
+        "waiting": found.waiting,
     }
 
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from beat.client.standing import Standing
+    from beat.history import Fired
+
+ENDED = ("succeeded", "failed", "stopped", "lost")
 
 _LONGEST_NOTE = 120
 
@@ -19,6 +24,33 @@ def rule(known: Standing, *, whole: bool) -> str:
     place = f" {where}" if "cron" in found and known.tz != "UTC" else ""
     mark = "" if known.override is None else " (override)" if whole else " !"
     return f"{named}{place}{mark}"
+
+
+class Coming(NamedTuple):
+    """What comes next of a schedule."""
+
+    word: str
+    """`in`: it is due then; `due`: since then; `paused` until then, or for good; `after`: a success of another;
+    `held`; or nothing, where no tick comes."""
+    at: datetime | None = None
+
+
+def coming(known: Standing, now: datetime) -> Coming:
+    """When its next tick is due, or why there is none."""
+    due = known.due_at or known.next_run
+    if known.pause:
+        return Coming("paused", known.pause.until)
+    if known.state != "active" or (due is None and "follows" not in known.definition):
+        return Coming("")
+    if known.unannounced_at:
+        return Coming("held")
+    return Coming("after") if due is None else Coming("due" if due <= now else "in", due)
+
+
+def going(run: Fired) -> tuple[str, datetime | None]:
+    """What a run that has not ended does, and since when."""
+    is_started = run.state == "started"
+    return ("running" if is_started else run.state), (run.started_at if is_started else run.enqueued_at)
 
 
 def state(known: Standing) -> str:

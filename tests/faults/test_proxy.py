@@ -21,6 +21,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from tests.facts import wait_until
 from tests.faults import harm
 from tests.faults.proxy import Command, Proxy
 from tests.faults.resp import Frames
@@ -39,13 +40,6 @@ client.rpush("log", 1)
 client.rpush("log", 2)
 client.close()
 """
-
-
-def wait_until(fact: Callable[[], object], seconds: float = 10) -> None:
-    deadline = time.monotonic() + seconds
-    while not fact():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.005)
 
 
 @contextmanager

@@ -21,9 +21,10 @@ import redis
 from beat import embedded, redis_url
 from beat.embedded import child
 from beat.errors import NoRedis
+from tests.facts import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).parent.parent.parent
 PARENT = """
@@ -47,13 +48,6 @@ def place() -> Iterator[Path]:
     shutil.rmtree(directory)
 
 
-def wait_until(fact: Callable[[], object], seconds: float = 10) -> None:
-    until = time.monotonic() + seconds
-    while not fact():
-        assert time.monotonic() < until, "it did not come true"
-        time.sleep(0.005)
-
-
 def call(url: str, *words: str) -> object:
     with redis.Redis.from_url(url, decode_responses=True) as client:
         return client.execute_command(*words)
@@ -75,7 +69,7 @@ def end(place: Path, *parents: subprocess.Popen[str]) -> None:
     for process in parents:
         process.kill()
         process.communicate()
-    wait_until(lambda: embedded.running(place) is None, seconds=2)
+    wait_until(lambda: embedded.running(place) is None)
 
 
 def first_line(process: subprocess.Popen[str]) -> str:
@@ -216,7 +210,7 @@ def test_of_many_starts_at_once_one_makes_the_server(place: Path) -> None:
 def test_a_server_that_hangs_keeps_its_data_to_itself(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with embedded.start(place) as private:
         os.kill(private.pid, signal.SIGSTOP)
-        monkeypatch.setattr(embedded, "_PATIENCE", 0.2)
+        monkeypatch.setattr(embedded, "_PATIENCE", 0.5)
         try:
             with pytest.raises(NoRedis, match=rf"process {private.pid}\) does not answer"):
                 embedded.start(place)
@@ -389,7 +383,7 @@ def test_a_wrong_option_is_named(place: Path) -> None:
 
 @pytest.mark.usefixtures("no_package")
 def test_one_that_says_nothing_is_given_up(bin_directory: Path, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedded, "_PATIENCE", 0.2)
+    monkeypatch.setattr(embedded, "_PATIENCE", 1.0)  # to look for a server takes some of it, on a busy machine
     program(bin_directory, "redis-server", '[ "$1" = --version ] && echo v=7.0.0 || exec /bin/sleep 600')
     with pytest.raises(NoRedis, match="it wrote nothing"):
         embedded.start(place)

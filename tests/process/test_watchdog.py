@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import subprocess
 import sys
@@ -87,14 +88,15 @@ def test_a_beat_whose_ticker_hangs_says_so_and_ends_with_70(
     with short(here, server.url) as beat:
         assert beat.process.wait(30) == 70
     words = [
-        "ERROR   the ticker has been at one step for 2 s: it seems to hang",
-        "ERROR   the ticker hangs, for 3 s now: this beat ends, and its supervisor should start another",
+        "ERROR   the ticker has been at one step for N s: it seems to hang",
+        "ERROR   the ticker hangs, for N s now: this beat ends, and its supervisor should start another",
         "has stopped; 0 ticks fired",
-        "\nthe ticker hangs, for 3 s now; where its threads are:\n",
+        "\nthe ticker hangs, for N s now; where its threads are:\n",
         "\nbeat-ticker:\n",
         ", in rests\n",
     ]
-    found = [beat.log.find(each) for each in words]
+    log = re.sub(r"for \d+ s\b", "for N s", beat.log)  # a busy machine looks late
+    found = [log.find(each) for each in words]
     assert -1 not in found, beat.log
     assert found == sorted(found)
     assert "Traceback" not in beat.log
@@ -104,7 +106,7 @@ def test_a_beat_whose_ticker_hangs_says_so_and_ends_with_70(
 def test_a_beat_whose_housekeeper_hangs_ends_too(here: Path, server: PrivateRedis, redis: Any) -> None:
     with short(here, server.url, code=HOUSEKEEPER_HANGS) as beat:
         assert beat.process.wait(30) == 70
-    assert "the housekeeper hangs, for 3 s now: this beat ends" in beat.log
+    assert re.search(r"the housekeeper hangs, for \d+ s now: this beat ends", beat.log)
     assert "Watcher.turn = lambda" not in beat.log, "a program given with -c has no lines"
     assert "\nbeat-housekeeper:\n" in beat.log
     assert redis.exists("beat:schedule:tick")
@@ -124,9 +126,8 @@ def test_the_lines_are_json_where_that_is_asked_for(here: Path, server: PrivateR
         assert beat.process.wait(30) == 70
     lines = [json.loads(line) for line in beat.log.splitlines() if line.startswith("{")]
     told = [line for line in lines if line["event"] in {"stuck", "hung"}]
-    assert [(line["event"], line["thread"], line["seconds"]) for line in told] == [
-        ("stuck", "ticker", 2), ("hung", "ticker", 3),
-    ]  # fmt: skip
+    assert [(line["event"], line["thread"]) for line in told] == [("stuck", "ticker"), ("hung", "ticker")]
+    assert told[1]["seconds"] >= LIMIT_S
     assert redis.exists("beat:schedule:tick")
 
 
@@ -275,7 +276,7 @@ def test_systemd_hears_why_a_beat_ends(here: Path, server: PrivateRedis, redis: 
     with short(here, server.url, **systemd.environment) as beat:
         assert beat.process.wait(30) == 70
     assert systemd.hears("STOPPING=1")
-    assert systemd.heard[-1] == "STATUS=the ticker hangs, for 3 s now"
+    assert re.fullmatch(r"STATUS=the ticker hangs, for \d+ s now", systemd.heard[-1])
     assert redis.exists("beat:schedule:tick")
 
 

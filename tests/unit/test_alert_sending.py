@@ -162,39 +162,38 @@ def test_a_function_that_raises_has_not_taken_it() -> None:
         Caller(Channel("f", "function", function=page)).send(FACTS)
 
 
+class Hanging:
+    """A function that has not returned when its time is over, until it may go on; its caller was left with FACTS."""
+
+    def __init__(self) -> None:
+        self.calls: list[Any] = []
+        self.may_go_on = threading.Event()
+        self.caller = Caller(Channel("f", "function", function=self._page, timeout=SHORT))
+        with pytest.raises(NotTaken, match=r"took longer than 0\.2 s"):
+            self.caller.send(FACTS)
+
+    def _page(self, alert: Any) -> None:
+        self.calls.append(alert)
+        self.may_go_on.wait(30)
+
+
 def test_a_function_that_hangs_is_not_called_again_before_it_returns() -> None:
-    calls, go_on = list[Any](), threading.Event()
-
-    def page(alert: Any) -> None:
-        calls.append(alert)
-        go_on.wait(30)
-
-    caller = Caller(Channel("f", "function", function=page, timeout=SHORT))
-    with pytest.raises(NotTaken, match=r"took longer than 0\.2 s"):
-        caller.send(FACTS)
+    hanging = Hanging()
     with pytest.raises(NotTaken, match="is still at an earlier alert"):
-        caller.send(FACTS)
-    go_on.set()
-    assert len(calls) == 1
+        hanging.caller.send(FACTS)
+    hanging.may_go_on.set()
+    assert len(hanging.calls) == 1
 
 
 def test_a_function_that_returned_after_its_time_has_taken_it_and_is_not_called_again() -> None:
-    calls, go_on, other = list[Any](), threading.Event(), {**FACTS, "incident": "another"}
-
-    def page(alert: Any) -> None:
-        calls.append(alert)
-        go_on.wait(30)
-
-    caller = Caller(Channel("f", "function", function=page, timeout=SHORT))
-    with pytest.raises(NotTaken, match=r"took longer than 0\.2 s"):
-        caller.send(FACTS)
-    go_on.set()
+    hanging, other = Hanging(), {**FACTS, "incident": "another"}
+    hanging.may_go_on.set()
 
     def is_taken() -> bool:
         with suppress(NotTaken):
-            return caller.send(other) == "returned"
+            return hanging.caller.send(other) == "returned"
         return False
 
     wait_until(is_taken)
-    assert caller.send(FACTS) == "returned"
-    assert calls == [FACTS, other]
+    assert hanging.caller.send(FACTS) == "returned"
+    assert hanging.calls == [FACTS, other]

@@ -1,13 +1,13 @@
-"""Values on the command line: JSON where they can be, and else the text that was written."""
+"""Values as people write them: JSON where they can be, and else the text that was written."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import click
 import pytest
 
-from beat.cli import values
+from beat.errors import BadOption
+from beat.words import values
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_pairs_are_names_and_values() -> None:
     ],
 )
 def test_what_is_no_pair_is_refused(written: list[str], words: str) -> None:
-    with pytest.raises(click.UsageError, match=words):
+    with pytest.raises(BadOption, match=words):
         values.pairs(written, "--arg")
 
 
@@ -74,5 +74,17 @@ def test_arguments_come_as_a_list_an_object_or_one_by_one(args: str | None, name
 
 @pytest.mark.parametrize("written", ["5", "x", '"x"', "[1"])
 def test_arguments_that_are_neither_list_nor_object_are_refused(written: str) -> None:
-    with pytest.raises(click.UsageError, match="is neither a list nor an object of JSON: write --args"):
+    with pytest.raises(BadOption, match="is neither a list nor an object of JSON: write --args"):
         values.arguments(written, [])
+
+
+@pytest.mark.parametrize(
+    "value", [5, "5", "true", True, None, "x", "", " x ", "NaN", [1, "2"], {"a": None}, "é", '"'], ids=repr
+)
+def test_what_is_written_is_read_as_the_same(value: Any) -> None:
+    assert values.value(values.written(value)) == value
+    assert type(values.value(values.written(value))) is type(value)
+
+
+def test_what_is_no_json_is_shown_as_python_writes_it() -> None:
+    assert values.written([b"x"]) == "[\"b'x'\"]"

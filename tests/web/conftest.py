@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from beat.client import Client
+from tests.web.inhabited import inhabited
 from tests.web.visitor import Visitor
 
 if TYPE_CHECKING:
     from redis import Redis
 
     from beat.embedded import PrivateRedis
+    from beat.store import Store
+    from tests.redis.crew import Crew
 
 
 @pytest.fixture
@@ -25,3 +28,15 @@ def client(redis: Redis, server: PrivateRedis) -> Client:  # noqa: ARG001 (it em
 def visitor(redis: Redis, server: PrivateRedis) -> Visitor:  # noqa: ARG001 (it empties the server)
     """Somebody who looks at the page."""
     return Visitor.of(server.url)
+
+
+@pytest.fixture
+def crew(store: Store, server: PrivateRedis) -> Crew:
+    """An installation with a past."""
+    return inhabited(store, server)
+
+
+@pytest.fixture
+def program(crew: Crew) -> Visitor:
+    """A program that asks its API."""
+    return Visitor.of(crew.url)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from beat.web.pages import overview, theme
+from beat.web import actions
+from beat.web.pages import overview, run, schedule, schedules, system, theme
 
 if TYPE_CHECKING:
     from starlette.routing import Route
@@ -16,5 +17,10 @@ def routes(site: Site) -> list[Route]:
     """All of them."""
     return [
         site.route("/", overview.show, name="overview"),
+        site.route("/schedules", schedules.show, name="schedules"),
+        site.route("/schedules/{schedule_id}", schedule.page, name="schedule"),
+        site.route("/schedules/{schedule_id}/runs/{job_id}", run.page, name="run"),
+        *actions.routes(site),
+        site.route("/system", system.show, name="system"),
         site.route("/theme", theme.choose, name="theme"),
     ]

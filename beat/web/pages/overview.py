@@ -1,19 +1,141 @@
-"""The overview: one sentence of state, and what somebody should look at first."""
+"""The overview: one sentence of state, and what somebody should look at first.
+
+Whatever it shows is read from indexes and the outbox, so that ten thousand schedules take no longer than ten. The strip
+of the day does look at all of them: it is made aside, and the page does not wait for it.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import functools
+import itertools
+from typing import TYPE_CHECKING, NamedTuple
 
-from beat.web import rendering
+from beat import clock
+from beat.history import Fired
+from beat.web import rendering, roll, times
+from beat.web.drawing import strip
+from beat.words import rows, summary
+from beat.zones import zone
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
     from starlette.responses import Response
 
+    from beat.client.listing import Counts, Listed
+    from beat.client.standing import Standing
+    from beat.client.surveying import Attendance, Due
     from beat.web.asked import Asked
     from beat.web.site import Site
 
+FEW = 500
+"""So many schedules are looked at in a moment."""
+_TROUBLES = 10
+_RUNS = 20
+_STRIP_S = 20
+_HOURS, _SLICES = 24, 100
+_BAD = ("failed", "lost")
 
-def show(_site: Site, asked: Asked) -> Response:
+
+class Trouble(NamedTuple):
+    """A schedule that somebody should look at."""
+
+    known: Standing
+    mark: str
+    word: str
+    why: str
+    since: datetime | None
+    job: str = ""
+    """The run that failed, if it is known."""
+
+
+def show(site: Site, asked: Asked) -> Response:
     """The page."""
-    counts, beats, now = asked.client.counts(), asked.client.beats(), asked.client.now()
-    return rendering.page(asked, "overview.html", counts=counts, beats=beats, now=now)
+    client = asked.client
+    counts, there, due = client.counts(), client.attendance(), client.due()
+    missing = site.roll.call(there)
+    situation = situated(counts, there, due, missing)
+    troubles = list(itertools.islice(_troubles(asked, counts, there, due), _TROUBLES))
+    number = counts.failing + counts.broken + len(due.late) + due.more_late + len(due.held)
+    return rendering.page(
+        asked,
+        "overview.html",
+        counts=counts,
+        situation=situation,
+        state=summary.state(situation),
+        level=summary.level(situation),
+        troubles=troubles,
+        more=max(0, number - len(troubles)),
+        beats=there.beats,
+        stuck={each.name for each in roll.stuck(there.beats, there.now)},
+        missing=missing,
+        coming=due.coming,
+        runs=client.latest() if counts.schedules else [],
+        strip=_strip(site, asked, counts.schedules) if counts.schedules else None,
+        following=times.following,
+        rule=rows.rule,
+        now=there.now,
+    )
+
+
+def situated(counts: Counts, there: Attendance, due: Due, missing: list[roll.Missing]) -> summary.Situation:
+    """What the sentence is made of."""
+    first = due.coming[0] if due.coming else None
+    return summary.Situation(
+        now=there.now,
+        active=counts.active,
+        paused=counts.paused,
+        broken=counts.broken,
+        failing=counts.failing,
+        late=len(due.late) + due.more_late,
+        held=len(due.held),
+        beats=len(there.beats),
+        stuck=tuple(each.name for each in roll.stuck(there.beats, there.now)),
+        missing=tuple(each.name for each in missing) if there.beats else (),
+        hold_until=there.hold_until,
+        clock_s=(there.now - clock.now()).total_seconds(),
+        next_id=first.schedule_id if first else "",
+        next_at=first.due_at if first else None,
+    )
+
+
+def _troubles(asked: Asked, counts: Counts, there: Attendance, due: Due) -> Iterator[Trouble]:
+    """The worst first."""
+    client, beats = asked.client, len(there.beats)
+    if counts.broken:
+        for row in client.schedules(state="broken", page=_TROUBLES):
+            yield Trouble(row.standing, "broken", "broken", rows.note(row.standing), row.standing.updated_at)
+    if counts.failing:
+        for row in client.schedules(failing=True, sort="failures", runs=_RUNS, page=_TROUBLES):
+            yield _failing(row)
+    for known in due.late:
+        yield Trouble(known, "late", "late", summary.due(known, beats, there.now), known.due_at)
+    for known in due.held:
+        yield Trouble(known, "held", "held", summary.due(known, beats, there.now), known.unannounced_at)
+
+
+def _failing(row: Listed) -> Trouble:
+    """Since the first of the failures in a row, where the newest runs still have it."""
+    known, number = row.standing, row.standing.consecutive_failures
+    failed = [run for run in row.runs if isinstance(run, Fired) and run.state in _BAD]
+    since = failed[number - 1].at if 0 < number <= len(failed) else None
+    word = "failing" if number == 1 else f"failed {number:,}×"
+    return Trouble(known, "failed", word, known.last_error, since, failed[0].job_id if failed else "")
+
+
+def _strip(site: Site, asked: Asked, schedules: int) -> dict[str, object] | None:
+    """The day to both sides of now; None while it is not ready."""
+    make = functools.partial(site.client.timeline, _HOURS, slices=_SLICES, tz="UTC")
+    found = site.aside.newest("strip", _STRIP_S, make, quick=schedules <= FEW)
+    if found is None:
+        return None
+    where = asked.viewer or zone("UTC")
+    return {
+        "drawing": strip.strip(found, where),
+        "sums": strip.sums(found),
+        "hours": strip.hours(found, where),
+        "scale": strip.Scale.of(found.slices),
+        "found": found,
+        "where": where,
+    }

@@ -1,0 +1,42 @@
+"""The JSON API, `/api/v1/…`: all that the pages show and do, for programs, and the document that describes it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from starlette.responses import JSONResponse
+
+from beat.web.api import changes, document, page, questions, wholes
+from beat.web.api.endpoint import PREFIX, Endpoint
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+    from starlette.routing import Route
+
+    from beat.web.asked import Asked
+    from beat.web.site import Site
+
+__all__ = ["ENDPOINTS", "Endpoint", "routes"]
+
+ENDPOINTS = (*wholes.ENDPOINTS, *questions.ENDPOINTS, *changes.ENDPOINTS)
+
+
+def routes(site: Site) -> list[Route]:
+    """All of them."""
+    made = [
+        site.route(PREFIX + each.path, each.handle, methods=(each.method,), name=f"api-{each.name}")
+        for each in ENDPOINTS
+    ]
+    described = [
+        site.route(f"{PREFIX}/openapi.json", _openapi, name="api-openapi"),
+        site.route("/api", _page, name="api"),
+    ]
+    return [*made, *described]
+
+
+def _openapi(_site: Site, asked: Asked) -> Response:
+    return JSONResponse(document.made(ENDPOINTS, asked.url("").rstrip("/")))
+
+
+def _page(_site: Site, asked: Asked) -> Response:
+    return page.show(asked, ENDPOINTS)

@@ -1,0 +1,127 @@
+"""The endpoints that change: their addresses, fields and shapes."""
+
+from __future__ import annotations
+
+from beat.web.api import changing
+from beat.web.api.endpoint import Endpoint
+from beat.web.api.fields import Flag, Listed, Named, Text
+from beat.web.api.inputs import AHEAD, CRON, EVERY, PAUSED_UNTIL, REASON, SCHEDULE, TZ, VERSION
+from beat.web.api.shapes import flag, instant, many, maybe, number, of, record, text
+
+_CATCH_UP = Flag(
+    name="catch_up", about="Leave what was held to the misfire policy, as after an outage. Else it passes."
+)
+_NOTE = maybe(text("What there is to say about the time that was asked for"))
+
+ENDPOINTS = (
+    Endpoint(
+        path="/schedules/{schedule_id}/trigger",
+        name="trigger",
+        summary="Run a schedule now, whatever is next",
+        about="The run is enqueued at once, once; no beat needs to be alive, and the next tick stays as it is. It is "
+        "refused while a run goes on that it may not overlap, unless `force` is given.",
+        answer=changing.trigger,
+        within=(SCHEDULE,),
+        body=(
+            Listed(name="args", about="These take the place of the schedule's own.", example=[1, 2]),
+            Named(name="kwargs", about="These are laid over the schedule's own.", example={"copies": 2}),
+            Flag(name="force", about="Also while a run goes on that it may not overlap."),
+            Flag(name="skip_next", about="It takes the place of the next tick, which passes."),
+            Text(
+                name="request",
+                about="8 to 40 letters and digits of your own: whatever is asked for again with the same within an "
+                "hour is the same run, so that it can safely be sent again.",
+                example="a81bc81bdead4e5d",
+                longest=40,
+                pattern="[A-Za-z0-9]{8,40}",
+            ),
+            VERSION,
+        ),
+        shown=("kwargs",),
+        shape=record(run=of("Run")),
+        status=201,
+        goes_to=lambda content: f"/runs/{content['run']['job']}",
+        refusals=(404, 409),
+    ),
+    Endpoint(
+        path="/schedules/{schedule_id}/pause",
+        name="pause",
+        summary="Hold the ticks of a schedule",
+        about="They are held until a time, or until somebody resumes it, and then pass as one skip. What is paused "
+        "already gets the new end and the new reason.",
+        answer=changing.pause,
+        within=(SCHEDULE,),
+        body=(PAUSED_UNTIL, REASON, VERSION),
+        shown=("until", "reason"),
+        shape=record(
+            schedule=of("Changed"),
+            passing=maybe(record(count=number(), first=maybe(instant()), last=maybe(instant()), next=maybe(instant()))),
+            note=_NOTE,
+        ),
+        refusals=(404, 409),
+    ),
+    Endpoint(
+        path="/schedules/{schedule_id}/resume",
+        name="resume",
+        summary="End a pause",
+        about="The schedule goes on with its next tick, and nothing fires at once.",
+        answer=changing.resume,
+        within=(SCHEDULE,),
+        body=(_CATCH_UP, VERSION),
+        shape=record(schedule=of("Changed"), passed=number("How many ticks the pause made pass")),
+        refusals=(404, 409),
+    ),
+    Endpoint(
+        path="/schedules/{schedule_id}/reschedule",
+        name="reschedule",
+        summary="Lay another rule over that of the code, or move the next tick once",
+        about="Give one of: a rule (`cron` or `every`, or `tz` alone for the rule that it has), `at`, or `reset`. "
+        "Deploys keep the rule until it is reset. With `dry_run` nothing is changed.",
+        answer=changing.reschedule,
+        within=(SCHEDULE,),
+        body=(
+            CRON,
+            EVERY,
+            TZ,
+            Flag(name="seconds", about="The expression has six fields, seconds first."),
+            Text(
+                name="at",
+                about=f"The next tick fires then, once: {AHEAD}.",
+                example="monday 09:00",
+                longest=60,
+                kind="ahead",
+            ),
+            Flag(name="reset", about="Back to the rule of the code."),
+            Flag(name="dry_run", about="Say what would be done, and do nothing."),
+            VERSION,
+        ),
+        shown=("cron", "tz"),
+        shape=record(
+            schedule=of("Changed"),
+            dry_run=flag(),
+            before=many(instant(), "When the next ticks fired before"),
+            after=many(instant(), "When they fire now, or would"),
+            note=_NOTE,
+        ),
+        refusals=(404, 409),
+    ),
+    Endpoint(
+        path="/pause_all",
+        name="pause_all",
+        summary="Pause every active schedule",
+        about="What is paused already stays as it is.",
+        answer=changing.pause_all,
+        body=(PAUSED_UNTIL, REASON),
+        shown=("until", "reason"),
+        shape=record(paused=number("How many those were"), until=maybe(instant())),
+    ),
+    Endpoint(
+        path="/resume_all",
+        name="resume_all",
+        summary="End the pauses of pause_all",
+        about="What was paused by name stays paused.",
+        answer=changing.resume_all,
+        body=(_CATCH_UP,),
+        shape=record(resumed=number("How many those were")),
+    ),
+)

@@ -1,0 +1,229 @@
+"""The fields of requests, declared once: the same declaration reads what was sent, and describes it to programs.
+
+So what the OpenAPI document promises and what is taken cannot differ. A refusal names the field.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from beat.errors import BadOption, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+_DIGITS = re.compile(r"-?[0-9]{1,15}", re.ASCII)
+_FLAGS = {"true": True, "false": False}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Field:
+    """One value of a request."""
+
+    name: str
+    about: str
+    """For people."""
+    example: Any = None
+    default: Any = None
+    required: bool = False
+
+    def schema(self) -> dict[str, Any]:
+        """As JSON Schema has it; what may be left out may as well be null in a body."""
+        raise NotImplementedError
+
+    def value(self, given: Any) -> Any:
+        """What a program sent as JSON; refuses what the schema does not allow."""
+        raise NotImplementedError
+
+    def written(self, text: str) -> Any:
+        """What stands in an address."""
+        return self.value(text)
+
+    def refuse(self, given: object, wanted: str) -> BadOption:
+        """That it must be something else."""
+        hint = f", as in {self.example!r}" if self.example is not None else ""
+        return BadOption(f"{self.name} {_shown(given)} must be {wanted}{hint}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Text(Field):
+    """A line of text, as long as it may be."""
+
+    longest: int = 200
+    kind: str = ""
+    """What reads it further on: a hint for programs."""
+    pattern: str = ""
+    """Which it matches from its beginning to its end."""
+
+    def schema(self) -> dict[str, Any]:
+        """A string."""
+        kind = {"format": self.kind} if self.kind else {}
+        pattern = {"pattern": f"^{self.pattern}$"} if self.pattern else {}
+        return {"type": "string", "minLength": 1, "maxLength": self.longest, **kind, **pattern}
+
+    def value(self, given: Any) -> Any:
+        """The text, as it is."""
+        if not isinstance(given, str) or not 1 <= len(given) <= self.longest:
+            raise self.refuse(given, f"a text of 1 to {self.longest:,} characters")
+        if self.pattern and not re.fullmatch(self.pattern, given):
+            raise self.refuse(given, f"of the form {self.pattern}")
+        return given
+
+
+@dataclass(frozen=True, kw_only=True)
+class Whole(Field):
+    """A whole number."""
+
+    least: int = 0
+    most: int = 1_000_000_000
+
+    def schema(self) -> dict[str, Any]:
+        """An integer with its bounds."""
+        return {"type": "integer", "minimum": self.least, "maximum": self.most}
+
+    def value(self, given: Any) -> Any:
+        """The number; JSON may write 1.0 for 1."""
+        number = int(given) if isinstance(given, float) and given.is_integer() else given
+        if type(number) is not int or not self.least <= number <= self.most:
+            raise self.refuse(given, f"a whole number from {self.least:,} to {self.most:,}")
+        return number
+
+    def written(self, text: str) -> Any:
+        """In ASCII digits."""
+        return self.value(int(text) if _DIGITS.fullmatch(text) else text)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flag(Field):
+    """Yes or no."""
+
+    default: Any = False
+
+    def schema(self) -> dict[str, Any]:
+        """A boolean."""
+        return {"type": "boolean"}
+
+    def value(self, given: Any) -> Any:
+        """Nothing but true and false."""
+        if not isinstance(given, bool):
+            raise self.refuse(given, "true or false")
+        return given
+
+    def written(self, text: str) -> Any:
+        """As a word."""
+        return self.value(_FLAGS.get(text, text))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice(Field):
+    """One of a few words."""
+
+    of: Sequence[str]
+
+    def schema(self) -> dict[str, Any]:
+        """An enumeration."""
+        return {"type": "string", "enum": list(self.of)}
+
+    def value(self, given: Any) -> Any:
+        """The word."""
+        if not isinstance(given, str) or given not in self.of:
+            hint = did_you_mean(given, self.of) if isinstance(given, str) else ""
+            raise BadOption(f"{self.name} {_shown(given)} must be one of {', '.join(self.of)}.{hint}")
+        return given
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choices(Choice):
+    """Some of a few words, with commas between them in an address."""
+
+    def schema(self) -> dict[str, Any]:
+        """A list of them."""
+        return {"type": "array", "items": super().schema(), "minItems": 1, "maxItems": len(self.of)}
+
+    def value(self, given: Any) -> Any:
+        """The words."""
+        if not isinstance(given, list) or not 1 <= len(given) <= len(self.of):
+            raise self.refuse(given, f"1 to {len(self.of)} of {', '.join(self.of)}")
+        return [Choice.value(self, each) for each in given]
+
+    def written(self, text: str) -> Any:
+        """Between commas."""
+        return self.value(text.split(","))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listed(Field):
+    """Any values, in a list."""
+
+    def schema(self) -> dict[str, Any]:
+        """A list of anything."""
+        return {"type": "array", "items": {}}
+
+    def value(self, given: Any) -> Any:
+        """As it is."""
+        if not isinstance(given, list):
+            raise self.refuse(given, "a list")
+        return given
+
+
+@dataclass(frozen=True, kw_only=True)
+class Named(Field):
+    """Any values, by name."""
+
+    def schema(self) -> dict[str, Any]:
+        """An object of anything."""
+        return {"type": "object", "additionalProperties": True}
+
+    def value(self, given: Any) -> Any:
+        """As it is."""
+        if not isinstance(given, dict):
+            raise self.refuse(given, "an object")
+        return given
+
+
+def query(fields: Sequence[Field], sent: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """The values of an address, or their defaults; refuses what is unknown, comes twice, or cannot be."""
+    known = {field.name: field for field in fields}
+    found: dict[str, Any] = {}
+    for name, text in sent:
+        if name not in known:
+            raise _unknown(name, known)
+        if name in found:
+            raise BadOption(f"{name} is there twice: give it once")
+        found[name] = known[name].written(text)
+    return _whole(fields, found)
+
+
+def body(fields: Sequence[Field], sent: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a document, or their defaults; null is the same as nothing."""
+    known = {field.name: field for field in fields}
+    for name in sent:
+        if name not in known:
+            raise _unknown(name, known)
+    return _whole(fields, {name: known[name].value(each) for name, each in sent.items() if each is not None})
+
+
+def _whole(fields: Sequence[Field], found: Mapping[str, Any]) -> dict[str, Any]:
+    for field in fields:
+        if field.required and field.name not in found:
+            hint = f": write {field.name}={field.example}" if field.example is not None else ""
+            raise BadOption(f"{field.name} is missing{hint}")
+    return {field.name: found.get(field.name, field.default) for field in fields}
+
+
+def _unknown(name: str, known: Iterable[str]) -> BadOption:
+    names = list(known)
+    told = did_you_mean(name, names) or (f" There are {', '.join(names)}." if names else " There are none here.")
+    return BadOption(f"{_shown(name)} is no field of this request.{told}")
+
+
+def _shown(given: object) -> str:
+    """In ASCII, so that it can be written anywhere; however much was sent, a line of it."""
+    text = ascii(given) if isinstance(given, str | int | float | bool | None) else f"of type {_TYPES[type(given)]}"
+    return text if len(text) <= _MOST else f"{text[:_MOST]}…"
+
+
+_MOST = 60
+_TYPES: dict[type, str] = {dict: "object", list: "array"}

@@ -1,0 +1,115 @@
+"""What all pages of one schedule begin with: where it stands, when it ticks next, and what somebody should know."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from beat.client import ahead
+from beat.client.standing import ticking
+from beat.errors import UnknownSchedule
+from beat.words import changes, instants, staffing
+from beat.zones import zone
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from beat.client.ahead import NextTick
+    from beat.client.questions import Overview
+    from beat.client.standing import Standing
+    from beat.web.asked import Asked
+    from beat.zones import Zone
+
+_LONGEST = 100
+
+
+class Warned(NamedTuple):
+    """Something that somebody should know before anything else."""
+
+    kind: str
+    """`bad`, or nothing for what is as somebody wanted it."""
+    words: str
+
+
+def schedule_id(asked: Asked) -> str:
+    """That of the address; what cannot be one is none."""
+    found = str(asked.path["schedule_id"])
+    if len(found) > _LONGEST:
+        raise UnknownSchedule(f"there is no schedule {found!r:.110}")
+    return found
+
+
+def of(found: Overview, *, ticks: int = 1) -> dict[str, Any]:
+    """The beginning of each page, for its template."""
+    known, where = found.standing, zone(found.standing.tz)
+    following = ahead.ticks(known, ticks) if known.state in {"active", "paused"} else []
+    return {
+        "known": known,
+        "where": where,
+        "now": found.now,
+        "rule": known.schedule.describe() if known.schedule else "its rule cannot be read",
+        "written": changes.rule({**known.rule, "tz": known.tz}),
+        "next": following[0] if following else None,
+        "no_next": _no_next(known),
+        "ticks": following,
+        "fine": any(each.tick.second for each in following),
+        "warned": _warned(found, where),
+        "code_says": _code_says(known),
+    }
+
+
+def _no_next(known: Standing) -> str:
+    """Why no tick is to come, as far as is known."""
+    if known.state == "paused":
+        return "none until somebody resumes it"
+    if known.policies and known.policies.follows and known.state == "active":
+        return f"after the next success of {known.policies.follows}"
+    return {"finished": "none: it has finished", "retired": "none: no live beat declares it", "disabled": "none"}.get(
+        known.state, "not known"
+    )
+
+
+def _warned(found: Overview, where: Zone) -> list[Warned]:
+    known, told = found.standing, list[Warned]()
+    if known.pause:
+        told.append(Warned("", f"{_first_up(changes.paused(known.pause, where).removeprefix('the schedule is '))}."))
+    if known.unannounced_at:
+        since = instants.both(known.unannounced_at.replace(microsecond=0), where)
+        told.append(Warned("bad", f"No live beat declares it since {since}: its ticks wait until one does."))
+    if known.state == "broken":
+        told.append(Warned("bad", f"Broken: {known.last_error or 'its state in Redis cannot be read'}"))
+    elif known.consecutive_failures:
+        row = f"The last {known.consecutive_failures:,} runs failed" if known.consecutive_failures > 1 else "It failed"
+        told.append(Warned("bad", f"{row}: {known.last_error}".rstrip(": ")))
+    told += [Warned("bad", f"{_first_up(staffing.nobody(each, where))}.") for each in found.queues if each.workers == 0]
+    if (late := _late(known, found.now)) and known.state == "active":
+        told.append(Warned("bad", f"Its tick is due for {late}, and no beat has decided it yet."))
+    return told
+
+
+def _late(known: Standing, now: datetime) -> str:
+    due = known.put_off or known.next_run
+    seconds = (now - due).total_seconds() if due else 0
+    return instants.span(seconds) if seconds > _LATE_S else ""
+
+
+_LATE_S = 5
+
+
+def _code_says(known: Standing) -> str:
+    """The rule of the code in words, where another is laid over it."""
+    if known.override is None:
+        return ""
+    code = ticking(known.declared)
+    return code.describe() if code else "its rule cannot be read"
+
+
+def _first_up(words: str) -> str:
+    return words[:1].upper() + words[1:]
+
+
+def fires(each: NextTick, note: str) -> str:
+    """What there is to say about a tick to come: how it is moved, and what may keep it from firing."""
+    told = [note]
+    if each.unless:
+        told.append(f"unless {', '.join(each.unless)} excludes its day")
+    return "; ".join(part for part in told if part)

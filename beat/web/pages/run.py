@@ -1,0 +1,178 @@
+"""One run: its way from the tick to its end, what it was called with, what it said, and why it is there."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from beat.errors import BeatError, UnknownSchedule
+from beat.history import Fired
+from beat.ledger import ASKED
+from beat.web import notices, rendering, times
+from beat.web.drawing import waits
+from beat.web.pages import head
+from beat.web.secrecy import masked
+from beat.words import instants, routes, telling, why
+from beat.zones import zone
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from starlette.responses import Response
+
+    from beat.client.inspecting import Arguments
+    from beat.client.questions import Overview
+    from beat.web.asked import Asked
+    from beat.web.site import Site
+    from beat.zones import Zone
+
+_NEAR = 2000
+"""Entries of the ledger among which a run has neighbours."""
+_LINES = 20
+"""Of a traceback: a longer one is folded."""
+_SHORT = 300
+_LONGEST = 20_000
+"""Characters of one value that are shown."""
+
+
+class Value(NamedTuple):
+    """An argument, or a detail of a report, as it is shown."""
+
+    name: str
+    text: str
+    is_long: bool
+
+
+class Step(NamedTuple):
+    """When a run came so far, and how long that took."""
+
+    name: str
+    at: datetime | None
+    after: str
+
+
+def page(_site: Site, asked: Asked) -> Response:
+    """The page."""
+    found = asked.client.show(head.schedule_id(asked), lines=_NEAR)
+    where, run = zone(found.standing.tz), _run(asked, found)
+    arguments = asked.client.arguments(found.standing.schedule_id, run.job_ids[0])
+    made = rendering.page(
+        asked,
+        "run.html",
+        **head.of(found),
+        stamp=times.stamp,
+        run=run,
+        asked_for=run.triggered_by in ASKED,
+        story=_cut(telling.story(run, where, found.now)),
+        steps=_steps(run),
+        bar=waits.drawn(run, found.now, 1000, 28),
+        ways=waits.steps(run, found.now),
+        facts=_facts(run, found),
+        arguments=_arguments(arguments),
+        details=_values(masked(dict(run.details))),
+        traceback=_traceback(run),
+        parts=[(part, routes.part(part)) for part in run.parts],
+        why=_why(asked, run, where, found.now),
+        neighbours=_neighbours(run, found),
+        notice=notices.told(asked),
+    )
+    return notices.forgotten(asked, made)
+
+
+def _run(asked: Asked, found: Overview) -> Fired:
+    """That of the address, if this schedule has it."""
+    job, own = str(asked.path["job_id"]), found.standing.schedule_id
+    for line in found.lines:
+        if isinstance(line, Fired) and job in (line.job_id, *line.job_ids):
+            return line
+    run = asked.client.get_run(job)
+    if run is None or run.schedule_id != own:
+        raise UnknownSchedule(f"nothing tells of a run {job!r:.160} of {own}: its ledger may have been trimmed")
+    return run
+
+
+def _cut(words: str) -> str:
+    """As much as a head has room for: the whole error stands below."""
+    first = words.split("\n", maxsplit=1)[0]
+    return first if len(first) <= _SHORT and first == words else f"{first[:_SHORT]} …"
+
+
+def _steps(run: Fired) -> list[Step]:
+    late = "" if run.late_ms is None else f"{instants.span(max(0, run.late_ms) / 1000)} after it was due"
+    late = f"after it had waited behind {run.waited.behind or 'others'}" if run.waited else late
+    waited = "" if run.wait is None else f"after {instants.span(run.wait)} in the queue"
+    took = "" if run.duration is None else f"after {instants.span(run.duration)} of work"
+    due = "" if run.triggered_by not in ASKED else "the tick that it makes up for"
+    found = [
+        Step("due", run.tick, due),
+        Step("enqueued", run.enqueued_at, late),
+        Step("started", run.started_at, f"attempt {run.attempts}" if run.attempts > 1 else waited),
+        Step("ended", run.ended_at, took),
+    ]
+    return [each for each in found if each.at or (each.name != "due" and not run.closed_at)]
+
+
+def _facts(run: Fired, found: Overview) -> dict[str, str]:
+    queue = run.queue or str(found.standing.definition.get("queue", ""))
+    return {
+        name: value
+        for name, value in {
+            "job": run.job_id,
+            "wanted by": f"{run.triggered_by}, {run.beat}" if run.beat else run.triggered_by,
+            "queue": "all of its queues" if run.shards else queue,
+            "why there": run.why,
+            "worker": run.worker or "",
+            "attempts": str(run.attempts) if run.attempts > 1 else "",
+            "after": run.after,
+            "waited behind": (run.waited and (run.waited.behind or "others")) or "",
+            "run number": f"{run.number:,}" if run.number else "",
+            "reason": run.reason,
+        }.items()
+        if value
+    }
+
+
+def _arguments(found: Arguments | None) -> dict[str, Any]:
+    """What it was called with, and why nothing of it can be shown."""
+    if found is None:
+        return {"problem": "RQ no longer has this job: what it was called with went with it.", "values": []}
+    if found.problem:
+        return {"problem": f"They are not shown: {found.problem}.", "values": []}
+    named = {f"argument {n + 1}": value for n, value in enumerate(masked(found.args))} | masked(dict(found.kwargs))
+    return {"problem": "" if named else "It is called without any.", "values": _values(named)}
+
+
+def _values(found: dict[Any, Any]) -> list[Value]:
+    return [_value(str(name), value) for name, value in found.items()]
+
+
+def _value(name: str, value: Any) -> Value:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2, default=repr)
+    shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]} … ({len(text):,} characters)"
+    return Value(name[:200], shown, "\n" in shown or len(shown) > 80)  # noqa: PLR2004 (a line)
+
+
+def _traceback(run: Fired) -> dict[str, Any]:
+    """The last lines first seen, and all of it."""
+    text = run.error.traceback if run.error else ""
+    lines = text.rstrip().splitlines()
+    return {"text": text, "is_long": len(lines) > _LINES, "end": "\n".join(lines[-_LINES // 2 :]), "lines": len(lines)}
+
+
+def _why(asked: Asked, run: Fired, where: Zone, now: datetime) -> str:
+    """The answer to the question about its tick, where there is more to say than what became of the run."""
+    if run.tick is None:
+        return ""
+    try:
+        answer = why.sentence(asked.client.why(run.schedule_id, run.tick), where, now)
+    except BeatError:
+        return ""
+    return "" if answer == telling.story(run, where, now) else answer
+
+
+def _neighbours(run: Fired, found: Overview) -> dict[str, Fired | None]:
+    runs = [line for line in found.lines if isinstance(line, Fired)]
+    at = next((n for n, each in enumerate(runs) if each.job_id == run.job_id), None)
+    if at is None:
+        return {"newer": None, "older": None}
+    return {"newer": runs[at - 1] if at else None, "older": runs[at + 1] if at + 1 < len(runs) else None}

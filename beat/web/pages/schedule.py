@@ -1,0 +1,118 @@
+"""One schedule: what it is, what it did, what it will do, and why."""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING, Any
+
+from beat.errors import BadInstant
+from beat.history import Change
+from beat.web import notices, rendering, times
+from beat.web.drawing import calendar, days, durations, shapes
+from beat.web.pages import head, ledger
+from beat.words import instants, policies, show, why
+from beat.words import placing as places
+from beat.words import ticks as dst
+from beat.zones import zone
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import date
+
+    from starlette.responses import Response
+
+    from beat.client.ahead import NextTick
+    from beat.client.questions import Overview
+    from beat.statistics import Spread
+    from beat.web.asked import Asked
+    from beat.web.site import Site
+    from beat.zones import Zone
+
+_TICKS = 10
+_MOST = 10_000
+"""Entries of a ledger that are read: what is older is there for the command line."""
+_SHOWN = ("function", "queue", "workers", "description", "monitor", "declared", "source", "version")
+_COUNTED = ("runs", "open", "waiting", "skipped", "last success", "last failure", "last error")
+
+
+def page(_site: Site, asked: Asked) -> Response:
+    """The page."""
+    found = asked.client.show(head.schedule_id(asked), lines=_MOST)
+    where, wanted = zone(found.standing.tz), ledger.asked_for(asked.query)
+    facts, top = show.state(found, where), head.of(found, ticks=_TICKS)
+    made = rendering.page(
+        asked,
+        "schedule.html",
+        **top,
+        stamp=times.stamp,
+        of_day=times.of_day,
+        facts={name: facts[name] for name in _SHOWN if facts.get(name)},
+        counted={name: facts[name] for name in _COUNTED if facts.get(name)},
+        policies=_policies(found, where),
+        notes=_notes(found, top["ticks"]),
+        calendar=_calendar(found, where, asked),
+        outcomes=shapes.OUTCOMES,
+        statistics=found.statistics,
+        spreads=_spreads(found),
+        durations=durations.drawn(found.lines, where),
+        ledger=ledger.page(found.lines, wanted, where, found.now),
+        why=_why(asked, found, where),
+        request=secrets.token_hex(8),
+        notice=notices.told(asked),
+    )
+    return notices.forgotten(asked, made)
+
+
+def _policies(found: Overview, where: Zone) -> dict[str, str]:
+    known = found.standing
+    own = policies.words(known.policies, known.ticked) if known.policies else {}
+    return {**own, **places.words(known, found.places, where, found.now)}
+
+
+def _notes(found: Overview, following: Sequence[NextTick]) -> list[str]:
+    """What there is to say about each of the next ticks."""
+    known = found.standing
+    if known.policies is None:
+        return []
+    notes = dst.notes(known.policies, [each.tick for each in following])
+    return [head.fires(each, note) for each, note in zip(following, notes, strict=True)]
+
+
+def _calendar(found: Overview, where: Zone, asked: Asked) -> Any:
+    oldest = found.lines[-1] if found.lines else None
+    first = isinstance(oldest, Change) and oldest.type == "registered"
+    before = "it was not there yet" if first else "not known"
+    reach = calendar.Reach(instants.there(oldest.at, where).date() if oldest else None, before)
+    here = asked.url(f"/schedules/{found.standing.schedule_id}")
+
+    def link(day: date) -> str:
+        return f"{here}?day={day.isoformat()}#ledger"
+
+    today = instants.there(found.now, where).date()
+    return calendar.drawn(days.by_day(found.lines, where), today, reach, link)
+
+
+def _spreads(found: Overview) -> dict[str, tuple[str, ...]]:
+    """p50, p95 and the longest, of what was measured."""
+    told = found.statistics
+    measured = {"duration": (told.duration, 1), "lateness": (told.late_ms, 1000), "wait in the queue": (told.wait, 1)}
+    return {name: _spread(each, per) for name, (each, per) in measured.items() if each}
+
+
+def _spread(found: Spread, per_second: int) -> tuple[str, ...]:
+    return tuple(instants.span(value / per_second) for value in (found.p50, found.p95, found.max))
+
+
+def _why(asked: Asked, found: Overview, where: Zone) -> dict[str, str]:
+    """What somebody asked about a time, and the answer."""
+    written = asked.query.get("why", "").strip()[:200]
+    if not written:
+        return {"written": "", "at": "", "answer": "", "problem": ""}
+    try:
+        meant = instants.when(written, where, found.now)
+        told = asked.client.why(found.standing.schedule_id, meant.instant)
+    except BadInstant as e:
+        return {"written": written, "at": "", "answer": "", "problem": str(e)}
+    at = instants.both(meant.instant.replace(microsecond=0), where)
+    note = f" ({meant.note})" if meant.note else ""
+    return {"written": written, "at": f"{at}{note}", "answer": why.sentence(told, where, found.now), "problem": ""}

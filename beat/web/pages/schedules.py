@@ -1,0 +1,63 @@
+"""The list of schedules: what is next, how it went, and whatever is looked for, all of it in the address."""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from beat.client.candidates import STATES
+from beat.errors import BadOption, UnknownSchedule
+from beat.web import rendering, rows, search
+from beat.web.search import Found, Search
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+    from beat.web.asked import Asked
+    from beat.web.site import Site
+
+_PATH, _FINDER = "/schedules", "finder"
+_WRONG = 400
+
+
+def show(_site: Site, asked: Asked) -> Response:
+    """One page of them; of what cannot be looked for, it says why."""
+    wanted, found, problem = Search.of(asked.query), Found([], None), ""
+    try:
+        found = wanted.read(asked.client)
+    except (BadOption, UnknownSchedule) as e:
+        problem = str(e)
+    counts, now = asked.client.counts(), asked.client.now()
+    nothing = not (found.rows or problem)
+    made = rendering.page(
+        asked,
+        "schedules.html",
+        # A page that is open shows it in its place; a browser would count another status among its own errors.
+        _WRONG if problem and not asked.is_live else 200,
+        search=wanted,
+        problem=problem,
+        told="That cannot be looked for." if problem else search.told(wanted, found, counts),
+        rows=rows.rows(found.rows, rows.Looking(now, asked.viewer, asked.url)),
+        following=found.following,
+        counts=counts,
+        tabs=search.tabs(counts, wanted),
+        nearest=search.nearest(asked.client, wanted.match) if nothing and wanted.match else "",
+        to=lambda other: asked.url(_PATH, **other.query),
+        request=secrets.token_hex(8),  # pressed twice, it is one run
+        back=f"{_PATH}?{urlencode(wanted.query)}".rstrip("?"),
+        states=STATES,
+        orders=search.NAMES,
+        now=now,
+    )
+    if asked.request.headers.get("hx-trigger") == _FINDER:
+        made.headers[_pushed(asked, wanted)] = asked.url(_PATH, **wanted.query)
+    return made
+
+
+def _pushed(asked: Asked, wanted: Search) -> str:
+    """How the browser notes the address: who types on has one step back, not one for each letter."""
+    before = dict(parse_qsl(urlsplit(asked.request.headers.get("hx-current-url", "")).query))
+    typed = bool(before.pop("match", "")) and bool(wanted.match)
+    others = {name: word for name, word in wanted.query.items() if name != "match"}
+    return "hx-replace-url" if typed and before == others else "hx-push-url"

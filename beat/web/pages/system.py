@@ -1,0 +1,80 @@
+"""The system: beats and their clocks, Redis, queues and workers, groups, alerts, and who did what.
+
+What has to look at every schedule is made aside; everything else is quick.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from beat import clock
+from beat.alerts.standing import Standing
+from beat.doctor import LEVELS, OK, Doctor
+from beat.web import rendering, roll
+from beat.web.pages import overview
+from beat.words import deeds
+from beat.zones import zone
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from starlette.responses import Response
+
+    from beat.client.deeds import Deeds
+    from beat.doctor import Finding
+    from beat.history import Fired
+    from beat.web.asked import Asked
+    from beat.web.site import Site
+
+_DEEDS, _SHOWN, _OPEN = 1000, 50, 50
+_RUNS = 100
+_VITALS_S, _QUEUES_S, _DOCTOR_S, _DEEDS_S = 5, 5, 30, 3
+_AMISS = ("warning", "problem")
+_SERVER = ("redis", "state")
+
+
+def show(site: Site, asked: Asked) -> Response:
+    """The page."""
+    client, where = asked.client, asked.viewer or zone("UTC")
+    who = asked.query.get("who") or None
+    there, quick = client.attendance(), client.counts().schedules <= overview.FEW
+    vitals: list[Finding] = site.kept("vitals", _VITALS_S, Doctor.beside(site.client).vitals)
+    done: Deeds = site.kept("deeds", _DEEDS_S, lambda: site.client.actions(_DEEDS))
+    wanted = [each for each in done.deeds if who is None or each.by == who]
+    return rendering.page(
+        asked,
+        "system.html",
+        beats=there.beats,
+        missing=site.roll.call(there),
+        stuck={each.name for each in roll.stuck(there.beats, there.now)},
+        lateness=_lateness(client.latest(_RUNS)),
+        amiss=[each for each in vitals if each.group == "beats" and each.level in _AMISS],
+        server=[each for each in vitals if each.group in _SERVER],
+        queues=site.aside.newest("queues", _QUEUES_S, site.client.queues, quick=quick),
+        groups=client.groups(),
+        incidents=[(each, clock.found(each.state.since)) for each in Standing.beside(client).incidents()[:_OPEN]],
+        findings=_by_level(site.aside.newest("doctor", _DOCTOR_S, Doctor.beside(site.client).examine, quick=quick)),
+        deeds=list(deeds.told(wanted[:_SHOWN], where)),
+        done=done,
+        who=who,
+        where=where,
+        now=there.now,
+    )
+
+
+def _by_level(found: Iterable[Finding] | None) -> list[Finding] | None:
+    """The worst first, without what is well; None while nobody knows."""
+    if found is None:
+        return None
+    wrong = [each for each in found if each.level != OK]
+    return sorted(wrong, key=lambda each: LEVELS.index(each.level), reverse=True)
+
+
+def _lateness(runs: Iterable[Fired]) -> dict[str, tuple[float, int]]:
+    """Of the newest ticks that each beat has fired: the most seconds that one was late, and how many there were."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for run in runs:
+        if run.late_ms is not None and run.triggered_by == "scheduler" and not run.waited:
+            found[run.beat].append(run.late_ms)
+    return {name: (max(0, *late) / 1000, len(late)) for name, late in found.items()}

@@ -1,0 +1,74 @@
+"""What nobody is to read over a shoulder: values whose names look secret are masked, wherever they lie."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Mapping
+from typing import Any
+
+MASK = "•••"
+_DEEPEST = 100
+_WORDS = frozenset((
+    "password", "passwords", "passwd", "passphrase", "passcode", "pass", "pwd", "pw", "secret", "secrets", "token",
+    "tokens", "apikey", "auth", "authorization", "authentication", "bearer", "credential", "credentials", "cred",
+    "creds", "privatekey", "dsn", "cookie", "cookies", "session", "sessionid", "jwt", "otp", "totp", "pin", "cvv",
+    "cvc", "iban", "ssn", "signature", "sig", "salt", "hmac", "webhook",
+))  # fmt: skip
+_PARTS = (
+    "password",
+    "passwd",
+    "passphrase",
+    "secret",
+    "token",
+    "apikey",
+    "credential",
+    "privatekey",
+    "accesskey",
+    "jwt",
+)
+"""Which are no part of any harmless word."""
+_KEYS = frozenset(("api", "private", "access", "secret", "signing", "encryption", "ssh", "account", "master", "shared"))
+"""Before `key`: a key alone opens nothing but a dict."""
+_HARMLESS = frozenset(("tokens_used", "max_tokens", "token_count", "token_limit"))
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_IN_URL = re.compile(r"(?P<before>\b[A-Za-z][A-Za-z0-9+.-]{0,30}://[^\s/@:]{0,200}:)[^\s/@]{1,500}(?=@)")
+_BEARER = re.compile(r"(?i)\b(?P<before>(?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{8,}")
+
+
+def looks_secret(name: object) -> bool:
+    """Whether that is how somebody would name a secret: `api_token`, `dbPassword`, `SENTRY-DSN`."""
+    if not isinstance(name, str):
+        return False
+    words = [word.lower() for word in re.split(r"[^A-Za-z0-9]+", _HUMP.sub("_", name[:_LONGEST])) if word]
+    whole = "".join(words)
+    if "_".join(words) in _HARMLESS:
+        return False
+    pairs = itertools.pairwise(words)
+    keys = any(first in _KEYS and second in {"key", "keys"} for first, second in pairs)
+    return keys or not _WORDS.isdisjoint(words) or any(part in whole for part in _PARTS)
+
+
+_LONGEST = 300
+
+
+def masked(value: Any, name: object = "", _depth: int = 0) -> Any:
+    """The same as lists and dicts, without what is secret by its name, and without passwords in URLs."""
+    if looks_secret(name) and value is not None and not isinstance(value, bool):
+        return MASK
+    if _depth > _DEEPEST:
+        return "…"
+    if isinstance(value, Mapping):
+        return {_key(key): masked(item, key, _depth + 1) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [masked(item, "", _depth + 1) for item in value]
+    return _without_passwords(value) if isinstance(value, str) else value
+
+
+def _key(key: object) -> object:
+    return _without_passwords(key) if isinstance(key, str) else key
+
+
+def _without_passwords(text: str) -> str:
+    """`redis://user:•••@host`, `Bearer •••`."""
+    return _BEARER.sub(rf"\g<before>{MASK}", _IN_URL.sub(rf"\g<before>{MASK}", text))

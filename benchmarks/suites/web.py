@@ -1,0 +1,130 @@
+"""The page with many schedules: from the question by HTTP to the last byte of the answer.
+
+Every schedule has a ledger of forty runs and some skipped ticks, so that each row of a page draws as many bars as there
+is room for. *Schedules, first page* is the list by id, each time fifty schedules of which nobody has asked before.
+*Asked again* is what an open page costs every two seconds while little changes. The others are what one does there,
+each asked again, too: typing a part of ids that none begins with, sorting by the next tick and by the last run (which
+has no index), and the last of all pages. *Overview* is what one sees first, and comes last here, since it has its strip
+of the day made aside, which takes the processor from others for a while. Server and visitor share a process.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.request
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from beat import clock, ledger
+from beat.store import pages
+from beat.web import create_app
+from beat.web.serving import Serving
+from benchmarks.due import KEYS
+from benchmarks.figures import Figure
+from benchmarks.stage import Beat, stage, tasks, until_registered
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from benchmarks.figures import Say, Scale
+    from benchmarks.stage import Stage
+
+TITLE = "The page"
+SUITE = "web"
+PERIOD = timedelta(hours=12)
+RUNS, SKIPPED_EVERY, FAILED_EVERY = 40, 9, 7
+PAGE = 50
+KINDS = 2 * PAGE
+"""Ledgers with times of their own: no two on a page have the same."""
+ANY = "s------"
+"""Stands for the id of a schedule in the lines of a ledger."""
+
+
+def run(scale: Scale, say: Say) -> Iterator[Figure]:
+    (schedules,), (times,) = scale.pick((10_000,), (1_000,)), scale.pick((15,), (5,))
+    with stage() as made:
+        home = made.clean()
+        begin = made.now() + PERIOD.total_seconds() / 2
+        (home / "tasks.py").write_text(tasks(schedules, start=begin, every="12h"), encoding="utf-8")
+        say(f"{schedules:,} schedules and their ledgers")
+        with Beat(home, made.url) as beat:
+            until_registered(made, beat, schedules)
+        lived(made, schedules)
+        at = {"schedules": schedules}
+        with Serving(create_app(made.url), "127.0.0.1", 0) as page:
+            say("schedules, first page")
+            taken = [asked_ms(page.address, fresh(n)) for n in range(times + 2)]
+            yield Figure(SUITE, "schedules, first page", tuple(taken[2:]), "ms", at=at)
+            for what, path in paths(schedules).items():
+                say(what)
+                taken = [asked_ms(page.address, path) for _ in range(times + 2)]
+                yield Figure(SUITE, what, tuple(taken[2:]), "ms", at=at)
+
+
+def fresh(n: int) -> str:
+    """Fifty schedules of which nobody has asked before, as whoever opens the list first has them."""
+    return f"schedules?after=s{n * PAGE:06d}"
+
+
+def paths(schedules: int) -> dict[str, str]:
+    """What is asked for."""
+    return {
+        "schedules, asked again": "schedules",
+        "schedules, a part of ids": "schedules?match=7",
+        "schedules, by next tick": "schedules?sort=next",
+        "schedules, by last run": "schedules?sort=last",
+        "schedules, last page": f"schedules?after=s{schedules - PAGE - 1:06d}",
+        "overview": "",
+    }
+
+
+def asked_ms(address: str, path: str) -> float:
+    """How long until all of it was there; RuntimeError if a list is not full."""
+    began = time.perf_counter()
+    with urllib.request.urlopen(f"{address}{path}", timeout=60) as reply:  # noqa: S310 (ours)
+        text = reply.read()
+    took = (time.perf_counter() - began) * 1000
+    if path.startswith("schedules") and (text.count(b'<tr id="s-'), text.count(b'<svg class="bars"')) != (PAGE, PAGE):
+        raise RuntimeError(f"{path} has {text.count(b'<tr id=')} rows")
+    return took
+
+
+def lived(made: Stage, schedules: int) -> None:
+    """As if all of them had run for three weeks."""
+    now = clock.at(int(made.now()))
+    times = [now - n * timedelta(seconds=1, milliseconds=7) for n in range(KINDS)]
+    ledgers = [[json.dumps(ledger.plain(each)) for each in entries(at)] for at in times]
+    for page in pages(range(schedules)):
+        with made.redis.pipeline(transaction=False) as pipe:
+            for n in page:
+                each, kind = f"s{n:06d}", n % KINDS
+                pipe.lpush(KEYS.runs(each), *(line.replace(ANY, each) for line in ledgers[kind]))
+                pipe.hset(KEYS.schedule(each), mapping=state(times[kind]))
+            pipe.execute()
+
+
+def entries(now: datetime) -> Iterator[ledger.Entry]:
+    """The lines of one schedule, oldest first: what ran, what failed, and what was skipped."""
+    for n in range(RUNS):
+        tick = now - (RUNS - n) * PERIOD
+        if n % SKIPPED_EVERY == 0:
+            yield ledger.Skipped(tick, tick, 1, "misfire", n + 1, tick, "web-1")
+        job, took = KEYS.job(ANY, clock.floor(tick)), 1 + n * 37 % 11
+        yield ledger.Enqueued(tick, job, "scheduler", 4, n + 1, tick, "web-1")
+        end = tick + timedelta(seconds=took)
+        kind = "succeeded" if n % FAILED_EVERY else "failed"
+        yield ledger.Outcome(kind, tick, job, tick, end, took, "host.1234", 1, end, "web-1")
+
+
+def state(now: datetime) -> dict[str, str]:
+    """What its hash says of that."""
+    last = clock.text(now - PERIOD)
+    return {
+        "last_run": last,
+        "last_enqueued": last,
+        "last_success": last,
+        "run_count": f"{RUNS}",
+        "success_count": "34",
+    }
