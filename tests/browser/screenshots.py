@@ -1,16 +1,18 @@
-"""Every page, light and dark, narrow and wide, as it looks with real schedules, a real beat and a real worker.
+"""Every page, light and dark, narrow and wide: the schedules of a shop, three days of them, a real beat and workers.
 
 python -m tests.browser.screenshots [directory]        docs/screenshots, unless another is named
 """
 
 from __future__ import annotations
 
+import importlib
 import sys
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from beat.history.lines import Fired
-from tests.browser import chromium
+from tests.browser import chromium, past
 from tests.browser.stage import ROOT, Stage, wait_for
 
 if TYPE_CHECKING:
@@ -18,10 +20,11 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser
 
-LONG_ENOUGH = 40
-"""Runs of all schedules, so that there is something to see."""
-PATIENCE_S = 120
+LASTS = timedelta(days=3)
+"""How long the shop has been there."""
+PATIENCE_S = 60
 NOT_THERE = 404
+SHOP = "tests.browser.shop"
 
 
 class Look(NamedTuple):
@@ -46,10 +49,10 @@ def pages(stage: Stage) -> Iterator[tuple[str, str]]:
     """The name and the path of each page."""
     yield "overview", "/"
     yield "schedules", "/schedules"
-    yield "schedule", "/schedules/report"
-    for line in stage.client.history("fragile", outcome="failed", limit=1):
+    yield "schedule", "/schedules/inventory_sync"
+    for line in stage.client.history("exchange_rates", outcome="failed", limit=1):
         assert isinstance(line, Fired)
-        yield "run", f"/schedules/fragile/runs/{line.job_id}"
+        yield "run", f"/schedules/exchange_rates/runs/{line.job_id}"
     yield "system", "/system"
 
 
@@ -68,14 +71,27 @@ def take(browser: Browser, stage: Stage, where: Path, name: str, path: str) -> N
     sys.stdout.write(f"{name}\n")
 
 
+def open_the_shop(stage: Stage) -> None:
+    """With its past, its operators, a beat and workers."""
+    registry = importlib.import_module("beat.registry").default
+    registry.load(SHOP)
+    past.play(stage.redis.url, registry, LASTS)
+    stage.client.named("ann@ops").pause("newsletter", "18h", "the text is not approved yet")
+    stage.client.named("ben@ops").reschedule("session_cleanup", "30 4 * * *", tz="Europe/Berlin")
+    stage.beat(SHOP)
+    for _ in range(2):
+        stage.worker("default", "mail")
+    wait_for(lambda: any(each.last_pass for each in stage.client.beats()), PATIENCE_S)
+    run = stage.client.named("ann@ops").trigger("cache_warm")
+    wait_for(lambda: (found := stage.client.get_run(run.job_id)) and found.state == "succeeded", PATIENCE_S)
+
+
 def main(where: Path) -> None:
     """Nothing yet; then everything, once enough has happened; and Redis away."""
     where.mkdir(parents=True, exist_ok=True)
     with Stage() as stage, chromium.started() as browser:
         take(browser, stage, where, "empty", "/")
-        stage.beat()
-        stage.worker("default", "slow")
-        wait_for(lambda: len(stage.client.history(limit=LONG_ENOUGH)) >= LONG_ENOUGH, PATIENCE_S)
+        open_the_shop(stage)
         for name, path in pages(stage):
             take(browser, stage, where, name, path)
         stage.redis.stop()
