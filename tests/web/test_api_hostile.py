@@ -119,7 +119,10 @@ def test_an_unknown_place_is_not_found_and_a_wrong_method_not_allowed(program: V
     answer = ask(program, "GET", "/schedules/report/trigger")
     assert refused(answer, 405)
     assert answer.headers["allow"] == "POST"
-    assert refused(ask(program, "DELETE", "/schedules/report", headers={"content-type": "application/json"}), 405)
+    for method in ("DELETE", "PUT", "PATCH", "TRACE", "OPTIONS"):
+        answer = ask(program, method, "/schedules/report")
+        assert refused(answer, 405)
+        assert set(answer.headers["allow"].split(", ")) == {"GET", "HEAD"}
 
 
 def test_more_than_anybody_reads_is_too_large(program: Visitor) -> None:
