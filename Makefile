@@ -76,6 +76,10 @@ survive: $(READY) ## every trouble that Redis can make, with an absence of a who
 	LONG_TESTS=1 $(BIN)/pytest -n 4 tests/faults/test_survival.py tests/faults/test_control.py tests/faults/test_overlap.py \
 	  tests/faults/test_place.py tests/faults/test_commands.py tests/policies tests/redis/test_place_histories.py
 
+.PHONY: properties
+properties: $(READY) ## every property with all its examples, every pair and every part that the tests leave to chance (minutes)
+	LONG_TESTS=1 $(BIN)/pytest -n 4 tests/unit tests/policies tests/redis
+
 .PHONY: mutants
 mutants: $(READY) ## beat with one safeguard taken out, one after the other: the tests must notice each (minutes)
 	$(BIN)/python -m tests.faults.mutants
@@ -103,6 +107,10 @@ guard: $(READY) ## has beat become slow? beside enqueue_many, in one run
 .PHONY: pictures
 pictures: $(READY) ## draw the pictures of the guides to policies anew, from the verdicts of a manual beat
 	$(BIN)/python -m docs.pictures
+
+.PHONY: screenshots
+screenshots: $(READY) ## every page of the browser into docs/screenshots, light and dark, narrow and wide (two minutes)
+	$(BIN)/python -m tests.browser.screenshots
 
 .PHONY: pairs
 pairs: $(READY) ## play every pair of options anew, and write docs/reference/policy-pairs.md

@@ -92,6 +92,11 @@ Port = Annotated[int | None, _digits, Reads("a whole number")]
 Host = Annotated[str, Field(pattern=r"\A[A-Za-z0-9.:_-]{1,253}\Z"), Reads("a name or address", "such as 0.0.0.0")]
 HostGlob = Annotated[str, Field(pattern=r"\A[A-Za-z0-9.*?-]{1,253}\Z")]
 HostGlobs = Annotated[tuple[HostGlob, ...], _split, Reads("names", "such as beat.example.com or *.example.com")]
+Place = Annotated[
+    str,
+    Field(pattern=r"\A(/[A-Za-z0-9._~-]*[A-Za-z0-9_~-])*\Z", max_length=200),
+    Reads("a path", "such as /beat, or nothing"),
+]
 Token = Annotated[str | None, AfterValidator(web_settings.token), Reads("text", "16 to 200 characters, no spaces")]
 Users = Annotated[Mapping[str, str], BeforeValidator(web_settings.users), Reads("a table", "name = password")]
 Glob = Annotated[str, Field(pattern=r"\A[A-Za-z0-9_*?\[\]!-]{1,200}\Z")]

@@ -30,6 +30,7 @@ from beat.setting_types import (
     Level,
     MaybeDuration,
     Modules,
+    Place,
     Port,
     Prefix,
     Presets,
@@ -122,6 +123,7 @@ class Settings(BaseSettings):
     metrics_schedules: Globs = Field(default=("*",), description="The schedules that have metrics of their own.")
     web_host: Host = Field(default="127.0.0.1", description="The address of the page: only this machine's.")
     web_port: Count = Field(default=8420, ge=0, le=65_535, description="Its port; with 0 any that is free.")
+    web_path: Place = Field(default="", description="The path below which a proxy shows the page, if not at its root.")
     web_token: Token = Field(default=None, repr=False, description="What opens the page, as a bearer or a password.")
     web_users: Users = Field(default={}, repr=False, description="Who may see the page, each with a password.")
     web_hosts: HostGlobs = Field(default=(), description="Names of the page, beside addresses and localhost.")

@@ -89,6 +89,15 @@ class Started(Beat):
             )
 
 
+class Called(Beat):
+    """Any call of `beat` that runs one, with nothing in its environment but what is given."""
+
+    def __init__(self, cwd: Path, *arguments: str, **environment: str) -> None:
+        self._log = cwd / f"beat-{id(self)}.log"
+        told = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **environment}
+        self.process = logged(self._log, ["beat", *arguments], cwd, told)
+
+
 class Drain:
     """Takes every job out of the queues and deletes it at once, so that no job's hash can hide a second one."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import tempfile
@@ -27,6 +28,15 @@ for name in list(os.environ):
     colours, others = {"NO_COLOR", "FORCE_COLOR"}, {"SENTRY_DSN", "SENTRY_ENVIRONMENT", "DJANGO_SETTINGS_MODULE"}
     if name.startswith("BEAT_") or name in {"REDIS_URL", "RQ_REDIS_URL", *colours, *others}:
         del os.environ[name]
+
+gc.disable()  # twelve thousand tests are collected, and none of it is garbage
+
+
+def pytest_collection_finish() -> None:
+    """From here on the collector works again, but never looks through all the tests that are yet to come."""
+    gc.freeze()
+    gc.enable()
+
 
 # A machine under load is slow, which is no fault of the code.
 hypothesis.settings.register_profile(

@@ -39,9 +39,10 @@ _USER = re.compile(r"[^\s()\x00-\x1f]{1,200}")
 @click.option("--acl", is_flag=True, help="Print the least rights alone: a command for redis-cli.")
 @click.option("--user", metavar="NAME", default="beat", show_default=True, help="With --acl: the user who gets them.")
 @click.option("--every-feature", is_flag=True, help="With --acl: also for what nothing uses yet.")
+@click.option("--read-only", is_flag=True, help="With --acl: only what questions need, and a page that only shows.")
 @asking.the_url
 @asking.as_json
-def command(*, acl: bool, user: str, every_feature: bool, url: str | None, as_json: bool) -> int:
+def command(*, acl: bool, user: str, every_feature: bool, read_only: bool, url: str | None, as_json: bool) -> int:
     """Look at everything that could be wrong, and say what to do about it.
 
     \b
@@ -49,6 +50,7 @@ def command(*, acl: bool, user: str, every_feature: bool, url: str | None, as_js
     beat doctor --json | jq '.findings[] | select(.level == "problem")'
     beat doctor --acl                   the least rights that beat needs here
     beat doctor --acl --user beat | redis-cli
+    beat doctor --acl --user web --read-only | redis-cli      for `beat web --read-only`
 
     Redis and what it keeps, memory and how fast it grows, beats and their clocks, schedules, queues and their workers,
     the keys, and the rights of the user as whom you ask. Nothing is written. Where that user may not look, the right is
@@ -56,7 +58,7 @@ def command(*, acl: bool, user: str, every_feature: bool, url: str | None, as_js
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     doctor = Doctor(asking.where(url))
     if acl:
-        _rule(doctor, user, every_feature=every_feature, as_json=as_json)
+        _rule(doctor, user, every_feature=every_feature, read_only=read_only, as_json=as_json)
         return 0
     found = doctor.examine(_progress())
     levels = Counter(each.level for each in found)
@@ -71,10 +73,11 @@ def command(*, acl: bool, user: str, every_feature: bool, url: str | None, as_js
     return _BAD if levels[PROBLEM] else 0
 
 
-def _rule(doctor: Doctor, user: str, *, every_feature: bool, as_json: bool) -> None:
+def _rule(doctor: Doctor, user: str, *, every_feature: bool, read_only: bool, as_json: bool) -> None:
     if not _USER.fullmatch(user):
         raise click.UsageError(f"--user {user!r:.60} cannot be a name: no spaces, no parentheses")
     rule, left_out = doctor.rule(every_feature=every_feature)
+    rule = rule.reading() if read_only else rule
     if as_json:
         output.document(user=user, rule=rule.words(), left_out=left_out)
         return

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from beat import interrupts, logs, redis_url, settings
 from beat.cli import asking, output, serving
+from beat.client import Client
 from beat.errors import ConfigError
+from beat.event import Event
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from beat.settings import Settings
 
 _LOOK_S = 0.5
 
@@ -28,20 +37,31 @@ def command(*, url: str | None, web_host: str | None, web_port: str | None, read
     BEAT_WEB_USERS=ann:secret beat web --host 0.0.0.0     for others, who say who they are
 
     It asks Redis, as `beat list` does: it needs no beat, never imports the application, and says when Redis is away.
-    The settings are web_host, web_port, web_token, web_users, web_hosts and web_read_only. To others than this machine
-    it is served only with a token or users. SIGTERM and Ctrl-C end it within two seconds.
+    The settings are web_host, web_port, web_path, web_token, web_users, web_hosts, web_read_only. To others than this
+    machine it is served only with a token or users. SIGTERM and Ctrl-C end it within two seconds.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     flags = {"web_host": web_host, "web_port": web_port, "web_read_only": "on" if read_only else None}
     where = asking.where(url)
     mine = settings.load(flags).settings
     logs.configure(mine.log_level, mine.log_format)
-    app = serving.room("app").served(mine, where)
-    page, done = serving.room("serving").Serving(app, mine.web_host, mine.web_port), threading.Event()
-    with interrupts.stopping(done.set):
-        page.start()
-        output.say(f"the page is served at {page.address} (of Redis at {redis_url.masked(where)})", err=True)
+    with contextlib.closing(Client(where)) as client:
+        app = serving.room("app").served(mine, client)
+        page = serving.room("serving").Serving(app, mine.web_host, mine.web_port)
+        _serve(page, lambda: _say(mine, f"{page.address}{mine.web_path}/", redis_url.masked(where)))
+
+
+def _say(mine: Settings, address: str, redis: str) -> None:
+    """Where machines read, this is a line like all others."""
+    if mine.log_format == "json":
+        logs.listen(Event("page_served", fields={"address": address}))
+    else:
+        output.say(f"the page is served at {address} (of Redis at {redis})", err=True)
+
+
+def _serve(page: Any, say: Callable[[], None]) -> None:
+    done = threading.Event()
+    with interrupts.stopping(done.set), page:
+        say()
         while not done.wait(_LOOK_S):
             if not page.is_alive:
                 raise ConfigError(f"the server of the page at {page.address} has ended by itself")
-        page.stop()
-        app.state.client.close()

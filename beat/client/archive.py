@@ -34,14 +34,14 @@ class Archive:
         self._client: Any = client
         self._keys = keys
 
-    def snapshot(self, schedule_id: str, *, whole: bool = True) -> Snapshot:
-        """A schedule's hash, lock, slot and ledger, in one step; not `whole`: only the newest line of the ledger."""
+    def snapshot(self, schedule_id: str, *, whole: bool = True, lines: int | None = None) -> Snapshot:
+        """A schedule's hash, lock, slot and ledger, in one step; of that all, so many `lines`, or the newest one."""
         keys = self._keys
         sets = dict.fromkeys((keys.open, keys.running(schedule_id), keys.waiting(schedule_id)), "sorted set")
         wanted = {keys.schedule(schedule_id): "hash", keys.runs(schedule_id): "list", **sets}
         with self._client.pipeline(transaction=True) as pipe:
             pipe.hgetall(keys.schedule(schedule_id))
-            pipe.lrange(keys.runs(schedule_id), 0, -1 if whole else 0)
+            pipe.lrange(keys.runs(schedule_id), 0, 0 if not whole else -1 if lines is None else lines - 1)
             for each in sets:
                 pipe.zrange(each, 0, -1 if whole else 0)
             pipe.get(keys.lock(schedule_id))
@@ -49,11 +49,11 @@ class Archive:
             *found, holder, (seconds, micros) = pipe.execute(raise_on_error=False)
         pairs = zip(wanted.items(), found, strict=True)
         problems = [f"{key} is no {kind}" for (key, kind), reply in pairs if is_strange(reply)]
-        state, lines, going, running, waiting = ([] if isinstance(each, Exception) else each for each in found)
+        state, ledger, going, running, waiting = ([] if isinstance(each, Exception) else each for each in found)
         open_jobs = frozenset(map(_text, going))
         return Snapshot(
             state or {},
-            lines,
+            ledger,
             open_jobs,
             open_jobs.intersection(map(_text, running)),  # what nobody watches is no run
             tuple(sorted(own for member in waiting if (own := in_line(_text(member))))),

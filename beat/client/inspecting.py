@@ -34,12 +34,11 @@ class Inspecting(Questions):
             found = self._read(self._snapshot(schedule_id, whole=False), schedule_id)
             key = self._keys.template(found.schedule_id) if job_id is None else jobs.job_key(job_id)
             client: Any = self._store.client
-            size = client.hstrlen(key, "data")
-            if not size:
-                return None
-            if size > LARGEST:
-                return Arguments(problem=f"they are {size:,} bytes long, and no more than {LARGEST:,} are read")
-            data = client.hget(key, "data") or b""
+            data = client.hget(key, "data")
+        if not data:
+            return None
+        if len(data) > LARGEST:
+            return Arguments(problem=f"they are {len(data):,} bytes long, and no more than {LARGEST:,} are read")
         read = jobs.arguments(data, found.policies.serializer if found.policies else "pickle")
         if read is None or not isinstance(read[0], list | tuple) or not isinstance(read[1], Mapping):
             return Arguments(problem="they are of classes that only the application can read")

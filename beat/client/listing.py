@@ -12,6 +12,7 @@ from beat import ledger
 from beat.client import ahead, orders, standing
 from beat.client.archive import is_strange
 from beat.client.candidates import FEW, IDLE, Candidates, Filter
+from beat.client.lately import Lately
 from beat.client.questions import Questions
 from beat.errors import BadOption
 from beat.history import Fired, Passed, assemble
@@ -24,9 +25,11 @@ if TYPE_CHECKING:
     from beat.client.ahead import NextTick
     from beat.client.orders import ById, Place
     from beat.client.standing import Standing
+    from beat.connection import Redis
 
 _SPARE = 6  # lines of a ledger that are no runs, besides two for each run
 _MOST_RUNS = 100
+_REMEMBERED, _SMALL = 250, 65_536  # ledgers, and bytes of one
 
 
 class Listed(NamedTuple):
@@ -61,6 +64,10 @@ class Counts(NamedTuple):
 
 class Listing(Questions):
     """A client that lists schedules."""
+
+    def __init__(self, redis: Redis | str | None = None, **options: Any) -> None:
+        super().__init__(redis, **options)
+        self._lately: Lately[list[bytes], list[Fired | Passed]] = Lately(_REMEMBERED)
 
     def schedules(
         self,
@@ -124,12 +131,17 @@ class Listing(Questions):
         known = [standing.read(each, told) if told else None for each, told in zip(ids, self._hashes(ids), strict=True)]
         asked = {each: (1 + _parts(found)) * runs + _SPARE for each, found in zip(ids, known, strict=True)}
         heads: dict[str, list[bytes]] = dict(self._archive.heads(asked)) if runs else {}
-        read = []
-        for each, found in zip(ids, known, strict=True):
-            lines = assemble(each, (entry for line in heads.get(each, ()) if (entry := ledger.read(line))))
-            newest = [line for line in lines if isinstance(line, Fired | Passed)]
-            read.append((found, newest[:runs]))
-        return read
+        return [(found, self._newest(each, heads.get(each, []), runs)) for each, found in zip(ids, known, strict=True)]
+
+    def _newest(self, schedule_id: str, head: list[bytes], runs: int) -> list[Fired | Passed]:
+        """The newest runs that these lines tell of; where the lines are those of the last time, so are the runs."""
+
+        def put_together(lines: list[bytes]) -> list[Fired | Passed]:
+            told = assemble(schedule_id, (entry for line in lines if (entry := ledger.read(line))))
+            return [line for line in told if isinstance(line, Fired | Passed)][:runs]
+
+        is_small = sum(map(len, head)) <= _SMALL
+        return self._lately.made((schedule_id, runs), head, put_together) if is_small else put_together(head)
 
     def _hashes(self, ids: Sequence[str]) -> Iterator[Mapping[bytes, bytes]]:
         """Of each of these schedules; empty where there is none. What is no hash is a broken one that says so."""

@@ -142,17 +142,22 @@ class Questions(Connected):
             ids = sorted(set(self._ids())) if schedule_id is None else [schedule_id]
             return [found for each in ids if (found := audit.verify(each, after))]
 
-    def show(self, schedule_id: str) -> Overview:
-        """Where a schedule stands, and how it has been doing; raises UnknownSchedule."""
+    def show(self, schedule_id: str, *, lines: int | None = None) -> Overview:
+        """Where a schedule stands, and how it has been doing; raises UnknownSchedule.
+
+        With `lines`, no more than so many of the newest entries of its ledger are read, and summed up.
+        """
+        if lines is not None and (type(lines) is not int or lines < 1):
+            raise BadOption(f"lines {lines!r:.60} must be a whole number from 1 on, as in lines=1000")
         with self._asking():
-            snapshot = self._snapshot(schedule_id)
+            snapshot = self._snapshot(schedule_id, lines=lines)
             found = self._read(snapshot, schedule_id)
             told = assemble(schedule_id, snapshot.entries)
-            lines = tuple(self._up_to_date(told))
-            going = tuple(line for line in lines if isinstance(line, Fired) and line.state not in OUTCOMES)
+            known = tuple(self._up_to_date(told))
+            going = tuple(line for line in known if isinstance(line, Fired) and line.state not in OUTCOMES)
             queues = staffing.of(self._store, found)
             places = placing.look(self._store, found, snapshot.now)
-            return Overview(found, summarise(told), going, snapshot.waiting, snapshot.now, queues, places, lines)
+            return Overview(found, summarise(told), going, snapshot.waiting, snapshot.now, queues, places, known)
 
     def staff(self, queues: Iterable[str]) -> list[Queue]:
         """Who works at these queues, and how many jobs wait there."""
@@ -170,9 +175,9 @@ class Questions(Connected):
             where = zone(self.settings.tz if tz is None else tz)
             return load.look(self._archive, self._ids(), self._store.time(), hours=hours, slices=slices, where=where)
 
-    def _snapshot(self, schedule_id: str, *, whole: bool = True) -> Snapshot:
+    def _snapshot(self, schedule_id: str, *, whole: bool = True, lines: int | None = None) -> Snapshot:
         """A schedule with its ledger, or with the newest line of it; raises UnknownSchedule if there is neither."""
-        found = self._archive.snapshot(schedule_id, whole=whole)
+        found = self._archive.snapshot(schedule_id, whole=whole, lines=lines)
         if not (found.state or found.lines or found.problems) or b"renamed_to" in found.state:
             raise self._unknown(schedule_id)
         return found

@@ -130,8 +130,9 @@ class Surveying(Listing):
                 pipe.zrangebyscore(self._keys.instances, "-inf", f"({clock.to_ms(now)}", withscores=True)
                 pipe.hmget(self._keys.meta, "hold_from", "hold_until")
                 lapsed, hold = pipe.execute(raise_on_error=False)
-            alive = tuple(beats.alive(client, self._keys, now))
-        gone = () if is_strange(lapsed) else lapsed
+            strange = is_strange(lapsed)
+            alive = () if strange else tuple(beats.alive(client, self._keys, now))
+        gone = () if strange else lapsed
         told = tuple((name.decode(errors="replace"), clock.from_ms(int(at))) for name, at in gone)
         return Attendance(alive, told, None if is_strange(hold) else _held(hold, now), now)
 

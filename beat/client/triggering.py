@@ -58,11 +58,8 @@ class Triggering(Changing):
 
         def step(found: Standing, now: datetime) -> Reply:
             schedule = timed(found) if skip_next else definition_of(found)
-            if skip_next and (found.state != "active" or found.next_run is None):
-                raise Refused(f"{schedule_id} is {found.state or 'broken'}: it has no next tick to skip")
             data = b"" if args is None and kwargs is None else _data(schedule, self._store, args, kwargs)
-            instead_of = found.next_run if skip_next else None
-            named: dict[str, Any] = {"data": data, "force": force, "instead_of": instead_of}
+            named: dict[str, Any] = {"data": data, "force": force, "instead_of": _next(found) if skip_next else None}
             tried.append(now)
             return _fits(asked(self._store, found.rev, schedule, job, now=now, operator=self.by, **named), schedule)
 
@@ -119,6 +116,13 @@ def _request(given: str | None) -> str:
     if not _REQUEST.fullmatch(given):
         raise BadOption(f"request {given!r:.60} must be 8 to 40 ASCII letters and digits")
     return given
+
+
+def _next(found: Standing) -> datetime:
+    """The tick whose place a run may take; refuses where there is none."""
+    if found.state != "active" or found.next_run is None:
+        raise Refused(f"{found.schedule_id} is {found.state or 'broken'}: it has no next tick to skip")
+    return found.next_run
 
 
 def _fits(reply: Reply, schedule: Schedule) -> Reply:

@@ -33,6 +33,13 @@ _ON_OUR_KEYS = (
 )
 _NAMES = "scan"  # `beat verify` looks for jobs by their names
 _IN_GROUPS = {"xack", "xgroup|destroy"}
+# What changes no key: all that the questions need, and the page where it only shows.
+_READING = frozenset(
+    f"{_EVERYWHERE} {_NAMES} client|setinfo eval evalsha exists get hexists hget hgetall hlen hmget hrandfield hscan "
+    "hvals lindex llen lpos lrange memory|usage mget pttl scard select sismember smembers smismember srandmember sscan "
+    "ttl type xinfo|consumers xinfo|groups xinfo|stream xlen xpending xrange xread xrevrange zcard zcount zmscore "
+    "zrange zrangebylex zrangebyscore zrank zrevrange zscan zscore".split()
+)
 
 
 class Grant(NamedTuple):
@@ -47,6 +54,16 @@ class Grant(NamedTuple):
         """As the ACL has it."""
         return [*self.keys, *(f"+{command}" for command in self.commands)]
 
+    def reading(self) -> Grant:
+        """What of it changes no key; a script is handed its keys whole, and each of its commands is looked at."""
+        commands = tuple(each for each in self.commands if each in _READING)
+        if commands == self.commands:
+            return self
+        keys = (
+            each if each.startswith("%R") else f"%R{each}" for each in self.keys if each[0] in "~%" and each[1] != "W"
+        )
+        return Grant(tuple(keys), commands)
+
 
 class Rule(NamedTuple):
     """All that one user may do."""
@@ -60,6 +77,11 @@ class Rule(NamedTuple):
     def grants(self) -> tuple[Grant, ...]:
         """All of them."""
         return (self.own, *self.others)
+
+    def reading(self) -> Rule:
+        """What of it changes nothing. A script may be called with any of beat's keys, and can only read them."""
+        others = (each.reading() for each in self.others)
+        return Rule(self.own.reading(), tuple(each for each in others if each.commands and each.keys))
 
     def words(self) -> list[str]:
         """The rule, for ACL SETUSER. A user's passwords stay as they are: a new one has none, and cannot log in yet."""

@@ -12,10 +12,15 @@ from starlette.staticfiles import StaticFiles
 from beat.client import Client
 from beat.web import api, broken, pages, probes
 from beat.web.access import Access
+from beat.web.below import Below
 from beat.web.safety import Guard
 from beat.web.site import AT_ONCE, Site
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from starlette.types import ASGIApp
+
     from beat.connection import Redis
     from beat.settings import Settings
     from beat.web.access import Authorize
@@ -26,7 +31,7 @@ def create_app(
     *,
     authorize: Authorize | None = None,
     read_only: bool = False,
-    hosts: tuple[str, ...] | None = None,
+    hosts: Iterable[str] | None = None,
     **options: Any,
 ) -> Starlette:
     """The page of one installation, to be mounted under any path of an ASGI app.
@@ -37,13 +42,14 @@ def create_app(
     answered; a mounted app leaves that to the one around it.
     """
     client = Client(redis, **options)
-    return made(client, Access(authorize=authorize, read_only=read_only, hosts=hosts))
+    known = None if hosts is None else tuple(hosts)
+    return made(client, Access(authorize=authorize, read_only=read_only, hosts=known))
 
 
-def served(settings: Settings, redis: Redis | str, *, at_once: int = AT_ONCE) -> Starlette:
+def served(settings: Settings, client: Client, *, at_once: int = AT_ONCE) -> ASGIApp:
     """The page for a server of its own, as the settings have it; refuses one that would be open to strangers."""
-    limits = {name: getattr(settings, name) for name in ("history_limit", "events_limit")}
-    return made(Client(redis, prefix=settings.prefix, **limits), Access.of(settings), at_once=at_once)
+    app = made(client, Access.of(settings), at_once=at_once)
+    return Below(app, settings.web_path) if settings.web_path else app
 
 
 def made(client: Client, access: Access, *, at_once: int = AT_ONCE) -> Starlette:
@@ -52,9 +58,8 @@ def made(client: Client, access: Access, *, at_once: int = AT_ONCE) -> Starlette
     static = Mount("/static", StaticFiles(packages=[("beat.web", "static")]), name="static")
     app = Starlette(
         routes=[*pages.routes(site), *api.routes(site), *probes.routes(site), static],
-        middleware=[Middleware(Guard, access=access)],
+        middleware=[Middleware(Guard, access=access, bug=broken.bug(site))],
         exception_handlers=broken.handlers(site),
     )
-    app.state.client = client
     app.router.redirect_slashes = False  # it would name a host, and the scheme that a proxy has taken off
     return app

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
+from beat import redis_url
 from beat.errors import BeatError, NoRedis, Refused, UnknownSchedule
 from beat.web import rendering
 from beat.web.asked import Asked, csrf_of
@@ -24,17 +25,27 @@ _log = logging.getLogger("beat.web")
 _STATUS = {1: 409, 2: 400, 3: 404, 4: 409, 69: 503, 78: 503}
 """Of an error, by the exit code that the command line would end with."""
 _BUG = 500
+_SHOWN = 200
 
 
 def handlers(site: Site) -> dict[int | type[Exception], Callable[[Request, Exception], Awaitable[Response]]]:
-    """What tells each kind of error."""
+    """What tells each kind of error that is meant for people."""
 
     async def tell(request: Request, error: Exception) -> Response:
-        if not isinstance(error, BeatError | HTTPException):
-            _log.error("this is a bug in beat, please report it: %s", request.scope["path"], exc_info=error)
         return _told(site, request, error)
 
-    return {BeatError: tell, HTTPException: tell, _BUG: tell}
+    return {BeatError: tell, HTTPException: tell}
+
+
+def bug(site: Site) -> Callable[[Request, Exception], Response]:
+    """What tells everything else: here that it is a bug, and in the log which."""
+
+    def tell(request: Request, error: Exception) -> Response:
+        path = redis_url.hidden(str(request.scope["path"]))[:_SHOWN]
+        _log.error("this is a bug in beat, please report it: %s %r", request.method, path, exc_info=error)
+        return _told(site, request, error)
+
+    return tell
 
 
 def _told(site: Site, request: Request, error: Exception) -> Response:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from beat.client import Client
 from beat.event import Event
 from beat.web.app import served
 from beat.web.serving import Serving
@@ -29,11 +30,13 @@ class Page:
     name = "web"
 
     def __init__(self, settings: Settings, redis: Redis | str, emit: Emit) -> None:
-        self._app = served(settings, redis, at_once=_AT_ONCE)
+        limits = {name: getattr(settings, name) for name in ("history_limit", "events_limit")}
+        self._client = Client(redis, prefix=settings.prefix, **limits)
+        self._app = served(settings, self._client, at_once=_AT_ONCE)
         self._host = settings.web_host
         self._serving = Serving(self._app, settings.web_host, settings.web_port).start()
         self._port = self._serving.port
-        emit(Event("page_served", fields={"address": self._serving.address}))
+        emit(Event("page_served", fields={"address": f"{self._serving.address}{settings.web_path}/"}))
 
     def run(self, stopping: threading.Event) -> None:
         """Sees to it that it is served, until it is time to stop."""
@@ -44,3 +47,4 @@ class Page:
                 self._serving.stop()
                 raise RuntimeError("its server has ended by itself")
         self._serving.stop()
+        self._client.close()

@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from beat import clock
 from beat.client import standing
+from beat.client.lately import Lately
 from beat.history import Fired
 from beat.web.drawing import bars
 from beat.web.drawing.bars import Bar
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
 
     Url = Callable[..., str]
 
-_RULES = 2_000
+_RULES, _REMEMBERED = 2_000, 250
 _IDLE = {"retired", "finished", "disabled"}
+_lately: Lately[tuple[Fired | Passed, ...], Drawn] = Lately(_REMEMBERED)
 
 
 class Looking(NamedTuple):
@@ -51,6 +53,14 @@ class Last(NamedTuple):
     took: str
     at: datetime | None
     """When it ended; of one that goes on, since when it does what it does."""
+
+
+class Drawn(NamedTuple):
+    """The newest runs."""
+
+    bars: Markup
+    summary: str
+    usual: str
 
 
 class Row(NamedTuple):
@@ -93,7 +103,7 @@ def row(found: Listed, looking: Looking) -> Row:
     known = found.standing
     where, coming = zone(known.tz), words.coming(known, looking.now)
     href = looking.url(f"/schedules/{quote(known.schedule_id, safe='')}")
-    drawn = [_bar(each, where, href) for each in reversed(found.runs)]
+    drawn = _lately.made((href, known.tz), found.runs, lambda runs: _drawn(runs, where, href))
     rule = known.definition or known.rule
     return Row(
         known=known,
@@ -104,9 +114,9 @@ def row(found: Listed, looking: Looking) -> Row:
         coming=coming,
         coming_at=near(coming.at, where, looking),
         last=_last(found.last, href),
-        bars=bars.drawn(drawn) if drawn else Markup(""),
-        summary=bars.summary(drawn),
-        usual=bars.usual(drawn),
+        bars=drawn.bars,
+        summary=drawn.summary,
+        usual=drawn.usual,
         mark="held" if known.unannounced_at and known.state == "active" else known.state or "broken",
         state=_state(known, where, looking.now),
         note=words.note(known),
@@ -148,6 +158,11 @@ def _last(run: Fired | None, href: str) -> Last | None:
         return Last(run.state, word, link, "", since)
     took = "" if run.duration is None else instants.span(run.duration)
     return Last(run.state, run.state, link, took, run.ended_at or run.at)
+
+
+def _drawn(runs: Sequence[Fired | Passed], where: Zone, href: str) -> Drawn:
+    made = [_bar(each, where, href) for each in reversed(runs)]
+    return Drawn(bars.drawn(made) if made else Markup(""), bars.summary(made), bars.usual(made))
 
 
 def _bar(line: Fired | Passed, where: Zone, href: str) -> Bar:

@@ -17,7 +17,7 @@ from starlette.websockets import WebSocketClose
 from beat.web.access import NOBODY, Access
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -47,8 +47,8 @@ _UNKEPT = {"cache-control": "no-store"}
 class Guard:
     """Lets in who may, and puts the headers on every answer that keep a browser from doing what was not meant."""
 
-    def __init__(self, app: ASGIApp, access: Access) -> None:
-        self._app, self._access = app, access
+    def __init__(self, app: ASGIApp, access: Access, bug: Callable[[Request, Exception], Response]) -> None:
+        self._app, self._access, self._bug = app, access, bug
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """As ASGI has it."""
@@ -58,9 +58,14 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        refusal = await self._refusal(Request(scope))
-        more = HEADERS if inner_path(scope).startswith("/static/") else HEADERS | _UNKEPT
-        await (refusal or self._app)(scope, receive, _with_headers(send, more))
+        answering = _Answering(send, HEADERS if inner_path(scope).startswith("/static/") else HEADERS | _UNKEPT)
+        try:
+            refusal = await self._refusal(Request(scope))
+            await (refusal or self._app)(scope, receive, answering.send)
+        except Exception as e:
+            if answering.has_begun:
+                raise
+            await self._bug(Request(scope), e)(scope, receive, answering.send)
 
     async def _refusal(self, request: Request) -> Response | None:
         """Why not; None for who is let in."""
@@ -88,7 +93,9 @@ class Guard:
         if self._access.read_only:
             return answer(request, 403, "this page only shows, and changes nothing: it is read-only")
         if not comes_from_here(request):
-            return answer(request, 403, "another site asked for this change: nothing was done")
+            return answer(
+                request, 403, "another site asked for this change, or a proxy hides the host: nothing was done"
+            )
         if request.method == "POST" and is_api(request.scope) and _kind(request) != "application/json":
             return answer(request, 415, "a change is asked for with Content-Type: application/json")
         return None
@@ -133,12 +140,19 @@ def _place(origin: str) -> str:
         return ""
 
 
-def _with_headers(send: Send, more: Mapping[str, str]) -> Send:
-    async def sent(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            present = {name.lower() for name, _ in message["headers"]}
-            added = [(name.encode(), value.encode()) for name, value in more.items() if name.encode() not in present]
-            message = {**message, "headers": [*message["headers"], *added]}
-        await send(message)
+class _Answering:
+    """Sends an answer, with more headers than it has."""
 
-    return sent
+    def __init__(self, send: Send, more: Mapping[str, str]) -> None:
+        self._send, self._more = send, more
+        self.has_begun = False
+
+    async def send(self, message: Message) -> None:
+        """As ASGI has it."""
+        if message["type"] == "http.response.start":
+            self.has_begun = True
+            present = {name.lower() for name, _ in message["headers"]}
+            more = [(name.encode(), value.encode()) for name, value in self._more.items()]
+            added = [header for header in more if header[0] not in present]
+            message = {**message, "headers": [*message["headers"], *added]}
+        await self._send(message)

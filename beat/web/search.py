@@ -21,6 +21,8 @@ _LONGEST = 200
 _YES, _NO = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
 _NAMES = ("match", "state", "failing", "overridden", "queue", "app", "func", "sort", "after")
 _FLAGS = ("failing", "overridden")
+NAMES = {"id": "id", "next": "next tick", "last": "last run", "failures": "failures in a row"}
+"""Of the orders, for people."""
 _NEAR = 100  # ids among which the one that was meant is looked for
 _FEWEST = 3
 
@@ -93,6 +95,20 @@ class Found(NamedTuple):
     rows: list[Listed]
     following: Search | None
     """The next page, if there is one."""
+
+
+def told(asked: Search, found: Found, counts: Counts) -> str:
+    """How many are shown, of how many, and in which order."""
+    number = len(found.rows)
+    if not number:
+        return "There are no more schedules after that place." if asked.after else "No schedule is like that."
+    order = f", by {NAMES[asked.sort]}" if asked.sort != "id" else ""
+    if number == counts.schedules:
+        return f"{'All ' if number > 1 else ''}{number:,} schedule{'s' * (number > 1)}{order}."
+    first = "The first " if found.following and not asked.after else ""
+    if asked.narrowed:
+        return f"{first}{number:,} schedule{'s that match' if number > 1 else ' that matches'}{order}."
+    return f"{first}{number:,} of {counts.schedules:,} schedules{order}."
 
 
 class Tab(NamedTuple):

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 _MOST_KEPT = 50
 _SEE_OTHER = 303
+_MOST_KEPT = 100
 AT_ONCE = 8
 """So many pages are made at the same time; who else asks waits for a turn."""
 
@@ -47,6 +48,7 @@ class Site:
         self.client, self.access = client, access
         self._turns = Turns(at_once)
         self._kept: dict[str, tuple[datetime, Any]] = {}
+        self._making: dict[str, threading.Lock] = {}
         self._turn = threading.Lock()
         self.away_since: datetime | None = None
         """Since when Redis has not answered, by this machine's clock; None while it does."""
@@ -81,6 +83,12 @@ class Site:
     def kept(self, name: str, seconds: float, make: Callable[[], Any]) -> Any:
         """What was made no longer ago than that, or is made now: once, however many ask for it."""
         with self._turn:
+            turn = self._making.setdefault(name, threading.Lock())
+            while len(self._making) > _MOST_KEPT:  # a name may hold what somebody has asked for
+                oldest = next(iter(self._making))
+                self._making.pop(oldest)
+                self._kept.pop(oldest, None)
+        with turn:
             at, made = self._kept.get(name, (None, None))
             if at is None or (clock.now() - at).total_seconds() >= seconds:
                 made = make()

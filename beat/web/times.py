@@ -28,6 +28,13 @@ def stamp(instant: datetime | None, where: Zone, viewer: Zone | None = None, *, 
     )
 
 
+def of_day(instant: datetime, where: Zone) -> Markup:
+    """`09:00:05`, beside a time of the same day."""
+    text = clock.text(instant)
+    shown = f"{instants.there(instant, where):%H:%M:%S}"
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(text, text, shown)
+
+
 def _yours(instant: datetime, where: Zone, viewer: Zone | None) -> Markup:
     if viewer is None:
         return Markup("")

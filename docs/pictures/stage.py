@@ -144,6 +144,7 @@ class _Worker:
     def __init__(self, beat: ManualBeat, name: str, queue: str, scene: Scene) -> None:
         self._redis = cast("Any", beat.redis)
         self._clock, self._name, self._queue, self._scene = beat.clock, name, queue, scene
+        self._seen = ("", False)
         self._appear()
         self._commands = self._redis.pubsub(ignore_subscribe_messages=True)
         self._commands.subscribe(f"rq:pubsub:{name}")
@@ -185,8 +186,11 @@ class _Worker:
         return begin <= self._clock.now < end
 
     def _appear(self) -> None:
-        """As a worker that is there, or has gone."""
-        worker = f"rq:worker:{self._name}"
+        """As a worker that is there, and says so once a minute, or has gone."""
+        worker, seen = f"rq:worker:{self._name}", (f"{self._clock.now:%H:%M}", self._is_off)
+        if seen == self._seen:
+            return
+        self._seen = seen
         if self._is_off:
             self._redis.delete(worker)
             self._redis.srem(f"rq:workers:{self._queue}", worker)

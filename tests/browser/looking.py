@@ -19,7 +19,7 @@ def accessible(page: Page) -> None:
     """Fails with what axe finds, in light and in dark colours."""
     found: dict[str, None] = {}
     for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        page.emulate_media(color_scheme=scheme)
         page.evaluate(_script())
         found |= dict.fromkeys(f"{scheme}: {each}" for each in map(_told, page.evaluate(_RUN)["violations"]))
     page.emulate_media(color_scheme=None)

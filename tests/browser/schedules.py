@@ -48,3 +48,10 @@ def nightly_backup() -> None:
 @periodic("0 0 1 1 *", end=dt.datetime(2030, 1, 1, tzinfo=dt.UTC))
 def new_year() -> None:
     """Once a year, for a while."""
+
+
+@periodic("0 4 1 1 *", queue="exports", kwargs={"seconds": 3, "api_token": "hunter2"})
+def export(seconds: float, api_token: str) -> dict[str, object]:  # noqa: ARG001 (a secret that nobody may see)
+    """Only when somebody asks for it, and long enough to be watched."""
+    time.sleep(seconds)
+    return beat.Report(success=True, message="42 rows written", details={"rows": 42})

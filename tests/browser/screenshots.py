@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from beat.history.lines import Fired
 from tests.browser import chromium
 from tests.browser.stage import ROOT, Stage, wait_for
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 LONG_ENOUGH = 40
 """Runs of all schedules, so that there is something to see."""
 PATIENCE_S = 120
+NOT_THERE = 404
 
 
 class Look(NamedTuple):
@@ -45,43 +47,39 @@ def pages(stage: Stage) -> Iterator[tuple[str, str]]:
     yield "overview", "/"
     yield "schedules", "/schedules"
     yield "schedule", "/schedules/report"
-    failed = next((run for run in stage.client.runs("fragile") if run.job_id), None)
-    if failed:
-        yield "run", f"/schedules/fragile/runs/{failed.job_id}"
+    for line in stage.client.history("fragile", outcome="failed", limit=1):
+        assert isinstance(line, Fired)
+        yield "run", f"/schedules/fragile/runs/{line.job_id}"
     yield "system", "/system"
 
 
-def take(browser: Browser, stage: Stage, where: Path) -> list[Path]:
-    """Takes all of them; a page that does not exist is left out, and said."""
-    taken = []
-    for name, path in pages(stage):
-        for look in LOOKS:
-            options = {"viewport": {"width": look.width, "height": look.height}, "color_scheme": look.scheme}
-            with chromium.window(browser, **options) as (page, _):
-                answer = page.goto(f"{stage.address}{path}")
-                if not answer or not answer.ok:
-                    sys.stdout.write(f"{path}: {answer.status if answer else 'no answer'}, left out\n")
-                    break
-                page.wait_for_function("document.fonts.status === 'loaded' && document.cookie.includes('beat_tz')")
-                page.reload()  # with the zone of who looks
-                taken.append(where / f"{name}-{look.width}-{look.scheme}.png")
-                page.screenshot(path=taken[-1])
-    return taken
+def take(browser: Browser, stage: Stage, where: Path, name: str, path: str) -> None:
+    """Takes a page in all its looks; one that does not exist is left out, and said."""
+    for look in LOOKS:
+        options = {"viewport": {"width": look.width, "height": look.height}, "color_scheme": look.scheme}
+        with chromium.window(browser, **options) as (page, _):
+            answer = page.goto(f"{stage.address}{path}")
+            if not answer or answer.status == NOT_THERE:
+                sys.stdout.write(f"{path}: is not there, left out\n")
+                return
+            page.wait_for_function("document.cookie.includes('beat_tz')")
+            page.reload()  # with the zone of who looks
+            page.screenshot(path=where / f"{name}-{look.width}-{look.scheme}.png")
+    sys.stdout.write(f"{name}\n")
 
 
 def main(where: Path) -> None:
-    """Waits until enough has happened, and takes them."""
+    """Nothing yet; then everything, once enough has happened; and Redis away."""
     where.mkdir(parents=True, exist_ok=True)
     with Stage() as stage, chromium.started() as browser:
+        take(browser, stage, where, "empty", "/")
         stage.beat()
         stage.worker("default", "slow")
-        wait_for(lambda: _runs(stage) >= LONG_ENOUGH, PATIENCE_S)
-        for each in take(browser, stage, where):
-            sys.stdout.write(f"{each.relative_to(Path.cwd()) if each.is_relative_to(Path.cwd()) else each}\n")
-
-
-def _runs(stage: Stage) -> int:
-    return sum(each.run_count for each in stage.client.schedules())
+        wait_for(lambda: len(stage.client.history(limit=LONG_ENOUGH)) >= LONG_ENOUGH, PATIENCE_S)
+        for name, path in pages(stage):
+            take(browser, stage, where, name, path)
+        stage.redis.stop()
+        take(browser, stage, where, "away", "/")
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ class Stage:
     @property
     def address(self) -> str:
         """Without the last slash."""
-        return self.serving.address.rstrip("/")
+        return self.serving.address
 
     def beat(self, modules: str = SCHEDULES) -> subprocess.Popen[bytes]:
         """A real beat."""
@@ -75,9 +75,10 @@ class Stage:
             each.send_signal(signal.SIGTERM)
         for each in self._children:
             try:
-                each.wait(5)
-            except subprocess.TimeoutExpired:
+                each.wait(2)
+            except subprocess.TimeoutExpired:  # a worker waits for its job
                 each.kill()
+                each.wait()
         self.serving.stop()
         self.redis.stop()
         shutil.rmtree(self.home, ignore_errors=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import random
 import time
 from collections import Counter
@@ -133,6 +134,9 @@ def goes_on(redis: Any, drain: Drain, schedule_id: str, ticks: int = 3) -> None:
 # --- a rolling deploy and its rollback -------------------------------------------------------------------------------
 
 
+UNREST_S = 15 if os.environ.get("LONG_TESTS") else 6
+
+
 def unrest(fleet: Fleet, running: dict[str, list[Beat]], seconds: float, seed: int) -> None:
     """Beats of both versions are killed or stopped, and others start, for so long; one of each lives on."""
     dice, end = random.Random(seed), time.monotonic() + seconds  # noqa: S311 (the same dice every time)
@@ -163,7 +167,7 @@ def test_a_rolling_deploy_neither_flaps_nor_loses_nor_doubles_and_a_rollback_und
         assert settled["new"] == {"renamed": 1, "updated": 1}
         assert settled["args"] == {"updated": 1}
         assert settled["rule"].total() == 1
-        unrest(fleet, running, 15, seed=7)
+        unrest(fleet, running, UNREST_S, seed=7)
         goes_on(redis, drain, "new")
         goes_on(redis, drain, "leaving")
         assert changes(redis, *settled) == settled, "they flap"
@@ -189,7 +193,7 @@ def test_a_rolling_deploy_neither_flaps_nor_loses_nor_doubles_and_a_rollback_und
         running["v1"][0].says("leaving: it was retired, and is declared again")
         goes_on(redis, drain, "leaving")
         settled = changes(redis, "steady", "args", "rule", "leaving", "new", "arriving")
-        unrest(fleet, running, 6, seed=8)
+        unrest(fleet, running, UNREST_S / 2, seed=8)
         assert changes(redis, *settled) == settled, "they flap"
         for beat in running["v2"]:
             assert beat.end() == 0

@@ -12,9 +12,12 @@ import tempfile
 import termios
 import time
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from tests.nursery import ROOT, Forked
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 PATIENCE_S = 60
 
@@ -26,10 +29,16 @@ def environment(**more: str) -> dict[str, str]:
 
 def called(*arguments: str | bytes, cwd: Path, **environ: str) -> subprocess.CompletedProcess[bytes]:
     """How it ended, and what it wrote where no terminal is."""
-    command = ["beat", *map(os.fsdecode, arguments)]
+    return ended(["beat", *map(os.fsdecode, arguments)], cwd, environment(**environ))
+
+
+def ended(
+    command: Sequence[str], cwd: Path, env: Mapping[str, str], *, together: bool = False
+) -> subprocess.CompletedProcess[bytes]:
+    """The same of any module of Python; what it writes on stderr may come together with the rest."""
     with Path(os.devnull).open("rb") as nothing, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        streams = [each.fileno() for each in (nothing, out, err)]
-        process = Forked(*command, cwd=cwd, env=environment(**environ), streams=streams)
+        streams = [each.fileno() for each in (nothing, out, out if together else err)]
+        process = Forked(*command, cwd=cwd, env=env, streams=streams)
         try:
             code = process.wait(PATIENCE_S)
         finally:

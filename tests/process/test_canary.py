@@ -1,19 +1,21 @@
 """A canary in every place that holds a secret, and escape sequences in all that users write: neither comes out again.
 
 One stage for all: two beats at the level `debug`, one for people and one for machines, on a Redis with a password; a
-job that fails; strange things that somebody else wrote into Redis; every command that answers a question; a wrong
-password; and a Redis that dies.
+job that fails; strange things that somebody else wrote into Redis; every command that answers a question; the page, its
+token and its users; a wrong password; and a Redis that dies.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import re
 import shutil
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import httpx
 import pytest
 from redis import Redis
 
@@ -22,6 +24,8 @@ from tests.beats import Beat
 from tests.facts import wait_until
 from tests.files import lay_out
 from tests.process.commands import called, on_a_terminal
+from tests.process.test_web_command import Web
+from tests.web.visitor import Visitor, walked
 from tests.workers import SIMPLE, Steps, Worker
 
 if TYPE_CHECKING:
@@ -54,6 +58,8 @@ MORE = {
     "list --redis-url": [f"redis://ann:{CANARY}@127.0.0.1:1/x"],
 }
 HAPPENED = ["cannot be used", "failed after"]
+WEB = {"BEAT_WEB_TOKEN": f"{CANARY}-{CANARY}", "BEAT_WEB_USERS": f"ann:{CANARY},bob:{CANARY}"}
+PAGE = "page "
 
 
 @pytest.fixture
@@ -91,11 +97,24 @@ def _everything(home: Path, url: str, client: Any, kill: Any) -> Iterator[tuple[
         wait_until(lambda: all(words in "".join(beat.log for beat in beats.values()) for words in HAPPENED))
         yield from ((each, _answered(home, *each.split(), *MORE.get(each, []))) for each in COMMANDS)
         yield "a terminal", on_a_terminal("history", "-v", cwd=home, NO_COLOR="1")[1]
+        web = stack.enter_context(Web(home, BEAT_REDIS_URL=url, BEAT_LOG_LEVEL="debug", **WEB))
+        yield from _pages(web, url, "while Redis is there")
         kill()
+        yield from _pages(web, url, "while Redis is away")
+        yield "web", web.log
         for beat in beats.values():
             beat.says("Redis does not work for us")
         yield from ((form, beat.log) for form, beat in beats.items())
     yield "without Redis", _answered(home, "list")
+
+
+def _pages(web: Web, url: str, when: str) -> Iterator[tuple[str, str]]:
+    """What who knows a password is shown, and a stranger."""
+    for path, answer in walked(Visitor.of(url)):
+        yield f"{PAGE}{path} {when}", f"{answer.status_code} {answer.text}"
+    for headers in ({}, {"Authorization": f"Bearer {CANARY}"}, {"Authorization": f"Bearer {WEB['BEAT_WEB_TOKEN']}"}):
+        stranger = httpx.get(f"http://127.0.0.1:{web.port}/", headers=headers)
+        yield f"{PAGE}{len(str(headers))} {when}", f"{stranger.status_code} {stranger.headers} {stranger.text}"
 
 
 def _vandalise(client: Any) -> None:
@@ -109,14 +128,15 @@ def _vandalise(client: Any) -> None:
 
 
 def _answered(home: Path, *arguments: str) -> str:
-    done = called(*arguments, cwd=home)
+    done = called(*arguments, cwd=home, **WEB)
     return (done.stdout + done.stderr).decode()
 
 
 def test_no_secret_and_nothing_that_steers_a_terminal_comes_out(said: dict[str, str]) -> None:
     # one test, so that the stage is set once, however many processes share the tests
     assert [name for name, text in said.items() if CANARY in text] == []
-    wild = {name: [line for line in text.split("\n") if not line.isprintable()] for name, text in said.items()}
+    terminals = {name: text for name, text in said.items() if not name.startswith(PAGE)}
+    wild = {name: [line for line in text.split("\n") if not line.isprintable()] for name, text in terminals.items()}
     assert {name: lines for name, lines in wild.items() if lines} == {}
     assert [name for name, text in said.items() if "please report it" in text] == []
     _is_what_was_hidden(said)
@@ -126,6 +146,10 @@ def test_no_secret_and_nothing_that_steers_a_terminal_comes_out(said: dict[str, 
 def _is_what_was_hidden(said: dict[str, str]) -> None:
     """What was looked for was there, and is shown in another way."""
     assert "ann:***@" in said["config"]
+    assert re.search(r"web_token +\*\*\* +BEAT_WEB_TOKEN\n.*web_users +2 users +BEAT_WEB_USERS", said["config"])
+    assert said[f"{PAGE}/ while Redis is there"].startswith("200 ")
+    assert "Redis does not answer." in said[f"{PAGE}/ while Redis is away"]
+    assert said[f"{PAGE}2 while Redis is there"].startswith("401 ")
     assert "client_name=***" in said["config"]
     assert "Redis refuses user 'ann'" in said["a wrong password"]
     assert [name for name in ("history -v", "a terminal", "show wild") if SHOWN not in said[name]] == []

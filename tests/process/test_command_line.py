@@ -97,7 +97,7 @@ def test_help_lists_every_command_in_its_group_and_no_other(command: list[str], 
 
 @pytest.mark.parametrize("name", [name for group in COMMANDS.values() for name in group])
 def test_every_command_that_help_lists_has_help_of_its_own(name: str, here: Path) -> None:
-    done = run([*PYTHON, name, "-h"], here)  # which imports nothing but what it needs
+    done = beat(name, "-h", cwd=here)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(f"Usage: beat {name} ")
     assert f"\n  beat {name}" in done.stdout, "an example to copy"

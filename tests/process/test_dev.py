@@ -8,8 +8,6 @@ import os
 import re
 import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
 import uuid
@@ -24,6 +22,7 @@ from beat.dev.screen import Screen
 from beat.dev.worker_output import ARGUMENTS, WorkerOutput
 from tests.facts import in_time, wait_until
 from tests.files import lay_out
+from tests.nursery import Forked
 from tests.scraping import get
 
 if TYPE_CHECKING:
@@ -63,22 +62,20 @@ class Dev:
         arguments = arguments if web else ("--no-web", *arguments)
         self.mark = f"MARK={uuid.uuid4()}"
         name, _, value = self.mark.partition("=")
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "beat", "dev", *arguments],
-            cwd=cwd,
-            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), name: value, **environ},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        )
+        env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), name: value, **environ}
+        ours, theirs = os.pipe()
+        with Path(os.devnull).open("rb") as nothing:
+            streams = [nothing.fileno(), theirs, theirs]
+            self.process = Forked("beat", "dev", *arguments, cwd=cwd, env=env, streams=streams)
+        os.close(theirs)
+        self._output = os.fdopen(ours, "rb")
         self.lines: list[str] = []
         self._hung_up = False
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
 
     def _read(self) -> None:
-        assert self.process.stdout
-        with self.process.stdout as output:
+        with self._output as output:
             for line in output:
                 self.lines.append(line.decode().rstrip("\n"))
                 if self._hung_up:
@@ -100,8 +97,8 @@ class Dev:
         return found[0]
 
     def family(self) -> dict[int, str]:
-        """The processes that live: pid → command line."""
-        found = {}
+        """The processes that live: pid → command line; its own is that of what it was forked from."""
+        found = {self.process.pid: "beat dev"} if self.process.poll() is None else {}
         for directory in Path("/proc").glob("[0-9]*"):
             try:
                 if self.mark.encode() in (directory / "environ").read_bytes().split(b"\0"):

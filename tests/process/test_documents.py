@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shlex
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ import pytest
 
 from beat.cli import COMMANDS
 from beat.options import Options
+from tests.process.commands import called, ended, environment
 from tests.process.night_shift import night_shift
 
 if TYPE_CHECKING:
@@ -45,8 +47,9 @@ class Desk:
         if named:
             return  # saved for what comes after
         # Imported, not run as a script: functions of __main__ are refused.
-        done = self._run([sys.executable, "-c", "import snippet"])
-        assert done.returncode == 0, done.stdout
+        (self.folder / "reader.py").write_text("import snippet\n", encoding="utf-8")
+        left_with, printed = self._run(["reader"])
+        assert left_with == 0, printed
 
     def console(self, session: str) -> None:
         last = 0
@@ -54,23 +57,38 @@ class Desk:
             if command == "echo $?":
                 assert str(last) == expected.strip()
                 continue
-            done = self._run(["sh", "-c", command])  # the reader's shell
-            last = done.returncode
-            assert _matches(done.stdout, expected), f"$ {command}\n{done.stdout}\n--- the document says\n{expected}"
+            last, printed = self._run(shlex.split(command)) if _is_plain(command) else self._in_a_shell(command)
+            assert _matches(printed, expected), f"$ {command}\n{printed}\n--- the document says\n{expected}"
 
-    def _run(self, command: list[str]) -> subprocess.CompletedProcess[str]:
-        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        environ = {"PATH": path, "HOME": str(self.folder), "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error"}
-        return subprocess.run(
-            command,
+    def _run(self, command: list[str]) -> tuple[int, str]:
+        """What `python -m command` ends with, and all that it prints."""
+        done = ended(command, self.folder, self._environ, together=True)
+        return done.returncode, done.stdout.decode()
+
+    def _in_a_shell(self, command: str) -> tuple[int, str]:
+        shell = ["sh", "-c", command]
+        done = subprocess.run(
+            shell,
             cwd=self.folder,
-            env=environ,
+            env=self._environ,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             check=False,
             timeout=60,
         )
+        return done.returncode, done.stdout
+
+    @property
+    def _environ(self) -> dict[str, str]:
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        return environment(PATH=path, HOME=str(self.folder))
+
+
+def _is_plain(command: str) -> bool:
+    """Whether it is a call of `beat`, and nothing in it is for a shell."""
+    bare = re.sub(r"'[^']*'" + r'|"[^"$`\\]*"', "", command)
+    return command.startswith("beat ") and not re.search(r"[|&;<>$`*?~(){}#\\]", bare)
 
 
 def _commands(session: str) -> list[tuple[str, str]]:
@@ -110,15 +128,8 @@ def test_every_link_of_the_document_leads_somewhere(document: Path) -> None:
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
 def test_every_example_passes_beat_check(example: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "beat", "check", "--strict", str(example.relative_to(ROOT))],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = called("check", "--strict", str(example.relative_to(ROOT)), cwd=ROOT)
+    assert done.returncode == 0, (done.stdout + done.stderr).decode()
 
 
 def test_every_option_of_a_schedule_is_documented() -> None:

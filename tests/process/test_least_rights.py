@@ -17,11 +17,16 @@ from redis import Redis, exceptions
 from beat import connection, embedded, events
 from beat.client import Client
 from beat.client.orders import ORDERS
+from beat.doctor import rights
+from beat.errors import NoRedis
+from beat.keys import Keys
+from beat.web.access import Access
 from tests.beats import Beat
 from tests.facts import wait_until
 from tests.files import lay_out
 from tests.process.test_command_line import beat, document
 from tests.scraping import free_port, get, samples
+from tests.web.visitor import Visitor, crawled
 from tests.workers import SIMPLE, Steps, Worker
 
 if TYPE_CHECKING:
@@ -198,6 +203,49 @@ def test_the_questions_are_answered(stage: Stage) -> None:
     assert {each["level"] for each in rights} == {"ok"}, rights
     assert not [each for each in found if "could not look" in each["what"]]
     assert attacks(stage) == []
+
+
+def test_the_page_shows_all_of_it_and_changes_what_it_is_told_to(stage: Stage) -> None:
+    stage.admin.execute_command("ACL", "LOG", "RESET")
+    with Beat(stage.here, stage.url, "--only", "tick") as running:
+        running.says("fired tick")
+        seen = dict(crawled(Visitor.of(stage.url)))
+    assert {path: status for path, status in seen.items() if status not in {200, 303, 404}} == {}
+    assert attacks(stage) == []
+
+
+def test_a_page_that_only_shows_has_a_user_who_can_only_read(stage: Stage) -> None:
+    printed = beat("doctor", "--acl", "--user", "web", "--read-only", "--redis-url", stage.everybody, cwd=stage.here)
+    assert stage.admin.execute_command(*printed.stdout.split()) == "OK"
+    stage.admin.execute_command("ACL", "SETUSER", "web", f">{PASSWORD}")
+    stage.admin.execute_command("ACL", "LOG", "RESET")
+    url = stage.everybody.replace("unix://", f"unix://web:{PASSWORD}@")
+    with Beat(stage.here, stage.url, "--only", "tick") as running:
+        running.says("fired tick")
+    seen = dict(crawled(Visitor.of(url, access=Access(read_only=True))))
+    assert {path: status for path, status in seen.items() if status not in {200, 303, 404}} == {}
+    assert attacks(stage) == []
+    before = stage.admin.hgetall("beat:schedule:tick")
+    with pytest.raises(NoRedis, match="refuses"):
+        Client(url).pause("tick")
+    with pytest.raises(NoRedis, match="refuses"):
+        Client(url).trigger("tick", force=True)
+    assert stage.admin.hgetall("beat:schedule:tick") == before
+    with Redis.from_url(url) as client:
+        for words in (
+            ["SET", "beat:x", "1"],
+            ["DEL", "beat:due"],
+            ["LPUSH", "rq:queue:default", "x"],
+            ["GET", "secret"],
+        ):
+            with pytest.raises(exceptions.NoPermissionError):
+                client.execute_command(*words)
+
+
+def test_what_only_reads_has_no_command_that_writes(stage: Stage) -> None:
+    names = {name for grant in rights.rule(Keys(), version=(7, 2)).reading().grants for name in grant.commands}
+    assert names & {*stage.admin.acl_cat("write")} == set()
+    assert {"hset", "zadd", "lpush"} <= {*stage.admin.acl_cat("write")}
 
 
 def test_an_operator_changes_what_she_likes(stage: Stage) -> None:

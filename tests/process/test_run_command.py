@@ -22,7 +22,7 @@ from redis import Redis
 
 from beat import Registry, Scheduler, embedded, globs
 from beat._version import __version__
-from tests.beats import TASKS, Beat, Drain, Started, exactly_once
+from tests.beats import TASKS, Beat, Called, Drain, Started, exactly_once
 from tests.facts import wait_until
 from tests.faults import harm
 from tests.faults.proxy import Proxy
@@ -121,7 +121,7 @@ def test_modules_are_found(here: Path, server: PrivateRedis, redis: Any, given: 
     lay_out(here, {"pyproject.toml": toml})
     environment = dict(each.split("=") for each in given if "=" in each)
     arguments = [each for each in given if "=" not in each]
-    with Started(here, SCRIPT, *arguments, BEAT_REDIS_URL=server.url, **environment) as beat:
+    with Called(here, *arguments, BEAT_REDIS_URL=server.url, **environment) as beat:
         beat.says("fired tick")
         assert beat.end() == 0
     assert redis.smembers("beat:schedules") == {"tick"}
@@ -142,7 +142,7 @@ def test_the_first_url_wins(here: Path, server: PrivateRedis, redis: Any, first:
     environment = {"BEAT_REDIS_URL": urls[1], "RQ_REDIS_URL": urls[2], "REDIS_URL": urls[3]}
     given = dict(list(environment.items())[max(first - 1, 0) :])
     flag = ["--redis-url", urls[0]] if first == 0 else []
-    with Started(here, SCRIPT, "run", "tasks", *flag, **given) as beat:
+    with Called(here, "run", "tasks", *flag, **given) as beat:
         beat.says("1 schedule registered")
     assert redis.info("keyspace").keys() == {f"db{first}"}
 
@@ -162,7 +162,7 @@ def test_a_beat_without_code_fires_what_others_have_registered(here: Path, serve
         first.says("fired tick")
         assert first.end() == 0
     count = int(redis.hget("beat:schedule:tick", "run_count") or 0)
-    with Started(here, SCRIPT, "run", BEAT_REDIS_URL=server.url) as second:
+    with Called(here, "run", BEAT_REDIS_URL=server.url) as second:
         second.says("0 schedules of its own code")
         second.says("fired tick")
     assert int(redis.hget("beat:schedule:tick", "run_count") or 0) > count
@@ -375,7 +375,7 @@ def test_a_dry_run_goes_on_where_redis_is_and_leaves_it_there(
     redis.delete("beat:watching", *redis.keys("beat:announced:*"))  # they would lapse
     before = everything(store)
     tick = redis.hget("beat:schedule:tick", "next_run")
-    with Started(here, SCRIPT, "run", "--dry-run", BEAT_REDIS_URL=server.url) as rehearsal:
+    with Called(here, "run", "--dry-run", BEAT_REDIS_URL=server.url) as rehearsal:
         rehearsal.says(f"would fire tick for {tick}")
         assert rehearsal.end() == 0
     assert everything(store) == before

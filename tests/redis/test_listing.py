@@ -260,6 +260,17 @@ def test_a_row_has_where_it_stands_and_its_newest_runs(redis: Redis, client: Cli
     redis.delete(f"rq:job:{job}")
 
 
+def test_who_asks_again_sees_what_has_changed_meanwhile(redis: Redis, client: Client) -> None:
+    book = Ledger("often").registered(NINE - MINUTE, NINE)
+    book.fired(NINE).ended(NINE).fired(NINE + MINUTE).keep(redis)
+    states = []
+    for change in (lambda: None, lambda: book.ended(NINE + MINUTE, "failed").keep(redis), lambda: book.keep(redis)):
+        change()
+        states.append([getattr(line, "state", "") for [row] in [client.schedules(runs=5)] for line in row.runs])
+    assert states == [["open", "succeeded"], ["failed", "succeeded"], ["failed", "succeeded"]]
+    assert [len(row.runs) for row in client.schedules(runs=1)] == [1]
+
+
 def test_what_is_no_hash_is_listed_as_broken(store: Store, client: Client) -> None:
     crowd(store, 3)
     store.client.delete(store.keys.schedule("customer_1_report"))

@@ -25,6 +25,7 @@ from beat.arguments import LARGEST, canonical, freeze
 from beat.errors import BadArguments, DeclarationError
 from beat.every import Every
 from beat.schedule import Schedule
+from tests.chance import examples
 from tests.unit import refusals
 from tests.unit.declared import MISSING, MISSING_TOO, Colour, Forgetful, Point, Tags, anything, plain
 from tests.unit.digests import SAMPLES, digests
@@ -242,13 +243,13 @@ values = st.recursive(
 
 
 @given(values)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_what_pickle_carries_comes_back_the_same(value: Any) -> None:
     assert canonical(freeze(value, "args", "pickle"), "args") == canonical(value, "args")
 
 
 @given(values)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_what_is_accepted_for_json_comes_back_from_json_the_same(value: Any) -> None:
     try:
         frozen = freeze(value, "args", "json")
@@ -265,7 +266,7 @@ plain_json = st.recursive(
 
 
 @given(plain_json)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_plain_json_is_accepted(value: Any) -> None:
     assert freeze(value, "args", "json") == value
 

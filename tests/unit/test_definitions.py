@@ -21,6 +21,7 @@ from beat.place import Place
 from beat.requires import Requires
 from beat.rq_options import Callback, Retry
 from beat.schedule import Schedule
+from tests.chance import examples
 from tests.unit.declared import Colour, Point
 from tests.unit.refusals import BadRepr
 
@@ -191,7 +192,7 @@ plain = st.recursive(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.one_of(plain, st.dictionaries(st.sampled_from([*GOOD, "every", "phase", "anchor", "seconds"]), plain)))
 def test_any_json_is_refused_or_read(value: Any) -> None:
     text = json.dumps({**GOOD, **value} if isinstance(value, dict) else value)
@@ -224,7 +225,7 @@ everies = st.integers(1, 366 * 86_400).flatmap(
 values = st.one_of(st.none(), st.integers(), st.text(max_size=9), st.floats(), st.binary(max_size=9))
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(
     timing=st.one_of(crons, everies),
     bounds=st.lists(instants, max_size=2, unique=True).map(sorted),

@@ -11,6 +11,7 @@ import pytest
 
 from beat.cron import Cron
 from tests import oracle
+from tests.chance import LONG
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -302,6 +303,7 @@ def seen(change: Change, previous: datetime, tick: datetime, *, wildcard: bool) 
     return ""
 
 
+YEARS = (2026, 2027) if LONG else (2026,)
 EXPRESSIONS = [
     "20 * * * *",
     "*/30 1-3 * * *",
@@ -323,11 +325,11 @@ EXPRESSIONS = [
         "Africa/Casablanca",
     ],
 )
-def test_every_note_of_two_years_is_what_a_look_at_the_wall_clock_shows(tz: str) -> None:
-    zone, begin, end = ZoneInfo(tz), utc("2026-01-01T00:00"), utc("2028-01-01T00:00")
+def test_every_note_of_some_years_is_what_a_look_at_the_wall_clock_shows(tz: str) -> None:
+    zone, begin, end = ZoneInfo(tz), utc("2026-01-01T00:00"), utc(f"{YEARS[-1] + 1}-01-01T00:00")
     for expression in EXPRESSIONS:
         rule, parsed = Cron(expression, tz), oracle.parse(expression)
-        near = list(changes(parsed, zone, (2026, 2027)))
+        near = list(changes(parsed, zone, YEARS))
         for previous, tick in pairwise(rule.ticks(begin, end)):
             expected = [seen(change, previous, tick, wildcard=parsed.wildcard) for change in near]
             assert rule.note(previous, tick) == "; ".join(filter(None, expected)), (expression, tick)

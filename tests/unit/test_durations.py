@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from beat import durations
 from beat.errors import BadDuration
+from tests.chance import examples
 from tests.unit.declared import Number
 from tests.unit.refusals import accepted, refused
 
@@ -94,14 +95,14 @@ def test_what_is_no_length_of_time_is_refused_with_examples(written: Any, words:
 
 
 @given(st.text() | st.from_regex(r"[0-9wdhms. ]{0,30}"))
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 def test_any_text_is_read_or_refused(written: str) -> None:
     if accepted(lambda: durations.parse(written)):
         assert durations.parse(written) >= timedelta(0)
 
 
 @given(st.integers() | st.floats() | st.integers(min_value=10**300) | st.booleans())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_any_number_is_read_or_refused(written: float) -> None:
     if accepted(lambda: durations.parse(written)):
         assert durations.parse(written).total_seconds() == pytest.approx(written, abs=1e-6)

@@ -19,7 +19,13 @@ if TYPE_CHECKING:
 HOUSE = Path(scripts.__file__).parent.parent
 WHOLE = rights.rule(Keys(), version=(7, 2))
 NAMED = {command for grant in WHOLE.grants for command in grant.commands}
-ELSEWHERE = ("cli", "embedded", "moving", "testing")  # where a client is one of beat's, or the Redis is somebody's own
+ELSEWHERE = (
+    "cli",
+    "embedded",
+    "moving",
+    "testing",
+    "web",
+)  # where a client is one of beat's, or the Redis is somebody's own
 METHODS = {
     "delete": "del", "memory_usage": "memory|usage", "script_exists": "script|exists", "script_load": "script|load",
     "xgroup_destroy": "xgroup|destroy", "xinfo_groups": "xinfo|groups", "xinfo_stream": "xinfo|stream",

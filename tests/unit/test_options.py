@@ -27,6 +27,7 @@ from beat.errors import (
 from beat.every import Every
 from beat.rq_options import Callback, Retry
 from beat.schedule import Schedule
+from tests.chance import examples
 from tests.unit.declared import Number, Queues, plain
 from tests.unit.refusals import HOSTILE, accepted, refused
 
@@ -220,7 +221,7 @@ anything_at_all = (
 
 
 @given(st.sampled_from(OPTIONS), anything_at_all)
-@settings(max_examples=1_000, deadline=None)
+@settings(max_examples=examples(1_000), deadline=None)
 @example("start", datetime.max.replace(tzinfo=UTC))
 @example("end", datetime.min.replace(tzinfo=UTC))
 def test_any_value_of_any_option_is_accepted_or_refused(name: str, value: object) -> None:
@@ -229,14 +230,14 @@ def test_any_value_of_any_option_is_accepted_or_refused(name: str, value: object
 
 
 @given(st.text() | st.from_regex(r"[\w-]{1,101}"))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_an_id_is_what_rq_takes_as_part_of_a_job_id(text: str) -> None:
     plain_text = text.isascii() and text.replace("_", "a").replace("-", "a").isalnum()
     assert accepted(lambda: with_option("id", text)) == (plain_text and 1 <= len(text) <= 100)
 
 
 @given(st.text(st.characters(exclude_categories=())))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_a_queue_that_is_accepted_can_be_written_on_one_line(text: str) -> None:
     if accepted(lambda: with_option("queue", text)):
         assert text.encode().decode().splitlines() == [text.strip()]

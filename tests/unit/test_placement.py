@@ -17,6 +17,7 @@ from beat.follows import Follows
 from beat.placement import KEEP, Placement, place
 from beat.schedule import Schedule
 from beat.state import State
+from tests.chance import examples
 
 NINE = datetime(2026, 11, 16, 9, tzinfo=UTC)
 NOW = NINE + timedelta(minutes=20)
@@ -213,7 +214,7 @@ states = st.builds(
 )
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(made=schedules, found=states, now=instants, same=st.booleans())
 def test_no_tick_comes_before_the_last_run_or_twice(*, made: Schedule, found: State, now: datetime, same: bool) -> None:
     if same:

@@ -16,6 +16,7 @@ from beat.cron import Cron
 from beat.every import Every
 from beat.prepare import Fire, Lateness, Skip, Verdict, prepare
 from beat.schedule import Schedule
+from tests.chance import examples
 
 NINE = datetime(2026, 11, 16, 9, tzinfo=UTC)
 SECOND, MINUTE, HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)
@@ -257,7 +258,7 @@ def cases(draw: st.DrawFn) -> tuple[Schedule, datetime]:
 limits = st.sampled_from([timedelta(seconds=1), LIMIT, MINUTE, HOUR, timedelta(days=7)])
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(cases(), delays, limits)
 def test_every_tick_has_one_verdict(case: tuple[Schedule, datetime], delay: timedelta, limit: timedelta) -> None:
     made, around = case
@@ -269,7 +270,7 @@ def test_every_tick_has_one_verdict(case: tuple[Schedule, datetime], delay: time
     check(made, tick, now, limit, decide(made, tick, now, limit))
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(cases(), st.integers(-100_000, 100_000), delays, limits)
 def test_so_it_is_when_the_due_tick_is_none_of_the_new_timing(
     case: tuple[Schedule, datetime], off: int, delay: timedelta, limit: timedelta

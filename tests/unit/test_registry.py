@@ -38,6 +38,7 @@ from beat.errors import (
 from beat.every import Every
 from beat.schedule import Schedule
 from beat.sources import Defaults
+from tests.chance import examples
 from tests.unit import declared
 from tests.unit.declared import Number, Reports
 from tests.unit.refusals import HOSTILE, BadRepr, Proxy, accepted, refused
@@ -769,7 +770,7 @@ something = (
 
 
 @given(st.dictionaries(st.sampled_from(sorted(options.Options.__annotations__)), something, max_size=4), something)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 def test_any_declaration_is_accepted_or_refused(given: dict[str, Any], expression: Any) -> None:
     registry, alive = Registry(), {name: _alive(value) for name, value in given.items()}
     taken = accepted(lambda: registry.register(declared.anything, _alive(expression), **alive))

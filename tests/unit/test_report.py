@@ -35,6 +35,7 @@ from beat.report import NotPlain, Report, Told, beat_entry, error, plain, told
 from beat.report.reading import LARGEST
 from beat.run import Run
 from beat.schedule import Schedule
+from tests.chance import examples
 from tests.unit.declared import Colour, Point
 
 if TYPE_CHECKING:
@@ -488,7 +489,7 @@ CODES = b"".join(bytes([code]) for code in pickle._Unpickler.dispatch)  # noqa: 
 SAMPLES = [pickle.dumps({"success": True, "details": {"a": [1.5, (1,), NOON, {2}]}}, n) for n in PROTOCOLS]
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.one_of(st.binary(), st.lists(st.sampled_from(CODES)).map(lambda codes: b"success" + bytes(codes) + b".")))
 def test_no_garbage_does_harm(raw: bytes) -> None:
     for kind in ("pickle", "json"):
@@ -501,7 +502,7 @@ def test_no_garbage_does_harm(raw: bytes) -> None:
     error(raw)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.sampled_from(SAMPLES), st.lists(st.tuples(st.integers(0, 200), st.integers(0, 255)), max_size=5))
 def test_no_broken_pickle_does_harm(sample: bytes, changes: list[tuple[int, int]]) -> None:
     raw = bytearray(sample)

@@ -21,6 +21,7 @@ from beat.place import Place
 from beat.requires import Requires
 from beat.rq_options import Callback, Retry
 from beat.schedule import Schedule
+from tests.chance import examples
 from tests.unit.declared import Colour, Point
 from tests.unit.refusals import refused
 
@@ -221,7 +222,7 @@ def schedules(draw: st.DrawFn) -> Schedule:
 
 
 @given(schedules(), instants | minutes, instants | minutes)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_the_ticks_lie_between_what_is_asked_and_within_the_bounds(made: Schedule, a: datetime, b: datetime) -> None:
     low, high = made.start or a, made.end or b
     expected = [tick for tick in made.timing.ticks(a, b) if low <= tick <= high]
@@ -229,19 +230,19 @@ def test_the_ticks_lie_between_what_is_asked_and_within_the_bounds(made: Schedul
 
 
 @given(schedules(), instants | minutes, instants | minutes)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_count_is_the_number_of_ticks(made: Schedule, a: datetime, b: datetime) -> None:
     assert made.count(a, b) == len(list(made.ticks(a, b)))
 
 
 @given(schedules(), instants | minutes)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_after_is_the_first_of_the_ticks_that_follow(made: Schedule, instant: datetime) -> None:
     assert made.after(instant) == next(made.ticks(instant + MICROSECOND), None)
 
 
 @given(schedules(), instants | minutes)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_before_undoes_after(made: Schedule, instant: datetime) -> None:
     tick = made.after(instant)
     if tick is None:
@@ -254,7 +255,7 @@ def test_before_undoes_after(made: Schedule, instant: datetime) -> None:
 
 
 @given(schedules(), instants | minutes)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_where_nothing_is_before_the_count_is_nought(made: Schedule, instant: datetime) -> None:
     long_ago = SUMMER_ENDS - timedelta(days=30)
     assert (made.before(instant) is None) <= (made.count(long_ago, instant) == 0)

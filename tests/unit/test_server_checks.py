@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +10,7 @@ from redis import exceptions
 
 from beat import connection, embedded, server
 from beat.errors import NoRedis
+from tests.process.commands import called
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -174,10 +173,9 @@ def test_the_right_password_is_let_in(guarded: Path) -> None:
 )
 def test_beat_run_ends_with_69_and_does_not_tell_the_password(guarded: Path, who: str, tmp_path: Path) -> None:
     (tmp_path / "tasks.py").write_text("from beat import periodic\n\n@periodic(every='1h')\ndef tick(): ...\n")
-    command = [sys.executable, "-m", "beat", "run", "tasks", "--redis-url", f"unix://{who}{guarded}"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=15, check=False)
+    done = called("run", "tasks", "--redis-url", f"unix://{who}{guarded}", cwd=tmp_path)
     assert done.returncode == 69
-    said = done.stdout + done.stderr
+    said = (done.stdout + done.stderr).decode()
     assert "s3cret" not in said
     assert "wr0ng" not in said
     assert "Traceback" not in said

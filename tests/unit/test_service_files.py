@@ -21,7 +21,13 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent.parent
 UNIT, COMPOSE = ROOT / "contrib/systemd/beat.service", ROOT / "contrib/compose.yaml"
-FILES = [UNIT, COMPOSE, ROOT / "docs/guides/operating.md", ROOT / "docs/guides/monitoring.md"]
+FILES = [
+    UNIT,
+    COMPOSE,
+    ROOT / "docs/guides/operating.md",
+    ROOT / "docs/guides/monitoring.md",
+    ROOT / "docs/guides/web.md",
+]
 GIVEN = {"INCIDENT"}
 """What a command of an alert's channel finds in its environment."""
 NAMES = [file.name for file in FILES]

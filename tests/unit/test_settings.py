@@ -211,6 +211,7 @@ def test_a_directory_that_is_gone_holds_no_settings(tmp_path: Path, monkeypatch:
         ("metrics_host", "::1", "::1"),
         ("metrics_schedules", "report_*, tenant_[!ab]?", ("report_*", "tenant_[!ab]?")),
         ("web_port", "0", 0),
+        ("web_path", "/ops/beat-1", "/ops/beat-1"),
         ("web_token", "!" * 16, "!" * 16),
         ("web_users", "alice:pw:1, bob:p w", {"alice": "pw:1", "bob": "p w"}),
         ("web_users", '{"alice": "a,b"}', {"alice": "a,b"}),
@@ -291,6 +292,10 @@ def test_a_line_of_pyproject_is_read(place: Place, line: str, expected: object) 
         ("BEAT_WEB_PORT", "65536", r"must be a whole number \(0 to 65,535\)"),
         ("BEAT_WEB_READ_ONLY", "maybe", r"must be a word \(on, off\)$"),
         ("BEAT_WEB_HOSTS", "http://x", "must be names"),
+        ("BEAT_WEB_PATH", "beat", "must be a path"),
+        ("BEAT_WEB_PATH", "/beat/", "must be a path"),
+        ("BEAT_WEB_PATH", "//evil", "must be a path"),
+        ("BEAT_WEB_PATH", "/..", "must be a path"),
     ],
 )
 def test_a_wrong_variable_is_one_sentence_that_names_it(place: Place, variable: str, value: str, said: str) -> None:

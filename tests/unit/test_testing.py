@@ -25,6 +25,7 @@ from beat.keys import Keys
 from beat.store import Store
 from beat.testing import Fired, ManualBeat, ManualClock, Skipped, Tick, assert_fires, assert_silent, simulate
 from beat.testing.fake_redis import ClockedRedis
+from tests.chance import LONG
 from tests.unit import declared
 from tests.unit.refusals import refused
 
@@ -343,7 +344,7 @@ def test_an_rq_worker_can_work_on_them(registry: Registry) -> None:
     assert beat.run_jobs() == []  # the worker had it
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(12 if LONG else 4))
 def test_a_manual_beat_fires_what_a_simulation_lists(seed: int, registry: Registry) -> None:
     chance = random.Random(seed)  # noqa: S311 (no secret)
     start = datetime(2026, chance.choice([3, 10, 11]), chance.randint(20, 30), 23, 59, 59, tzinfo=UTC)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from beat.cron import Cron
 from beat.every import Every
 from tests import oracle
+from tests.chance import examples
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND, SECOND = timedelta(microseconds=1), timedelta(seconds=1)
@@ -318,7 +319,7 @@ def test_crons_that_tick_differently_are_not_equal(one: tuple[Cron, datetime], o
     assert same[0] == same[1] or one[0] != other[0]
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=examples(250), deadline=None)
 @given(st.sampled_from(CHANGES), expressions())
 def test_any_expression_ticks_as_the_oracle_says_around_a_clock_change(
     place: tuple[str, datetime], expression: str

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from beat import zones
 from beat.errors import BadInstant, BadZone
 from beat.zones import DAY, names, zone
+from tests.chance import examples
 from tests.unit.refusals import accepted, refused
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ def test_a_zone_that_the_system_alone_knows_is_accepted(packaged: list[str], mon
 
 
 @given(st.text())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_any_other_text_is_refused(name: str) -> None:
     assert accepted(lambda: zone(name)) == (name in names())
 

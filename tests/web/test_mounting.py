@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 import importlib.util
-import re
-from html import unescape
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
 import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
+from beat.client import Client
+from beat.settings import Settings
 from beat.web import create_app
+from beat.web.app import served
 from tests.beats import Beat
 from tests.files import lay_out
-from tests.web.visitor import HOST, Visitor
+from tests.web.visitor import Visitor, crawled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from redis import Redis
 
     from beat.embedded import PrivateRedis
 
-EXAMPLE = Path(__file__).parent.parent.parent / "examples/web_starlette.py"
+EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 PREFIX = "/admin/beat"
-MOST = 60
-ADDRESSES = re.compile(r"""<(?P<tag>\w+)\b[^>]*?\b(?:href|src|action|hx-get|hx-post|formaction)="(?P<to>[^"]*)\"""")
 TASKS = """
 from beat import periodic
 
@@ -40,11 +37,16 @@ def daily(): ...
 """
 
 
-@pytest.fixture
-def visitor(server: PrivateRedis, redis: Redis, monkeypatch: pytest.MonkeyPatch) -> Visitor:  # noqa: ARG001 (emptied)
+@pytest.fixture(params=["web_starlette", "web_fastapi"])
+def visitor(
+    request: pytest.FixtureRequest,
+    server: PrivateRedis,
+    redis: Redis,  # noqa: ARG001 (emptied)
+    monkeypatch: pytest.MonkeyPatch,
+) -> Visitor:
     """Somebody who has signed in to the example."""
     monkeypatch.setenv("BEAT_REDIS_URL", server.url)
-    spec = importlib.util.spec_from_file_location("web_starlette", EXAMPLE)
+    spec = importlib.util.spec_from_file_location(request.param, EXAMPLES / f"{request.param}.py")
     assert spec
     assert spec.loader
     example = importlib.util.module_from_spec(spec)
@@ -67,31 +69,25 @@ def test_every_address_on_every_page_is_below_the_prefix_and_answers(
     with Beat(home, server.url) as beat:
         beat.says("fired tick")
         assert beat.end() == 0
-    seen = dict(_crawled(visitor))
-    for page in ("schedules", "system"):
-        if seen.get(f"{PREFIX}/{page}") == 404:
-            del seen[f"{PREFIX}/{page}"]  # it is not built yet
+    seen = dict(crawled(visitor, PREFIX))
     wrong = {path: status for path, status in seen.items() if status >= 400 or not path.startswith(f"{PREFIX}/")}
     assert wrong == {}
-    assert {f"{PREFIX}/", f"{PREFIX}/static/beat.css", f"{PREFIX}/theme"} <= {path.partition("?")[0] for path in seen}
+    assert {
+        f"{PREFIX}/{each}" for each in ("", "static/beat.css", "theme", "schedules", "schedules/tick", "system")
+    } <= {path.partition("?")[0] for path in seen}
 
 
-def _crawled(visitor: Visitor) -> Iterator[tuple[str, int]]:
-    """Every address that a browser finds from the first page on, with the status of its answer."""
-    waiting, seen = [f"{PREFIX}/"], {f"{PREFIX}/"}
-    while waiting and len(seen) < MOST:
-        here = waiting.pop(0)
-        answer = visitor.get(here)
-        yield here, 200 if answer.status_code == 405 else answer.status_code  # a form, that is sent by POST
-        if "text/html" not in answer.headers.get("content-type", ""):
-            continue
-        assert f'"{PREFIX}/static/' in answer.text
-        for found in ADDRESSES.finditer(answer.text):
-            to = urljoin(f"{HOST}{here}", unescape(found["to"])).partition("#")[0]
-            path = to.removeprefix(HOST)
-            if path not in seen and not (found["tag"] == "a" and not to.startswith(HOST)):
-                seen.add(path)
-                waiting.append(path)
+@pytest.mark.parametrize("asked", [f"{PREFIX}/", "/"], ids=["the proxy leaves the path", "the proxy takes it away"])
+def test_a_page_behind_a_proxy_is_below_its_path(asked: str, redis: Redis, server: PrivateRedis) -> None:
+    redis.flushall()
+    visitor = Visitor(served(Settings(web_path=PREFIX, redis_url=server.url), Client(server.url)))
+    assert visitor.get(asked).status_code == 200
+    assert f'action="{PREFIX}/theme"' in visitor.get(asked).text
+    below = asked.removesuffix("/")
+    assert visitor.get(f"{below}/static/beat.css").status_code == 200
+    assert visitor.get(f"{below}/theme?back=/schedules").headers["location"] == f"{PREFIX}/schedules"
+    assert visitor.get(PREFIX).headers["location"] == f"{PREFIX}/"
+    assert visitor.get(f"{below}/nowhere").status_code == 404
 
 
 def test_the_colours_of_a_mounted_page_lead_back_to_it(visitor: Visitor) -> None:

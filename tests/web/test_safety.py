@@ -16,7 +16,7 @@ from beat.errors import ConfigError
 from beat.settings import Settings
 from beat.web.access import Access
 from beat.web.app import made
-from beat.web.site import Site, see_other
+from beat.web.site import Site
 from tests.web.visitor import Visitor, text
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ def change(_site: Site, asked: Asked) -> Response:
     return PlainTextResponse(f"done by {asked.client.by}")
 
 
-def back(_site: Site, asked: Asked) -> Response:
-    return see_other(asked.url("/"))
+def breaks(_site: Site, _asked: Asked) -> Response:
+    raise KeyError(42)
 
 
 def page(**given: Any) -> Visitor:
@@ -50,6 +50,8 @@ def page(**given: Any) -> Visitor:
     app.router.routes[:0] = [
         site.route("/change", change, methods=("POST",)),
         site.route("/api/v1/change", change, methods=("POST",)),
+        site.route("/breaks", breaks),
+        site.route("/api/v1/breaks", breaks),
         site.route("/quiet", lambda _site, asked: PlainTextResponse(asked.client.by), name="quiet"),
     ]
     return Visitor(app)
@@ -216,6 +218,16 @@ def test_an_application_that_cannot_say_lets_nobody_in(caplog: pytest.LogCapture
     assert "no such table" in caplog.text
 
 
+def test_a_bug_is_told_as_one_and_its_page_is_as_safe_as_any(caplog: pytest.LogCaptureFixture) -> None:
+    for path in ("/breaks", "/api/v1/breaks"):
+        answer = page().get(path)
+        assert (answer.status_code, "please report it" in answer.text, "42" in answer.text) == (500, True, False)
+        assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
+        assert "KeyError: 42" in caplog.text
+        caplog.clear()
+    assert answer.json()["status"] == 500
+
+
 def test_who_is_asked_cannot_take_the_body_from_the_page() -> None:
     async def reads(request: Request) -> bool:
         with pytest.raises(RuntimeError):
@@ -256,7 +268,7 @@ ELSEWHERE = [
 
 @pytest.mark.parametrize("number", range(len(HERE)))
 def test_a_change_that_the_page_itself_asks_for_is_made(number: int) -> None:
-    assert sent(page(), headers=HERE[number]).text == "done by web"  # type: ignore[arg-type]
+    assert sent(page(), headers=HERE[number]).text == "done by web"
 
 
 @pytest.mark.parametrize("number", range(len(ELSEWHERE)))
@@ -359,7 +371,7 @@ def test_other_methods_are_told_so_on_a_page(method: str) -> None:
 
 
 ODD_PATHS = [
-    "/%00", "/%ff%fe", "/..%2f..%2fetc/passwd", "/%0d%0aset-cookie:x", "/schedules/%22%3E%3Cscript%3E",
+    "/%00", "/%ff%fe", "/..%2f..%2fetc/passwd", "/%0d%0aset-cookie:x", "/elsewhere/%22%3E%3Cscript%3E",
     "/" + "x" * 7000, "/static/%00", "/static/..%2fapp.py", "/static/../app.py", "/static/%2e%2e/app.py", "/static/",
     "/static", "/static//etc/passwd", "/static/%ff", "/static/" + "x" * 300, "/static/vendor/../../site.py",
     "/a%2Fb?%ff",
@@ -435,6 +447,6 @@ def test_this_machine_alone_needs_no_password(host: str) -> None:
 def test_another_address_without_a_password_is_refused(host: str) -> None:
     with pytest.raises(ConfigError, match="BEAT_WEB_TOKEN or BEAT_WEB_USERS"):
         Access.of(Settings(web_host=host))
-    found = Access.of(Settings(web_host=host, web_token=TOKEN, web_hosts="x.example", web_read_only="on"))
+    found = Access.of(Settings(web_host=host, web_token=TOKEN, web_hosts=("x.example",), web_read_only="on"))
     assert (found.asks, found.read_only, found.knows("x.example")) == (True, True, True)
     assert TOKEN not in repr(found)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
+from html import unescape
 from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import urljoin
 
 import httpx
 
@@ -13,9 +15,13 @@ from beat.web.app import made
 from beat.web.safety import Access
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from starlette.types import ASGIApp
 
 HOST = "http://127.0.0.1:8420"
+MOST = 60
+ADDRESSES = re.compile(r'''<(?P<tag>\w+)\b[^>]*?\b(?:href|src|action|hx-get|hx-post|formaction)="(?P<to>[^"]*)"''')
 
 
 class Visitor:
@@ -55,3 +61,27 @@ def text(answer: httpx.Response) -> str:
     """What a page says, without its marks, in one line."""
     body = re.sub(r"(?s)<(script|style|head)\b.*?</\1>", " ", answer.text)
     return " ".join(re.sub(r"<[^>]*>", " ", body).split())
+
+
+def crawled(visitor: Visitor, prefix: str = "") -> Iterator[tuple[str, int]]:
+    """Every address that a browser finds from the first page on, with the status of its answer; no form is sent."""
+    for path, answer in walked(visitor, prefix):
+        yield path, 200 if answer.status_code == 405 else answer.status_code  # a form, that is sent by POST
+
+
+def walked(visitor: Visitor, prefix: str = "") -> Iterator[tuple[str, httpx.Response]]:
+    """The same, with the whole answer."""
+    waiting, seen = [f"{prefix}/"], {f"{prefix}/"}
+    while waiting and len(seen) < MOST:
+        here = waiting.pop(0)
+        answer = visitor.get(here)
+        yield here, answer
+        if "text/html" not in answer.headers.get("content-type", ""):
+            continue
+        assert f'"{prefix}/static/' in answer.text
+        for found in ADDRESSES.finditer(answer.text):
+            to = urljoin(f"{HOST}{here}", unescape(found["to"])).partition("#")[0]
+            path = to.removeprefix(HOST)
+            if path not in seen and (to.startswith(HOST) or found["tag"] != "a"):  # a link may lead elsewhere
+                seen.add(path)
+                waiting.append(path)

@@ -22,6 +22,11 @@ _BAD_REQUEST, _CONFLICT = 400, 409
 _LONGEST_NUMBER = 15
 
 
+def schedule(asked: Asked) -> Overview:
+    """That of the address, as it stands; of its ledger no more than a form needs."""
+    return asked.client.show(head.schedule_id(asked), lines=1)
+
+
 class Problem(NamedTuple):
     """Why nothing was done."""
 
@@ -35,8 +40,8 @@ class Problem(NamedTuple):
 NONE = Problem()
 
 
-def problem(error: BeatError, fields: Mapping[type[BeatError], str] | None = None) -> Problem:
-    """What was wrong, and with which field."""
+def problem(error: BeatError, fields: Mapping[Any, str] | None = None) -> Problem:
+    """What was wrong, and with which field, by the class of the error."""
     status = _CONFLICT if isinstance(error, Refused) else _BAD_REQUEST
     field = (fields or {}).get(type(error), "")
     return Problem(str(error), field, status, isinstance(error, Conflict))

@@ -8,7 +8,6 @@ from beat.client.ticking import held
 from beat.errors import BadInstant, BadOption
 from beat.web import notices
 from beat.web.actions import forms
-from beat.web.pages import head
 from beat.words import instants
 from beat.zones import zone
 
@@ -26,7 +25,7 @@ _FIELDS = {BadInstant: "until", BadOption: "reason"}
 
 def pause_form(_site: Site, asked: Asked) -> Response:
     """Until when, and why; of what is paused already, as it is."""
-    found = asked.client.show(head.schedule_id(asked))
+    found = forms.schedule(asked)
     pause = found.standing.pause
     until = pause.until.isoformat().replace("+00:00", "Z") if pause and pause.until else ""
     return forms.shown(
@@ -36,9 +35,9 @@ def pause_form(_site: Site, asked: Asked) -> Response:
 
 def pause(_site: Site, asked: Asked) -> Response:
     """Holds its ticks."""
-    found, typed = asked.client.show(head.schedule_id(asked)), _typed(asked)
+    found, typed = forms.schedule(asked), _typed(asked)
     try:
-        end = _end(found, typed["until"] or typed["picked"])
+        end = _end(found, typed)
         asked.client.pause(
             found.standing.schedule_id, end, typed["reason"] or None, expected_version=forms.version(asked)
         )
@@ -51,19 +50,22 @@ def _typed(asked: Asked) -> dict[str, str]:
     return {name: asked.form.get(name, "").strip() for name in ("until", "picked", "reason")}
 
 
-def _end(found: Overview, written: str) -> datetime | None:
+def _end(found: Overview, typed: dict[str, str]) -> datetime | None:
+    written = typed["until"] or typed["picked"]
+    if typed["until"] and typed["picked"]:
+        raise BadInstant("two ends were given: empty one of the two fields")
     return instants.coming(written, zone(found.standing.tz), found.now, "until").instant if written else None
 
 
 def resume_form(_site: Site, asked: Asked) -> Response:
     """Whether what was held passes."""
-    found = asked.client.show(head.schedule_id(asked))
+    found = forms.schedule(asked)
     return forms.shown(asked, "resume.html", found, held=_held(found), catch_up=False)
 
 
 def resume(_site: Site, asked: Asked) -> Response:
     """Ends a pause."""
-    found, catch_up = asked.client.show(head.schedule_id(asked)), asked.form.get("catch_up") == "yes"
+    found, catch_up = forms.schedule(asked), asked.form.get("catch_up") == "yes"
     try:
         asked.client.resume(found.standing.schedule_id, catch_up=catch_up, expected_version=forms.version(asked))
     except forms.WRONG as e:

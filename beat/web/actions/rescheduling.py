@@ -9,7 +9,6 @@ from beat.web import notices, rendering, times
 from beat.web.actions import forms
 from beat.web.actions.rule import FIELDS, PRESETS, Rule, as_declared
 from beat.web.actions.rule import preview as seen
-from beat.web.pages import head
 from beat.words import instants
 from beat.zones import names, zone
 
@@ -34,14 +33,14 @@ HELP = {
 
 def form(_site: Site, asked: Asked) -> Response:
     """The builder, filled with the rule that it has, or with what stands in the address."""
-    found = asked.client.show(head.schedule_id(asked))
+    found = forms.schedule(asked)
     return _shown(asked, found, _rule(found, asked.query), version=asked.query.get("version", "")[:20])
 
 
 def preview(_site: Site, asked: Asked) -> Response:
     """A piece of the page: what the fields would do."""
     forms.refuse_to_show(asked)
-    found = asked.client.show(head.schedule_id(asked))
+    found = forms.schedule(asked)
     rule = _rule(found, asked.query)
     given = asked.query.get("version", "")[:20] or str(found.standing.version)
     return rendering.page(
@@ -58,7 +57,7 @@ def preview(_site: Site, asked: Asked) -> Response:
 
 def reschedule(_site: Site, asked: Asked) -> Response:
     """Lays the rule over that of the code, moves the next tick, or goes back to the code."""
-    found, typed = asked.client.show(head.schedule_id(asked)), asked.form
+    found, typed = forms.schedule(asked), asked.form
     what = typed.get("what", "")
     try:
         wish = _wish(found, what, typed)

@@ -60,7 +60,7 @@ def run(_site: Site, asked: Asked) -> Response:
 
 
 def _shown(asked: Asked, typed: Mapping[str, str], wrong: forms.Problem = forms.NONE) -> Response:
-    found = asked.client.show(head.schedule_id(asked))
+    found = forms.schedule(asked)
     known = asked.client.arguments(found.standing.schedule_id)
     names = known.kwargs if known else {}
     return forms.shown(

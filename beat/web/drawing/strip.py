@@ -79,12 +79,13 @@ def hours(found: Timeline, where: Zone) -> list[Hour]:
     """The same as rows, one for each hour of the zone in which there is something."""
     made: dict[datetime, dict[str, int]] = {}
     for each in found.slices:
-        own = instants.there(each.start, where).replace(minute=0, second=0, microsecond=0)
-        counts = made.setdefault(own, {})
+        own = instants.there(each.start, where)
+        begun = timedelta(minutes=own.minute, seconds=own.second, microseconds=own.microsecond)
+        counts = made.setdefault(each.start - begun, {})  # not by the wall clock, which shows an hour twice
         for word in (*STACKED, "coming"):
             if number := getattr(each, word):
                 counts[word] = counts.get(word, 0) + number
-    return [Hour(start, counts) for start, counts in made.items() if counts]
+    return [Hour(instants.there(start, where), counts) for start, counts in made.items() if counts]
 
 
 class Scale(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from beat.client import ahead
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from beat.web.asked import Asked
     from beat.zones import Zone
 
-_LONGEST = 100
+_ID = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 
 class Warned(NamedTuple):
@@ -33,7 +34,7 @@ class Warned(NamedTuple):
 def schedule_id(asked: Asked) -> str:
     """That of the address; what cannot be one is none."""
     found = str(asked.path["schedule_id"])
-    if len(found) > _LONGEST:
+    if not _ID.fullmatch(found):
         raise UnknownSchedule(f"there is no schedule {found!r:.110}")
     return found
 
@@ -51,6 +52,7 @@ def of(found: Overview, *, ticks: int = 1) -> dict[str, Any]:
         "next": following[0] if following else None,
         "no_next": _no_next(known),
         "ticks": following,
+        "fine": any(each.tick.second for each in following),
         "warned": _warned(found, where),
         "code_says": _code_says(known),
     }
@@ -70,7 +72,7 @@ def _no_next(known: Standing) -> str:
 def _warned(found: Overview, where: Zone) -> list[Warned]:
     known, told = found.standing, list[Warned]()
     if known.pause:
-        told.append(Warned("", f"{changes.paused(known.pause, where).removeprefix('the schedule is ').capitalize()}."))
+        told.append(Warned("", f"{_first_up(changes.paused(known.pause, where).removeprefix('the schedule is '))}."))
     if known.unannounced_at:
         since = instants.both(known.unannounced_at.replace(microsecond=0), where)
         told.append(Warned("bad", f"No live beat declares it since {since}: its ticks wait until one does."))
@@ -79,7 +81,7 @@ def _warned(found: Overview, where: Zone) -> list[Warned]:
     elif known.consecutive_failures:
         row = f"The last {known.consecutive_failures:,} runs failed" if known.consecutive_failures > 1 else "It failed"
         told.append(Warned("bad", f"{row}: {known.last_error}".rstrip(": ")))
-    told += [Warned("bad", f"{_first_up(staffing.nobody(each, where))}") for each in found.queues if each.workers == 0]
+    told += [Warned("bad", f"{_first_up(staffing.nobody(each, where))}.") for each in found.queues if each.workers == 0]
     if (late := _late(known, found.now)) and known.state == "active":
         told.append(Warned("bad", f"Its tick is due for {late}, and no beat has decided it yet."))
     return told

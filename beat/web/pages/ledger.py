@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -86,25 +87,27 @@ def asked_for(query: Mapping[str, str]) -> Wanted:
 def page(lines: Sequence[Line], wanted: Wanted, where: Zone, now: datetime) -> Page:
     """Those of the lines; what was written at the very same instant is never torn apart."""
     found = [line for line in lines if _takes(wanted, line, where)]
-    rest = [line for line in found if wanted.before is None or line.at < wanted.before]
-    shown = rest[:SIZE]
-    while shown and len(shown) < len(rest) and rest[len(shown)].at >= shown[-1].at:
-        shown.append(rest[len(shown)])
-    older = clock.text(shown[-1].at) if len(shown) < len(rest) else ""
-    return Page([row(line, where, now) for line in shown], older, wanted, len(found))
+    # No line is older than those above it say, even where Redis' clock was set back.
+    ages = list(itertools.accumulate((line.at for line in found), min))
+    first = next((n for n, at in enumerate(ages) if wanted.before is None or at < wanted.before), len(found))
+    last = min(first + SIZE, len(found))
+    while first < last < len(found) and ages[last] == ages[last - 1]:
+        last += 1
+    older = clock.text(ages[last - 1]) if first < last < len(found) else ""
+    return Page([row(line, where, now) for line in found[first:last]], older, wanted, len(found))
 
 
 def row(line: Line, where: Zone, now: datetime) -> Row:
     """A line with its words."""
-    known = isinstance(line, Fired)
+    run = line if isinstance(line, Fired) else None
     return Row(
         id=_id(line),
         when=_when(line),
         state=state(line),
-        job=line.job_id if known else "",
-        bar=waits.drawn(line, now) if known else "",
-        took=line.duration if known else None,
-        note=telling.note(line, where) or (_waited(line) if known else ""),
+        job=run.job_id if run else "",
+        bar=waits.drawn(run, now) if run else "",
+        took=run.duration if run else None,
+        note=telling.note(line, where) or (_waited(run) if run else ""),
         story=telling.story(line, where, now),
     )
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from beat.web.site import Site
     from beat.zones import Zone
 
+_NEAR = 2000
+"""Entries of the ledger among which a run has neighbours."""
 _LINES = 20
 """Of a traceback: a longer one is folded."""
 _SHORT = 300
@@ -51,7 +53,7 @@ class Step(NamedTuple):
 
 def page(_site: Site, asked: Asked) -> Response:
     """The page."""
-    found = asked.client.show(head.schedule_id(asked))
+    found = asked.client.show(head.schedule_id(asked), lines=_NEAR)
     where, run = zone(found.standing.tz), _run(asked, found)
     arguments = asked.client.arguments(found.standing.schedule_id, run.job_ids[0])
     made = rendering.page(

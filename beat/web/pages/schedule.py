@@ -29,13 +29,15 @@ if TYPE_CHECKING:
     from beat.zones import Zone
 
 _TICKS = 10
+_MOST = 10_000
+"""Entries of a ledger that are read: what is older is there for the command line."""
 _SHOWN = ("function", "queue", "workers", "description", "monitor", "declared", "source", "version")
 _COUNTED = ("runs", "open", "waiting", "skipped", "last success", "last failure", "last error")
 
 
 def page(_site: Site, asked: Asked) -> Response:
     """The page."""
-    found = asked.client.show(head.schedule_id(asked))
+    found = asked.client.show(head.schedule_id(asked), lines=_MOST)
     where, wanted = zone(found.standing.tz), ledger.asked_for(asked.query)
     facts, top = show.state(found, where), head.of(found, ticks=_TICKS)
     made = rendering.page(
@@ -43,6 +45,7 @@ def page(_site: Site, asked: Asked) -> Response:
         "schedule.html",
         **top,
         stamp=times.stamp,
+        of_day=times.of_day,
         facts={name: facts[name] for name in _SHOWN if facts.get(name)},
         counted={name: facts[name] for name in _COUNTED if facts.get(name)},
         policies=_policies(found, where),
@@ -78,8 +81,8 @@ def _notes(found: Overview, following: Sequence[NextTick]) -> list[str]:
 def _calendar(found: Overview, where: Zone, asked: Asked) -> Any:
     oldest = found.lines[-1] if found.lines else None
     first = isinstance(oldest, Change) and oldest.type == "registered"
-    before = "it was not there yet" if first else "not known, the ledger does not go back so far"
-    reach = calendar.Reach(oldest and instants.there(oldest.at, where).date(), before)
+    before = "it was not there yet" if first else "not known"
+    reach = calendar.Reach(instants.there(oldest.at, where).date() if oldest else None, before)
     here = asked.url(f"/schedules/{found.standing.schedule_id}")
 
     def link(day: date) -> str:

@@ -56,10 +56,18 @@
   // What somebody has opened stays open when the page is drawn again, and what they write stays as they wrote it.
   if (window.Idiomorph) {
     Object.assign(Idiomorph.defaults, { ignoreActiveValue: true });
+    // What is the same is not looked at any closer: a list has thousands of parts, and most of them stay.
+    Idiomorph.defaults.callbacks.beforeNodeMorphed = (before, after) => !before.isEqualNode(after);
     Idiomorph.defaults.callbacks.beforeAttributeUpdated = (name, node) =>
       !(name === "open" && (node.tagName === "DETAILS" || node.tagName === "DIALOG")) &&
       !(["value", "checked"].includes(name) && node.matches("input:not([type=hidden]), textarea"));
   }
+
+  // Who writes in one of several groups of fields means that one.
+  document.addEventListener("input", (event) => {
+    const radio = event.target.closest("fieldset.kind")?.querySelector("legend input[type=radio]");
+    if (radio && event.target.type !== "radio") radio.checked = true;
+  }, true);
 
   document.addEventListener("htmx:afterSwap", () => { told(); count(); });
   function unanswered() {
