@@ -96,7 +96,7 @@ class Guard:
             return answer(
                 request, 403, "another site asked for this change, or a proxy hides the host: nothing was done"
             )
-        if is_api(request.scope) and _kind(request) != "application/json":
+        if request.method == "POST" and is_api(request.scope) and _kind(request) != "application/json":
             return answer(request, 415, "a change is asked for with Content-Type: application/json")
         return None
 
