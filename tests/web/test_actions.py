@@ -191,6 +191,13 @@ def test_an_end_that_is_none_is_told_beside_its_field(visitor: Visitor, store: S
     assert "<script>" not in re.sub(r"<script src=[^>]*></script>", "", answer.text)
 
 
+def test_of_two_ends_neither_is_taken(visitor: Visitor, store: Store, client: Client) -> None:
+    deploy(store, daily())
+    answer = sent(visitor, f"{OF}/pause", until="2h", picked="2030-07-01T09:00")
+    assert "two ends were given" in text(answer)
+    assert client.get("report").state == "active"
+
+
 def test_a_reason_of_two_lines_is_refused_beside_its_field(visitor: Visitor, store: Store) -> None:
     deploy(store, daily())
     answer = sent(visitor, f"{OF}/pause", reason="a\nb")

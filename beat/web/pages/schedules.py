@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from beat.client.candidates import STATES
@@ -28,31 +28,33 @@ def show(_site: Site, asked: Asked) -> Response:
         found = wanted.read(asked.client)
     except (BadOption, UnknownSchedule) as e:
         problem = str(e)
-    counts, now = asked.client.counts(), asked.client.now()
-    nothing = not (found.rows or problem)
-    made = rendering.page(
-        asked,
-        "schedules.html",
-        # A page that is open shows it in its place; a browser would count another status among its own errors.
-        _WRONG if problem and not asked.is_live else 200,
-        search=wanted,
-        problem=problem,
-        told="That cannot be looked for." if problem else search.told(wanted, found, counts),
-        rows=rows.rows(found.rows, rows.Looking(now, asked.viewer, asked.url)),
-        following=found.following,
-        counts=counts,
-        tabs=search.tabs(counts, wanted),
-        nearest=search.nearest(asked.client, wanted.match) if nothing and wanted.match else "",
-        to=lambda other: asked.url(_PATH, **other.query),
-        request=secrets.token_hex(8),  # pressed twice, it is one run
-        back=f"{_PATH}?{urlencode(wanted.query)}".rstrip("?"),
-        states=STATES,
-        orders=search.NAMES,
-        now=now,
-    )
+    # A page that is open shows it in its place; a browser would count another status among its own errors.
+    status = _WRONG if problem and not asked.is_live else 200
+    made = rendering.page(asked, "schedules.html", status, **_context(asked, wanted, found, problem))
     if asked.request.headers.get("hx-trigger") == _FINDER:
         made.headers[_pushed(asked, wanted)] = asked.url(_PATH, **wanted.query)
     return made
+
+
+def _context(asked: Asked, wanted: Search, found: Found, problem: str) -> dict[str, Any]:
+    counts, now = asked.client.counts(), asked.client.now()
+    nothing = not (found.rows or problem)
+    return {
+        "search": wanted,
+        "problem": problem,
+        "told": "That cannot be looked for." if problem else search.told(wanted, found, counts),
+        "rows": rows.rows(found.rows, rows.Looking(now, asked.viewer, asked.url)),
+        "following": found.following,
+        "counts": counts,
+        "tabs": search.tabs(counts, wanted),
+        "nearest": search.nearest(asked.client, wanted.match) if nothing and wanted.match else "",
+        "to": lambda other: asked.url(_PATH, **other.query),
+        "request": secrets.token_hex(8),  # pressed twice, it is one run
+        "back": f"{_PATH}?{urlencode(wanted.query)}".rstrip("?"),
+        "states": STATES,
+        "orders": search.NAMES,
+        "now": now,
+    }
 
 
 def _pushed(asked: Asked, wanted: Search) -> str:
