@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 _MOST_KEPT = 50
 _SEE_OTHER = 303
-_MOST_KEPT = 100
 AT_ONCE = 8
 """So many pages are made at the same time; who else asks waits for a turn."""
 
@@ -92,7 +91,7 @@ class Site:
             at, made = self._kept.get(name, (None, None))
             if at is None or (clock.now() - at).total_seconds() >= seconds:
                 made = make()
-                self._kept = {**dict(list(self._kept.items())[-_MOST_KEPT:]), name: (clock.now(), made)}
+                self._kept[name] = clock.now(), made
             return made
 
 
