@@ -1,7 +1,7 @@
 """The page inside an application of your own: `uvicorn --app-dir examples web_starlette:app`, then /admin/beat/.
 
 Who may see it, and by which name changes stand in the ledger, is for the application to say: here a header that a proxy
-sets, in yours the session of whoever has signed in. FastAPI mounts it with the same line.
+sets, in yours the session of whoever has signed in.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +12,12 @@ from beat import interrupts, logs, redis_url, settings
 from beat.cli import asking, output, serving
 from beat.client import Client
 from beat.errors import ConfigError
+from beat.event import Event
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from beat.settings import Settings
 
 _LOOK_S = 0.5
 
@@ -41,13 +47,21 @@ def command(*, url: str | None, web_host: str | None, web_port: str | None, read
     with contextlib.closing(Client(where)) as client:
         app = serving.room("app").served(mine, client)
         page = serving.room("serving").Serving(app, mine.web_host, mine.web_port)
-        _serve(page, f"{page.address}{mine.web_path}/ (of Redis at {redis_url.masked(where)})")
+        _serve(page, lambda: _say(mine, f"{page.address}{mine.web_path}/", redis_url.masked(where)))
 
 
-def _serve(page: Any, where: str) -> None:
+def _say(mine: Settings, address: str, redis: str) -> None:
+    """Where machines read, this is a line like all others."""
+    if mine.log_format == "json":
+        logs.listen(Event("page_served", fields={"address": address}))
+    else:
+        output.say(f"the page is served at {address} (of Redis at {redis})", err=True)
+
+
+def _serve(page: Any, say: Callable[[], None]) -> None:
     done = threading.Event()
     with interrupts.stopping(done.set), page:
-        output.say(f"the page is served at {where}", err=True)
+        say()
         while not done.wait(_LOOK_S):
             if not page.is_alive:
                 raise ConfigError(f"the server of the page at {page.address} has ended by itself")

@@ -15,6 +15,7 @@ from beat.errors import ConfigError
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
+_NAME = "beat-web-http"
 _BACKLOG = 100
 _AT_ONCE = 200
 """Connections; who else comes is told to come again."""
@@ -40,10 +41,9 @@ class Serving:
             timeout_graceful_shutdown=_FINISH_S,
         )
         # What the app cannot do it says itself; what a stranger sends that is no HTTP is not worth a line.
-        logging.getLogger("uvicorn").addFilter(_nothing)
-        logging.getLogger("uvicorn.error").addFilter(_nothing)
+        logging.getLogger("uvicorn.error").addFilter(_of_others)
         self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(target=self._run, name="beat-web-http", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=_NAME, daemon=True)
 
     @property
     def address(self) -> str:
@@ -78,8 +78,9 @@ class Serving:
         self.stop()
 
 
-def _nothing(_record: logging.LogRecord) -> bool:
-    return False
+def _of_others(record: logging.LogRecord) -> bool:
+    """Whether a line comes from another server, as the one that runs the application around us."""
+    return record.threadName != _NAME
 
 
 def _listening(host: str, port: int) -> socket.socket:

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from beat.errors import BeatError
+from tests.browser import looking
 from tests.browser.stage import wait_for
 
 if TYPE_CHECKING:
@@ -116,6 +117,24 @@ def test_who_was_not_the_first_is_told_kindly(browser: Browser, of: str, stage: 
     assert all("409 (Conflict)" in each for each in said), "the browser says no more than what it was answered"
     stage.client.resume("export")
     page.close()
+
+
+def test_every_page_of_it_is_for_everybody_and_for_every_screen(page: Page, of: str, stage: Stage) -> None:
+    stage.client.reschedule("export", "30 6 1 1 *")
+    run = stage.client.get("export").last_job
+    for path in (
+        "",
+        f"/runs/{run}",
+        "/run",
+        "/pause",
+        "/resume",
+        "/reschedule?hour=25",
+        "?why=nonsense&outcome=failed",
+    ):
+        page.goto(f"{of}{path}")
+        looking.accessible(page)
+        looking.fits(page)
+    stage.client.reschedule("export", reset=True)
 
 
 def test_everything_works_without_javascript(browser: Browser, of: str, stage: Stage) -> None:

@@ -17,6 +17,12 @@ OUTCOMES = {"succeeded", "failed", "stopped", "lost"}
 LONG_AGO = "2020-01-01T00:00:00Z"
 MINUTE_MS = 60_000
 
+SWAP = """
+if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
+return 1
+"""
+
 
 class Ledgers:
     """The ledgers in one Redis, and RQ's records beside them."""
@@ -92,14 +98,18 @@ class Ledgers:
         """If beat misses a run, it has missed it for a minute; whether it does."""
         self.look(job)
         missing = (self.record(job) or {}).get("missing")
-        if missing:
-            self._remember(job, missing=missing - MINUTE_MS)
-            self.look(job)
-        return bool(missing)
+        if not missing or not self._remember(job, missing=missing - MINUTE_MS):
+            return False
+        self.look(job)
+        return True
 
-    def _remember(self, job: str, **changes: Any) -> None:
-        if record := self.record(job):
-            self.redis.hset("beat:records", job, json.dumps({**record, **changes}, separators=(",", ":")))
+    def _remember(self, job: str, **changes: Any) -> bool:
+        """Whether it could be changed: what beat writes meanwhile stays, or it would close a run that it has closed."""
+        seen = self.redis.hget("beat:records", job)
+        if not seen:
+            return False
+        made = json.dumps({**json.loads(seen), **changes}, separators=(",", ":"))
+        return bool(self.redis.eval(SWAP, 1, "beat:records", job, seen, made))
 
 
 def schedule_of(job: str) -> str:

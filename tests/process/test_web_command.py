@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -57,6 +58,13 @@ def test_it_says_where_it_is_answers_and_ends_when_it_is_told_to(
         assert web.process.wait(10) == 0
         assert time.monotonic() - began < 2
     assert len(web.log.splitlines()) == 1
+
+
+def test_where_machines_read_its_line_is_theirs(home: Path) -> None:
+    with Web(home, "--redis-url", NOWHERE, BEAT_LOG_FORMAT="json", BEAT_WEB_PATH="/ops") as web:
+        line = json.loads(wait_until(lambda: web.log, what=lambda: web.log))
+        assert (line["event"], line["address"]) == ("page_served", f"http://127.0.0.1:{web.port}/ops/")
+        assert get(web.port, "/ops/").status == 503
 
 
 def test_it_finds_the_redis_of_beat_dev(home: Path) -> None:

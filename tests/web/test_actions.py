@@ -54,7 +54,7 @@ def test_run_now_enqueues_a_run_and_goes_where_one_can_watch_it(visitor: Visitor
     said = text(watched)
     assert "Asked for. This page follows the run by itself." in said
     assert "report queued" in said
-    assert "Asked for by web:web" in said
+    assert "Asked for by web" in said
 
 
 def test_who_presses_twice_has_one_run(visitor: Visitor, store: Store, redis: Redis) -> None:
@@ -163,7 +163,7 @@ def test_a_pause_has_an_end_and_a_reason(visitor: Visitor, store: Store, client:
     assert "(the disk is full)" in said
     pause = client.get("report").pause
     assert pause
-    assert pause.by == "web:web"
+    assert pause.by == "web"
     assert pause.until
     assert timedelta(minutes=119) < pause.until - client.now() <= timedelta(hours=2, seconds=1)
     again = visitor.get(f"{OF}/pause").text
@@ -189,6 +189,13 @@ def test_an_end_that_is_none_is_told_beside_its_field(visitor: Visitor, store: S
     assert 'id="error-until"' in answer.text
     assert 'value="kept"' in answer.text
     assert "<script>" not in re.sub(r"<script src=[^>]*></script>", "", answer.text)
+
+
+def test_of_two_ends_neither_is_taken(visitor: Visitor, store: Store, client: Client) -> None:
+    deploy(store, daily())
+    answer = sent(visitor, f"{OF}/pause", until="2h", picked="2030-07-01T09:00")
+    assert "two ends were given" in text(answer)
+    assert client.get("report").state == "active"
 
 
 def test_a_reason_of_two_lines_is_refused_beside_its_field(visitor: Visitor, store: Store) -> None:
@@ -234,7 +241,7 @@ def test_a_rule_is_built_field_by_field_with_its_ticks_before_ones_eyes(
     assert "It has another rule now." in landed(visitor, visitor.send(f"{OF}/reschedule", **form))
     found = client.get("report")
     assert found.override
-    assert found.override.by == "web:web"
+    assert found.override.by == "web"
     assert dict(found.override.rule) == {"cron": "30 10 * * mon-fri", "tz": "Europe/Paris"}
 
 
@@ -302,7 +309,7 @@ def test_the_next_tick_is_moved_once(visitor: Visitor, store: Store, client: Cli
     said = landed(visitor, visitor.send(f"{OF}/reschedule", **form, at="1s"))
     assert "The next tick is moved, once" in said
     assert "moved to" in said
-    assert client.get("report").deferred_by == "web:web"
+    assert client.get("report").deferred_by == "web"
     wrong = visitor.send(f"{OF}/reschedule", **{**form, "version": ""}, at="2020-01-01")
     assert wrong.status_code == 400
     assert 'id="error-at"' in wrong.text

@@ -10,11 +10,16 @@ from typing import TYPE_CHECKING, Any
 import jsonschema_rs
 import pytest
 from schemathesis.specs.openapi.definitions import OPENAPI_31_VALIDATOR
+from starlette.applications import Starlette
+from starlette.routing import Mount
 
+from beat.client import Client
 from beat.web import api
+from beat.web.access import Access
+from beat.web.app import made
 from tests.web import reference
 from tests.web.program import V1, told
-from tests.web.visitor import HOST, text
+from tests.web.visitor import HOST, Visitor, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +27,6 @@ if TYPE_CHECKING:
     import httpx
 
     from tests.redis.crew import Crew
-    from tests.web.visitor import Visitor
 
 NAMES = [each.name for each in api.ENDPOINTS]
 BY_NAME = {each.name: each for each in api.ENDPOINTS}
@@ -72,8 +76,14 @@ def test_every_reference_leads_somewhere(document: Any) -> None:
     assert used == document["components"]["schemas"].keys()
 
 
-def test_it_knows_where_the_app_is_mounted(visitor: Visitor) -> None:
-    assert told(visitor.get(f"{V1}/openapi.json"))["servers"] == [{"url": "/api/v1"}]
+def test_it_knows_where_the_app_is_mounted(crew: Crew) -> None:
+    alone = made(Client(crew.url), Access())
+    program = Visitor(Starlette(routes=[Mount("/ops/beat", alone)]))
+    assert told(program.get(f"/ops/beat{V1}/openapi.json"))["servers"] == [{"url": "/ops/beat/api/v1"}]
+    answer = program.ask("POST", f"/ops/beat{V1}/schedules/report/trigger", json={})
+    assert told(program.get(answer.headers["location"]))["run"]["schedule"] == "report"
+    assert told(program.get(f"/ops/beat{V1}/nothing"), 404)["status"] == 404
+    assert f"{HOST}/ops/beat{V1}/overview" in text(program.get("/ops/beat/api"))
 
 
 def asked(program: Visitor, name: str, crew: Crew) -> httpx.Response:

@@ -37,7 +37,7 @@ def pause(_site: Site, asked: Asked) -> Response:
     """Holds its ticks."""
     found, typed = forms.schedule(asked), _typed(asked)
     try:
-        end = _end(found, typed["until"] or typed["picked"])
+        end = _end(found, typed)
         asked.client.pause(
             found.standing.schedule_id, end, typed["reason"] or None, expected_version=forms.version(asked)
         )
@@ -50,7 +50,10 @@ def _typed(asked: Asked) -> dict[str, str]:
     return {name: asked.form.get(name, "").strip() for name in ("until", "picked", "reason")}
 
 
-def _end(found: Overview, written: str) -> datetime | None:
+def _end(found: Overview, typed: dict[str, str]) -> datetime | None:
+    written = typed["until"] or typed["picked"]
+    if typed["until"] and typed["picked"]:
+        raise BadInstant("two ends were given: empty one of the two fields")
     return instants.coming(written, zone(found.standing.tz), found.now, "until").instant if written else None
 
 

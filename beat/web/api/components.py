@@ -100,6 +100,26 @@ _GROUP = record(
     name=text(), max_running=maybe(number()), when_full=maybe(text()), max_waiting=maybe(number()), running=number(),
     waiting=number(),
 )  # fmt: skip
+_BEAT: dict[str, Shape] = {
+    "name": text(),
+    "host": text(),
+    "pid": maybe(number()),
+    "version": text(),
+    "tzdata": text(),
+    "app": text(),
+    "schedules": maybe(number("How many its code declares")),
+    "fired": maybe(number()),
+    "started_at": maybe(instant()),
+    "seen_at": maybe(instant()),
+    "last_pass": maybe(instant("When it last looked for due ticks")),
+    "clock_offset_ms": maybe(number("How far its machine's clock is ahead of Redis'")),
+}
+_TICK: dict[str, Shape] = {
+    "utc": instant(),
+    "local": text("By the clocks of the zone, as ISO 8601 has it"),
+    "from_now": seconds(),
+    "note": maybe(text("What a change of the clocks does to it")),
+}
 _SPREAD = maybe(record(count=number(), p50=seconds(), p95=seconds(), max=seconds()))
 _COUNTS = ("schedules", "active", *IDLE, "failing", "overridden")
 
@@ -108,18 +128,9 @@ SCHEMAS: dict[str, Shape] = {
         **record(error=text("What is wrong, in a sentence"), status=number("The same as that of the answer")),
         "examples": [{"error": "there is no schedule 'reprot'. Did you mean 'report'?", "status": 404}],
     },
-    "Beat": record(
-        name=text(), host=text(), pid=maybe(number()), version=text(), tzdata=text(), app=text(),
-        schedules=maybe(number("How many its code declares")), fired=maybe(number()), started_at=maybe(instant()),
-        seen_at=maybe(instant()), last_pass=maybe(instant("When it last looked for due ticks")),
-        clock_offset_ms=maybe(number("How far its machine's clock is ahead of Redis'")),
-    ),
+    "Beat": record(**_BEAT),
     "Alive": record(
-        name=text(), host=text(), pid=maybe(number()), version=text(), tzdata=text(), app=text(),
-        schedules=maybe(number("How many its code declares")), fired=maybe(number()), started_at=maybe(instant()),
-        seen_at=maybe(instant()), last_pass=maybe(instant("When it last looked for due ticks")),
-        clock_offset_ms=maybe(number("How far its machine's clock is ahead of Redis'")),
-        age=maybe(seconds("Since its last pass")), fresh=flag("Whether that will do, as `beat health` judges"),
+        **_BEAT, age=maybe(seconds("Since its last pass")), fresh=flag("Whether that will do, as `beat health` judges"),
         stuck=flag("Whether it shows life and does not look for due ticks"),
     ),
     "Missing": record(name=text(), since=instant("When it was last seen")),
@@ -152,13 +163,9 @@ SCHEMAS: dict[str, Shape] = {
         "additionalProperties": True,
         "description": "A line of a history. Of a run it has all fields of Run.",
     },
-    "Tick": record(
-        utc=instant(), local=text("By the clocks of the zone, as ISO 8601 has it"), from_now=seconds(),
-        note=maybe(text("What a change of the clocks does to it")),
-    ),
+    "Tick": record(**_TICK),
     "Coming": record(
-        utc=instant(), local=text("By the clocks of the zone, as ISO 8601 has it"), from_now=seconds(),
-        note=maybe(text("What a change of the clocks does to it")), due_at=instant("When it is to fire"),
+        **_TICK, due_at=instant("When it is to fire"),
         unless=many(text(), "Functions of the application that may exclude its day"),
     ),
     "Queue": record(

@@ -83,7 +83,8 @@ class Endpoint:
         """The same, for a terminal."""
         path = self.path.format(**{each.name: each.example for each in self.within})
         if self.body is None:
-            return f"curl '{root}{PREFIX}{path}{f'?{urlencode(self.example)}' if self.shown else ''}'"
+            query = urlencode(self.example, safe=":,/*")
+            return f"curl '{root}{PREFIX}{path}{'?' if query else ''}{query}'"
         sent = json.dumps(self.example, ensure_ascii=False)
         return f"curl -H 'Content-Type: application/json' -d '{sent}' {root}{PREFIX}{path}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from beat.client import ahead
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from beat.web.asked import Asked
     from beat.zones import Zone
 
-_LONGEST = 100
+_ID = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 
 class Warned(NamedTuple):
@@ -33,7 +34,7 @@ class Warned(NamedTuple):
 def schedule_id(asked: Asked) -> str:
     """That of the address; what cannot be one is none."""
     found = str(asked.path["schedule_id"])
-    if len(found) > _LONGEST:
+    if not _ID.fullmatch(found):
         raise UnknownSchedule(f"there is no schedule {found!r:.110}")
     return found
 
