@@ -83,7 +83,7 @@ def paths(schedules: int) -> dict[str, str]:
 def asked_ms(address: str, path: str) -> float:
     """How long until all of it was there; RuntimeError if a list is not full."""
     began = time.perf_counter()
-    with urllib.request.urlopen(f"{address}{path}", timeout=60) as reply:  # noqa: S310 (ours)
+    with urllib.request.urlopen(f"{address}/{path}", timeout=60) as reply:  # noqa: S310 (ours)
         text = reply.read()
     took = (time.perf_counter() - began) * 1000
     if path.startswith("schedules") and (text.count(b'<tr id="s-'), text.count(b'<svg class="bars"')) != (PAGE, PAGE):
