@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from tests.browser.stage import Stage
 
-EVERYBODY = 7
 AWAY = "#s-slow_import .next time.away"
 IDS = "() => [...document.querySelectorAll('table.schedules tbody tr')].map(e => e.id.slice(2))"
 FOCUS = "() => (e => [e.id, e.value, e.selectionStart])(document.activeElement)"
@@ -22,10 +21,11 @@ REACHED = "() => (e => (e.innerText || '').split('\\n')[0].trim() || e.id)(docum
 
 
 @pytest.fixture(scope="module", autouse=True)
-def schedules(stage: Stage) -> None:
-    """A real beat has registered them, and fires them."""
+def everybody(stage: Stage) -> int:
+    """How many there are: a real beat has registered them, which is told by its heartbeat, and fires them."""
     stage.beat()
-    wait_for(lambda: stage.client.counts().schedules == EVERYBODY)
+    wait_for(stage.client.beats)
+    return stage.client.counts().schedules
 
 
 def settled(page: Page, *ids: str) -> None:
@@ -50,7 +50,7 @@ def test_the_countdown_counts_between_two_answers(stage: Stage, page: Page) -> N
     page.wait_for_function(f"before => document.querySelector('{AWAY}').textContent !== before", arg=before)
 
 
-def test_typing_filters_and_the_focus_stays_while_the_page_asks_again(stage: Stage, page: Page) -> None:
+def test_typing_filters_and_the_focus_stays_while_the_page_asks_again(stage: Stage, page: Page, everybody: int) -> None:
     page.goto(f"{stage.address}/schedules")
     box = page.locator("#match")
     box.press_sequentially("ba", delay=20)
@@ -66,11 +66,11 @@ def test_typing_filters_and_the_focus_stays_while_the_page_asks_again(stage: Sta
     assert page.evaluate(FOCUS) == ["match", "bil", 3]
     page.go_back()
     page.wait_for_url(f"{stage.address}/schedules")
-    page.wait_for_function(f"() => document.querySelectorAll('tbody tr').length === {EVERYBODY}")
+    page.wait_for_function("number => document.querySelectorAll('tbody tr').length === number", arg=everybody)
     assert page.locator("#match").input_value() == ""
 
 
-def test_other_filters_and_the_order_follow_at_once(stage: Stage, page: Page) -> None:
+def test_other_filters_and_the_order_follow_at_once(stage: Stage, page: Page, everybody: int) -> None:
     page.goto(f"{stage.address}/schedules")
     page.locator("#more > summary").click()
     page.locator("#queue").fill("slow")
@@ -83,7 +83,7 @@ def test_other_filters_and_the_order_follow_at_once(stage: Stage, page: Page) ->
     assert page.locator("th[aria-sort]").inner_text().startswith("Next")
     page.locator("#match").fill("a b")
     page.get_by_text("That cannot be looked for.").wait_for()
-    page.get_by_role("link", name="All 7", exact=True).first.click()
+    page.get_by_role("link", name=f"All {everybody}", exact=True).first.click()
     page.wait_for_url("**/schedules?sort=next")
     assert page.locator("#sort").input_value() == "next"
     assert page.locator("#match").input_value() == ""
@@ -127,7 +127,7 @@ def test_everything_is_reached_by_the_keyboard_and_read_aloud(stage: Stage, page
     looking.accessible(page)
 
 
-def test_it_works_without_javascript(stage: Stage, browser: Browser) -> None:
+def test_it_works_without_javascript(stage: Stage, browser: Browser, everybody: int) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(f"{stage.address}/schedules")
@@ -135,7 +135,7 @@ def test_it_works_without_javascript(stage: Stage, browser: Browser) -> None:
     page.get_by_role("button", name="Show").click()
     assert page.locator("tbody tr").count() == 1
     page.locator(".chips a").click()
-    assert page.locator("tbody tr").count() == EVERYBODY
+    assert page.locator("tbody tr").count() == everybody
     context.close()
 
 
