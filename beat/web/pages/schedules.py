@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from beat.client.candidates import STATES
 from beat.errors import BadOption, UnknownSchedule
@@ -50,7 +50,6 @@ def _context(asked: Asked, wanted: Search, found: Found, problem: str) -> dict[s
         "nearest": search.nearest(asked.client, wanted.match) if nothing and wanted.match else "",
         "to": lambda other: asked.url(_PATH, **other.query),
         "request": secrets.token_hex(8),  # pressed twice, it is one run
-        "back": f"{_PATH}?{urlencode(wanted.query)}".rstrip("?"),
         "states": STATES,
         "orders": search.NAMES,
         "now": now,
