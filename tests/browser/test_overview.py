@@ -33,7 +33,7 @@ def test_a_newcomer_sees_it_come_alive_by_itself(stage: Stage, page: Page) -> No
     stage.client.trigger("fragile")
     failing = page.locator("#troubles tr", has_text="fragile")
     expect(failing).to_contain_text("<script>alert('no')</script> the upstream said 503", timeout=LONG_MS)
-    expect(summary).to_contain_text("1 of 7 schedules is failing.")
+    expect(summary).to_contain_text(re.compile(r"1 of \d schedules is failing\."))
     expect(page).to_have_title(re.compile("^✗ "))
     expect(page.locator("#latest")).to_contain_text("succeeded")
     assert page.evaluate("performance.timeOrigin") == loaded
@@ -46,11 +46,13 @@ def test_the_countdown_counts_by_itself(stage: Stage, page: Page) -> None:
     expect(page.locator("#coming tr", has_text="nightly_backup").locator("time.away")).to_have_text(
         re.compile(r"^in \d+")
     )
-    page.evaluate("window.htmx = undefined")  # from now on nobody is asked
-    at, words = page.locator("#live").get_attribute("data-now"), page.locator("#summary time.away").inner_text()
-    changed = "words => document.querySelector('#summary time.away').textContent !== words"
-    page.wait_for_function(changed, arg=words, timeout=LONG_MS)
-    assert page.locator("#live").get_attribute("data-now") == at
+    counted = """() => {
+        const now = document.querySelector('#live').dataset.now;
+        const words = document.querySelector('#summary time.away').textContent;
+        if (window.seen?.now !== now) window.seen = { now, words };
+        return window.seen.words !== words;  // and yet nobody was asked meanwhile
+    }"""
+    page.wait_for_function(counted, timeout=LONG_MS)
 
 
 def test_what_is_open_stays_open_and_focus_stays_while_the_page_lives(stage: Stage, page: Page) -> None:
