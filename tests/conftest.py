@@ -7,10 +7,11 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
+from pytest_rerunfailures import StatusDB  # type: ignore[import-untyped]
 from redis import Redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
@@ -30,6 +31,15 @@ for name in list(os.environ):
         del os.environ[name]
 
 gc.disable()  # twelve thousand tests are collected, and none of it is garbage
+
+
+@pytest.hookimpl(trylast=True)  # after the plugin itself
+def pytest_configure(config: pytest.Config) -> None:
+    """What is run once more is known to its own process: to ask all of them, each test would wait for 40 ms."""
+    if hasattr(config, "workerinput"):
+        kept: Any = config
+        kept.failures_db.sock.close()
+        kept.failures_db = StatusDB()
 
 
 def pytest_collection_finish() -> None:
