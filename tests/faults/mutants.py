@@ -48,6 +48,7 @@ ASKED = ("tests/redis/test_operations.py",)
 RENAMED = ("tests/redis/test_renaming.py",)
 RETIRED = ("tests/redis/test_retirement.py",)
 GROUPED = ("tests/redis/test_groups.py",)
+CROWDED = ("tests/redis/test_crowds.py",)
 BROADCAST = ("tests/redis/test_broadcast.py",)
 FOLLOWED = ("tests/redis/test_following.py",)
 REQUIRED = ("tests/redis/test_requires.py",)
@@ -379,12 +380,12 @@ MUTANTS = [
     Mutant(
         "who cannot be let in keeps the group waiting",
         (("beat/scripts/fire.lua", "      step_aside(i)\n", ""),),
-        GROUPED,
+        CROWDED,
     ),
     Mutant(
         "one item breaks the page",
         (("beat/scripts/fire.lua", "pcall(decide, i)", "true, decide(i)"),),
-        GROUPED,
+        CROWDED,
     ),
     Mutant(
         "a broadcast goes where it can",
