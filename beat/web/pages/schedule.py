@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from beat.errors import BadInstant
 from beat.history import Change
-from beat.web import notices, rendering, times
+from beat.web import notices, rendering
 from beat.web.drawing import calendar, days, durations, shapes
 from beat.web.pages import head, ledger
 from beat.words import instants, policies, show, why
@@ -44,8 +44,6 @@ def page(_site: Site, asked: Asked) -> Response:
         asked,
         "schedule.html",
         **top,
-        stamp=times.stamp,
-        of_day=times.of_day,
         facts={name: facts[name] for name in _SHOWN if facts.get(name)},
         counted={name: facts[name] for name in _COUNTED if facts.get(name)},
         policies=_policies(found, where),
