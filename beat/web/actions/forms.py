@@ -54,7 +54,7 @@ def shown(asked: Asked, template: str, found: Overview, wrong: Problem = NONE, *
         asked,
         template,
         wrong.status,
-        **head.of(found),
+        **head.of(asked, found),
         wrong=wrong,
         **{"expected": found.standing.version, **context},
     )

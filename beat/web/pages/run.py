@@ -59,7 +59,7 @@ def page(_site: Site, asked: Asked) -> Response:
     made = rendering.page(
         asked,
         "run.html",
-        **head.of(found),
+        **head.of(asked, found),
         run=run,
         asked_for=run.triggered_by in ASKED,
         story=_cut(telling.story(run, where, found.now)),

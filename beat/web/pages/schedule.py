@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from typing import TYPE_CHECKING, Any
 
 from beat.errors import BadInstant
@@ -39,7 +38,7 @@ def page(_site: Site, asked: Asked) -> Response:
     """The page."""
     found = asked.client.show(head.schedule_id(asked), lines=_MOST)
     where, wanted = zone(found.standing.tz), ledger.asked_for(asked.query)
-    facts, top = show.state(found, where), head.of(found, ticks=_TICKS)
+    facts, top = show.state(found, where), head.of(asked, found, ticks=_TICKS)
     made = rendering.page(
         asked,
         "schedule.html",
@@ -55,7 +54,6 @@ def page(_site: Site, asked: Asked) -> Response:
         durations=durations.drawn(found.lines, where),
         ledger=ledger.page(found.lines, wanted, where, found.now),
         why=_why(asked, found, where),
-        request=secrets.token_hex(8),
         notice=notices.told(asked),
     )
     return notices.forgotten(asked, made)

@@ -60,7 +60,8 @@
     Idiomorph.defaults.callbacks.beforeNodeMorphed = (before, after) => !before.isEqualNode(after);
     Idiomorph.defaults.callbacks.beforeAttributeUpdated = (name, node) =>
       !(name === "open" && (node.tagName === "DETAILS" || node.tagName === "DIALOG")) &&
-      !(["value", "checked"].includes(name) && node.matches("input:not([type=hidden]), textarea"));
+      !(["value", "checked"].includes(name) && node.matches("input:not([type=hidden]), input[name=request], textarea"));
+    // What a run is known by stays as it is: who presses again before the first press is answered means the same run.
   }
 
   // Who writes in one of several groups of fields means that one.
@@ -90,6 +91,8 @@
     foreign = false;
   });
   document.addEventListener("visibilitychange", poll);
+  // Who comes back to a page that the browser has kept is about to ask for another run.
+  addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 
   told();
   setInterval(count, 250);
