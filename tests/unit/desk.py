@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from types import SimpleNamespace
@@ -112,7 +113,7 @@ class Bench:
         self.ticker = Ticker(
             self.desk,
             book,
-            Pace(**{**vars(PACE), **settings}),
+            dataclasses.replace(PACE, **settings),
             token="beat-1",  # noqa: S106 (the name of a beat)
             emit=self.events.append,
             health=self.health,

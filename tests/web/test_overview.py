@@ -225,3 +225,14 @@ def test_it_lives_under_any_path(client: Client, redis: Redis, server: PrivateRe
     page = mounted.get("/ops/beat/").text
     assert 'href="/ops/beat/schedules/bad"' in page
     assert 'action="/ops/beat/schedules/bad/run"' in page
+
+
+def test_late_means_the_same_on_every_page(redis: Redis, client: Client, server: PrivateRedis) -> None:
+    visitor = Visitor.of(server.url)
+    for due_s, is_late in ((-3, False), (-60, True)):
+        kept(redis, client, due_s=due_s)
+        alive(redis, client)
+        assert ("schedule is late" in text(visitor.get("/"))) == is_late
+        assert ("no beat has decided it yet" in text(visitor.get("/schedules/report"))) == is_late
+        assert ("due for" in text(visitor.get("/schedules"))) == is_late
+        redis.flushdb()

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from beat.embedded import PrivateRedis
     from beat.store import Store
+    from tests.redis.crew import Crew
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
@@ -237,3 +238,22 @@ def test_a_schedule_that_runs_every_second_is_quick_to_show(visitor: Visitor, re
     answer = visitor.get("/schedules/report")
     assert answer.status_code == 200
     assert len(answer.content) < 200_000
+
+
+def test_what_follows_another_has_no_rule_to_lay_over_and_says_after_what_it_comes(crew: Crew) -> None:
+    visitor = Visitor.of(crew.url)
+    answer = visitor.get("/schedules/load")
+    assert "Next after the next success of report" in text(answer)
+    assert "/schedules/load/reschedule" not in answer.text
+    assert "/schedules/report/reschedule" in visitor.get("/schedules/report").text
+    assert "Use this rule" not in visitor.get("/schedules/load/reschedule").text
+
+
+def test_only_the_summary_is_read_aloud_when_it_changes(crew: Crew) -> None:
+    visitor = Visitor.of(crew.url)
+    of = "/schedules/report"
+    for path in ("/", "/schedules", of, f"{of}/run", f"{of}/pause", f"{of}/reschedule?hour=25", "/system", "/nowhere"):
+        page = visitor.get(path).text
+        live = re.findall(r'<[^<>]* aria-live="(?:polite|assertive)"[^<>]*>', page)
+        assert len(live) == 1, path
+        assert 'id="summary"' in live[0], path

@@ -3,6 +3,7 @@
 (function () {
   "use strict";
   const POLL_MS = 2000;
+  const SOON_MS = 600;
   const UNITS = [[86400, "d", 3600, "h"], [3600, "h", 60, "m"], [60, "m", 1, "s"]];
   let offset = 0; // what Redis' clock is ahead of this one
   let failing = null; // since when nobody answers
@@ -97,4 +98,5 @@
   told();
   setInterval(count, 250);
   setInterval(poll, POLL_MS);
+  if (document.querySelector(".strip-room")) setTimeout(poll, SOON_MS); // what was not ready may be
 })();
