@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.browser import looking
-from tests.browser.stage import wait_for
+from tests.browser.stage import EVERYBODY, wait_for
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
     from tests.browser.stage import Stage
 
-EVERYBODY = 7
 AWAY = "#s-slow_import .next time.away"
 IDS = "() => [...document.querySelectorAll('table.schedules tbody tr')].map(e => e.id.slice(2))"
 FOCUS = "() => (e => [e.id, e.value, e.selectionStart])(document.activeElement)"
@@ -33,11 +32,10 @@ def settled(page: Page, *ids: str) -> None:
     page.wait_for_function(f"ids => ({IDS})().join() === ids", arg=",".join(ids))
 
 
-def polled(page: Page, times: int = 2) -> None:
-    """Returns when the page has been drawn again so many times."""
-    for _ in range(times):
-        before = page.locator("#live").get_attribute("data-now")
-        page.wait_for_function("before => document.querySelector('#live').dataset.now !== before", arg=before)
+def polled(page: Page) -> None:
+    """Returns when the page has been drawn again."""
+    before = page.locator("#live").get_attribute("data-now")
+    page.wait_for_function("before => document.querySelector('#live').dataset.now !== before", arg=before)
 
 
 def test_the_countdown_counts_between_two_answers(stage: Stage, page: Page) -> None:
@@ -83,7 +81,7 @@ def test_other_filters_and_the_order_follow_at_once(stage: Stage, page: Page) ->
     assert page.locator("th[aria-sort]").inner_text().startswith("Next")
     page.locator("#match").fill("a b")
     page.get_by_text("That cannot be looked for.").wait_for()
-    page.get_by_role("link", name="All 7", exact=True).first.click()
+    page.get_by_role("link", name=f"All {EVERYBODY}", exact=True).first.click()
     page.wait_for_url("**/schedules?sort=next")
     assert page.locator("#sort").input_value() == "next"
     assert page.locator("#match").input_value() == ""
