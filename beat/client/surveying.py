@@ -47,7 +47,6 @@ class Due(NamedTuple):
     coming: tuple[Standing, ...]
     """Those that are due next."""
     patience: timedelta
-    """For how long a tick may be due before it is late."""
 
 
 class Attendance(NamedTuple):
@@ -64,13 +63,18 @@ class Attendance(NamedTuple):
 class Surveying(Listing):
     """A client that looks at all of it."""
 
+    @property
+    def patience(self) -> timedelta:
+        """For how long a tick may be due before it is late."""
+        return min(self.settings.misfire_limit, _PATIENCE)
+
     def due(self, coming: int = 8) -> Due:
         """What is late, what is held, and the next so many."""
         _checked(coming, "coming", _HEAD)
         client: Any = self._store.client
         with self._asking():
             now = self._store.time()
-            patience = min(self.settings.misfire_limit, _PATIENCE)
+            patience = self.patience
             present, limit = clock.to_ms(now), clock.to_ms(now - patience)
             with client.pipeline(transaction=False) as pipe:
                 pipe.zrange(self._keys.due, 0, _HEAD - 1)

@@ -43,6 +43,8 @@ class Asked:
     body: bytes = b""
     csrf: str = field(default_factory=lambda: secrets.token_urlsafe(16), repr=False)
     """What the forms of this page send back."""
+    wish: str = field(default_factory=lambda: secrets.token_hex(8), repr=False)
+    """By what a run is known that somebody asks for on this page: however often they press, it is one."""
 
     @property
     def form(self) -> dict[str, str]:

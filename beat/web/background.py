@@ -15,7 +15,7 @@ from beat.errors import BeatError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_MOMENT_S = 0.05
+_MOMENT_S = 0.12
 _LATER_S = 0.2
 """After which the page that asked has gone to its reader."""
 _SHARE = 20

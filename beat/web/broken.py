@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse
 
 from beat import redis_url
 from beat.errors import BeatError, NoRedis, Refused, UnknownSchedule
-from beat.web import rendering
+from beat.web import rendering, safety
 from beat.web.asked import Asked, csrf_of
 
 if TYPE_CHECKING:
@@ -54,15 +54,24 @@ def _told(site: Site, request: Request, error: Exception) -> Response:
     if isinstance(error, BeatError):
         status, words = _STATUS.get(error.exit_code, _BUG), str(error)
     headers = {"retry-after": "2"} if isinstance(error, NoRedis) else dict(getattr(error, "headers", None) or {})
-    asked = Asked(request=request, client=site.client, access=site.access, csrf=csrf_of(request))
+    body = getattr(request.state, "body", b"")
+    asked = Asked(request=request, client=site.client, access=site.access, body=body, csrf=csrf_of(request))
     if asked.is_api:
         return JSONResponse({"error": words, "status": status}, status, headers)
     kind = next((name for kind, name in _KINDS.items() if isinstance(error, kind)), "error")
     # A page that is open shows it in its place; a browser would count another status among its own errors.
     shown = 200 if asked.is_live else status
-    made = rendering.page(asked, "broken.html", shown, kind=kind, words=words, code=status, since=site.away_since)
+    told = {"kind": kind, "words": words, "code": status, "since": site.away_since, "again": _again(asked, error)}
+    made = rendering.page(asked, "broken.html", shown, **told)
     made.headers.update(headers)
     return made
+
+
+def _again(asked: Asked, error: Exception) -> dict[str, str]:
+    """The fields of a form of which nobody knows whether it was done: sent again as it is, it is done once."""
+    if not isinstance(error, NoRedis) or asked.request.method in safety.SAFE:
+        return {}
+    return {**asked.form, "csrf": asked.csrf}
 
 
 _KINDS: dict[type[Exception], str] = {NoRedis: "away", UnknownSchedule: "unknown", Refused: "refused"}

@@ -9,10 +9,10 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from beat import clock
 from beat.client import standing
 from beat.client.lately import Lately
 from beat.history import Fired
+from beat.web import times
 from beat.web.drawing import bars
 from beat.web.drawing.bars import Bar
 from beat.words import instants
@@ -112,7 +112,7 @@ def row(found: Listed, looking: Looking) -> Row:
         cron=str(rule.get("cron", "")),
         description=str(known.definition.get("description") or ""),
         coming=coming,
-        coming_at=near(coming.at, where, looking),
+        coming_at=times.moment(coming.at, where, looking.viewer, now=looking.now),
         last=_last(found.last, href),
         bars=drawn.bars,
         summary=drawn.summary,
@@ -128,20 +128,6 @@ def _described(rule: str) -> str:
     """In words; to make a schedule of each rule of a page takes longer than to draw it."""
     found = standing.rule(rule)
     return found.describe() if found else "its rule cannot be read"
-
-
-def near(instant: datetime | None, where: Zone, looking: Looking) -> Markup:
-    """`<time>` as short as can be: by the clocks of the schedule, and by the viewer's where they show another time."""
-    if instant is None:
-        return Markup("")
-    at = instant.replace(microsecond=0)
-    shown = instants.near(at, where, looking.now)
-    own = instants.near(at, looking.viewer, looking.now) if looking.viewer else shown
-    yours = "" if own == shown else Markup(' <span class="yours">{} yours</span>').format(own)
-    place = where.name.rpartition("/")[2].replace("_", " ")
-    return Markup('<time datetime="{}" title="{}">{} <span class="place">{}</span></time>{}').format(
-        clock.text(at), f"{instants.both(at, where)} ({where.name})", shown, place, yours
-    )
 
 
 def _state(known: Standing, where: Zone, now: datetime) -> str:

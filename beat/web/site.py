@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     Handler = Callable[["Site", Asked], Response]
 
-_MOST_KEPT = 50
 _SEE_OTHER = 303
+_MOST_KEPT = 100
 AT_ONCE = 8
 """So many pages are made at the same time; who else asks waits for a turn."""
 
@@ -64,6 +64,7 @@ class Site:
 
     async def _asked(self, request: Request) -> Asked:
         body = b"" if request.method in safety.SAFE else await _body(request)
+        request.state.body = body  # what could not be done is offered again
         who = request.scope.get(safety.WHO, safety.NOBODY)
         client = self.client.named(safety.NOBODY if who == safety.NOBODY else f"{safety.NOBODY}:{who}")
         return Asked(request=request, client=client, access=self.access, body=body, csrf=csrf_of(request))

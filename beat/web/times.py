@@ -1,7 +1,11 @@
-"""Times on a page: the schedule's clock, and beside it the viewer's where that shows another time."""
+"""Instants on a page: `<time>` by the clocks of a schedule, and beside it by the viewer's where they show another time.
+
+Every page shows an instant this way and no other, so that who reads two of them can compare them.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup
@@ -16,54 +20,63 @@ if TYPE_CHECKING:
     from beat.client.standing import Standing
     from beat.zones import Zone
 
+_UTC = zone("UTC")
 
-def stamp(instant: datetime | None, where: Zone, viewer: Zone | None = None, *, fine: bool = True) -> Markup:
-    """`Mon 2026-11-16 09:00:05`, without the name of the zone, which stands over the table."""
+
+def moment(
+    instant: datetime | None,
+    where: Zone = _UTC,
+    viewer: Zone | None = None,
+    *,
+    now: datetime | None = None,
+    fine: bool = False,
+    placed: bool = True,
+) -> Markup:
+    """`Mon 2026-11-16 09:00 New York = 15:00 yours`; beside `now` as short as can be, and `fine` always with seconds.
+
+    Not `placed`, it has no name of the zone, which stands over the table.
+    """
     if instant is None:
         return Markup("")
-    own, text = instants.there(instant, where), clock.text(instant)
-    shown = f"{own:%a} {instants.local(instant, where, fine=fine)}"
-    return Markup('<time datetime="{}" title="{}">{}</time>{}').format(
-        text, text, shown, _yours(instant, where, viewer)
+    at = instant.replace(microsecond=0)
+    whole = f"{instants.there(at, where):%a} {instants.local(at, where, fine=fine)}"
+    shown = instants.near(at, where, now) if now else whole
+    name = Markup(' <span class="place">{}</span>').format(instants.place(where)) if placed else ""
+    return Markup('<time datetime="{}" title="{}">{}{}</time>{}').format(
+        clock.text(at), instants.both(at, where), shown, name, _yours(at, where, viewer, fine=fine)
     )
+
+
+def _yours(at: datetime, where: Zone, viewer: Zone | None, *, fine: bool) -> Markup:
+    """The same by the viewer's clocks, with its day only where that is another."""
+    own, yours = instants.there(at, where), instants.there(at, viewer or where)
+    if own.utcoffset() == yours.utcoffset():
+        return Markup("")
+    day = "" if own.date() == yours.date() else f"{yours:%a} "
+    return Markup(' <span class="yours">{}{} yours</span>').format(day, instants.time_of_day(yours, fine=fine))
 
 
 def of_day(instant: datetime, where: Zone) -> Markup:
     """`09:00:05`, beside a time of the same day."""
-    text = clock.text(instant)
-    shown = f"{instants.there(instant, where):%H:%M:%S}"
-    return Markup('<time datetime="{}" title="{}">{}</time>').format(text, text, shown)
-
-
-def _yours(instant: datetime, where: Zone, viewer: Zone | None) -> Markup:
-    if viewer is None:
-        return Markup("")
-    own, yours = instants.there(instant, where), instants.there(instant, viewer)
-    if own.utcoffset() == yours.utcoffset():
-        return Markup("")
-    day = "" if own.date() == yours.date() else f"{yours:%a} "
-    return Markup(' <span class="yours">{}</span>').format(f"{day}{yours:%H:%M} yours")
-
-
-def brief(instant: datetime, where: Zone, now: datetime, viewer: Zone | None = None) -> Markup:
-    """`<time>`, as in `09:15 New York = 15:15 yours`."""
-    whole = instant.replace(microsecond=0)
-    yours = ""
-    if viewer and viewer.name != where.name:
-        yours = Markup(' <span class="yours">{} yours</span>').format(instants.near(whole, viewer, now))
-    return Markup('<time datetime="{}" title="{}">{} <span class="place">{}</span></time>{}').format(
-        clock.text(instant), clock.text(instant), instants.near(whole, where, now), place(where), yours
+    at = instant.replace(microsecond=0)
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(
+        clock.text(at), instants.both(at, where), instants.time_of_day(instants.there(at, where), fine=True)
     )
 
 
 def following(known: Standing, now: datetime, viewer: Zone | None) -> Markup:
     """When a schedule is due next; one that has no hour of its own, in the viewer's zone alone."""
-    if known.due_at is None:
+    own = viewer if viewer and "every" in known.rule else zone(known.tz)
+    return moment(known.due_at, own, viewer, now=now)
+
+
+def away(instant: datetime | None, now: datetime) -> Markup:
+    """How far away an instant is: `in 41 s`, `3m2s ago`; with JavaScript it counts by itself."""
+    if instant is None:
         return Markup("")
-    own = zone(known.tz)
-    return brief(known.due_at, viewer if viewer and "every" in known.rule else own, now, viewer)
-
-
-def place(where: Zone) -> str:
-    """`New York`."""
-    return where.name.rpartition("/")[2].replace("_", " ")
+    seconds = (instant - now).total_seconds()
+    whole = math.floor(abs(seconds))
+    words = "now" if not whole else f"in {instants.span(whole)}" if seconds > 0 else f"{instants.span(whole)} ago"
+    return Markup('<time class="away" datetime="{}" data-at="{}">{}</time>').format(
+        clock.text(instant.replace(microsecond=0)), clock.to_ms(instant), words
+    )

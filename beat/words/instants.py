@@ -100,15 +100,19 @@ def both(instant: datetime, where: Zone, beside: datetime | None = None) -> str:
     own, other = there(instant, where), beside and there(beside, where)
     day = "" if other and other.date() == own.date() else f"{own:%a %Y-%m-%d} "
     if where.name == "UTC":
-        return f"{day}{_of_day(own)} UTC"
-    city = where.name.rpartition("/")[2].replace("_", " ")
-    return f"{day}{_of_day(own)} {city} = {utc(instant, where)}"
+        return f"{day}{time_of_day(own)} UTC"
+    return f"{day}{time_of_day(own)} {place(where)} = {utc(instant, where)}"
+
+
+def place(where: Zone) -> str:
+    """`New York`."""
+    return where.name.rpartition("/")[2].replace("_", " ")
 
 
 def local(instant: datetime, where: Zone, *, fine: bool = False) -> str:
     """`2026-11-16 03:00`; `fine`: always with seconds."""
     own = there(instant, where)
-    return f"{own.date()} {_of_day(own, fine=fine)}"
+    return f"{own.date()} {time_of_day(own, fine=fine)}"
 
 
 def clock_time(instant: datetime, where: Zone) -> str:
@@ -120,14 +124,14 @@ def named(instant: datetime, where: Zone, *, fine: bool = False) -> str:
     """`03:00 CET`, with the date only where it is not that of UTC; nothing in UTC."""
     own = there(instant, where)
     day = "" if own.date() == instant.astimezone(UTC).date() else f"{own:%Y-%m-%d} "
-    return "" if where.name == "UTC" else f"{day}{_of_day(own, fine=fine)} {own:%Z}"
+    return "" if where.name == "UTC" else f"{day}{time_of_day(own, fine=fine)} {own:%Z}"
 
 
 def utc(instant: datetime, where: Zone, *, fine: bool = False) -> str:
     """`02:00Z`, with the date only where it is not that of the zone."""
     here = instant.astimezone(UTC)
     day = "" if here.date() == there(instant, where).date() else f"{here:%Y-%m-%d} "
-    return f"{day}{_of_day(here, fine=fine)}Z"
+    return f"{day}{time_of_day(here, fine=fine)}Z"
 
 
 def near(instant: datetime, where: Zone, now: datetime) -> str:
@@ -135,7 +139,7 @@ def near(instant: datetime, where: Zone, now: datetime) -> str:
     own = there(instant, where)
     days = (own.date() - there(now, where).date()).days
     day = "" if days == 0 else f"{own:%a} " if 0 < days < _WEEK else f"{own.date()} "
-    return f"{day}{_of_day(own)}"
+    return f"{day}{time_of_day(own)}"
 
 
 def span(seconds: float) -> str:
@@ -158,7 +162,8 @@ def there(instant: datetime, where: Zone) -> datetime:
         return instant
 
 
-def _of_day(own: datetime, *, fine: bool = False) -> str:
+def time_of_day(own: datetime, *, fine: bool = False) -> str:
+    """`03:00`; with seconds where there are some, or it is to be `fine`."""
     return own.time().isoformat("seconds" if fine or own.second else "minutes")
 
 
@@ -214,7 +219,7 @@ def _first(days: Iterable[date], of_day: time, where: Zone, now: datetime) -> Me
         meant = _wall(value, where)
         second = value.replace(tzinfo=where.info, fold=1).astimezone(UTC)
         if meant.instant <= now < second:
-            shown = f"{_of_day(value)} comes twice on {value:%Y-%m-%d} in {where.name}"
+            shown = f"{time_of_day(value)} comes twice on {value:%Y-%m-%d} in {where.name}"
             return Meant(second, f"{shown}: this is the second")
         if meant.instant > now:
             break
@@ -226,7 +231,7 @@ def _wall(value: datetime, where: Zone) -> Meant:
     first, second = (value.replace(tzinfo=where.info, fold=fold).astimezone(UTC) for fold in (0, 1))
     if first == second:
         return Meant(first)
-    shown = f"{_of_day(value)} %s on {value:%Y-%m-%d} in {where.name}"
+    shown = f"{time_of_day(value)} %s on {value:%Y-%m-%d} in {where.name}"
     if first < second:
         told = shown % "comes twice"
         return Meant(first, f"{told}: this is the first; for the second write {clock.text(second)}")

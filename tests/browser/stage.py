@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent.parent
 SCHEDULES = "tests.browser.schedules"
+EVERYBODY = (Path(__file__).parent / "schedules.py").read_text(encoding="utf-8").count("\n@periodic(")
+"""How many schedules there are."""
 
 
 class Stage:

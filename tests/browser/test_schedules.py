@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.browser import looking
-from tests.browser.stage import wait_for
+from tests.browser.stage import EVERYBODY, wait_for
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -33,11 +33,10 @@ def settled(page: Page, *ids: str) -> None:
     page.wait_for_function(f"ids => ({IDS})().join() === ids", arg=",".join(ids))
 
 
-def polled(page: Page, times: int = 2) -> None:
-    """Returns when the page has been drawn again so many times."""
-    for _ in range(times):
-        before = page.locator("#live").get_attribute("data-now")
-        page.wait_for_function("before => document.querySelector('#live').dataset.now !== before", arg=before)
+def polled(page: Page) -> None:
+    """Returns when the page has been drawn again."""
+    before = page.locator("#live").get_attribute("data-now")
+    page.wait_for_function("before => document.querySelector('#live').dataset.now !== before", arg=before)
 
 
 def test_the_countdown_counts_between_two_answers(stage: Stage, page: Page) -> None:
@@ -50,7 +49,7 @@ def test_the_countdown_counts_between_two_answers(stage: Stage, page: Page) -> N
     page.wait_for_function(f"before => document.querySelector('{AWAY}').textContent !== before", arg=before)
 
 
-def test_typing_filters_and_the_focus_stays_while_the_page_asks_again(stage: Stage, page: Page, everybody: int) -> None:
+def test_typing_filters_and_the_focus_stays_while_the_page_asks_again(stage: Stage, page: Page) -> None:
     page.goto(f"{stage.address}/schedules")
     box = page.locator("#match")
     box.press_sequentially("ba", delay=20)
@@ -66,11 +65,11 @@ def test_typing_filters_and_the_focus_stays_while_the_page_asks_again(stage: Sta
     assert page.evaluate(FOCUS) == ["match", "bil", 3]
     page.go_back()
     page.wait_for_url(f"{stage.address}/schedules")
-    page.wait_for_function("number => document.querySelectorAll('tbody tr').length === number", arg=everybody)
+    page.wait_for_function("number => document.querySelectorAll('tbody tr').length === number", arg=EVERYBODY)
     assert page.locator("#match").input_value() == ""
 
 
-def test_other_filters_and_the_order_follow_at_once(stage: Stage, page: Page, everybody: int) -> None:
+def test_other_filters_and_the_order_follow_at_once(stage: Stage, page: Page) -> None:
     page.goto(f"{stage.address}/schedules")
     page.locator("#more > summary").click()
     page.locator("#queue").fill("slow")
@@ -83,7 +82,7 @@ def test_other_filters_and_the_order_follow_at_once(stage: Stage, page: Page, ev
     assert page.locator("th[aria-sort]").inner_text().startswith("Next")
     page.locator("#match").fill("a b")
     page.get_by_text("That cannot be looked for.").wait_for()
-    page.get_by_role("link", name=f"All {everybody}", exact=True).first.click()
+    page.get_by_role("link", name=f"All {EVERYBODY}", exact=True).first.click()
     page.wait_for_url("**/schedules?sort=next")
     assert page.locator("#sort").input_value() == "next"
     assert page.locator("#match").input_value() == ""
@@ -127,7 +126,7 @@ def test_everything_is_reached_by_the_keyboard_and_read_aloud(stage: Stage, page
     looking.accessible(page)
 
 
-def test_it_works_without_javascript(stage: Stage, browser: Browser, everybody: int) -> None:
+def test_it_works_without_javascript(stage: Stage, browser: Browser) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(f"{stage.address}/schedules")
@@ -135,7 +134,7 @@ def test_it_works_without_javascript(stage: Stage, browser: Browser, everybody: 
     page.get_by_role("button", name="Show").click()
     assert page.locator("tbody tr").count() == 1
     page.locator(".chips a").click()
-    assert page.locator("tbody tr").count() == everybody
+    assert page.locator("tbody tr").count() == EVERYBODY
     context.close()
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -113,7 +113,7 @@ class Bench:
         self.ticker = Ticker(
             self.desk,
             book,
-            replace(PACE, **settings),
+            dataclasses.replace(PACE, **settings),
             token="beat-1",  # noqa: S106 (the name of a beat)
             emit=self.events.append,
             health=self.health,

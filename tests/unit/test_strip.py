@@ -82,10 +82,23 @@ def test_heights_are_square_roots_where_one_slice_dwarfs_the_others() -> None:
     even = {n: {"succeeded": 10} for n in range(-48, -1)}
     assert not Scale.of(day(slices=even).slices).roots
     dwarfed = Scale.of(day(slices={**even, -1: {"succeeded": 1000}}).slices)
-    assert (dwarfed.top, dwarfed.roots) == (1000, True)
-    assert dwarfed.height(10) == pytest.approx(9.2)
-    young = Scale.of(day(slices={-1: {"succeeded": 5}, **{n: {"coming": 700} for n in range(48)}}).slices)
-    assert young.roots, "what comes dwarfs what was"
+    assert (dwarfed.past, dwarfed.roots) == (1000, True)
+    assert dwarfed.height(10, dwarfed.past) == pytest.approx(9.2)
+
+
+def test_the_past_is_read_however_much_is_to_come() -> None:
+    found = day(slices={-2: {"succeeded": 4}, -1: {"failed": 2}, **{n: {"coming": 700} for n in range(48)}})
+    heights = {name: high for _, name, high in bars(found)}
+    assert heights == {"f-succeeded": 92, "url(#p-failed)": 46, "f-coming": 92}
+    assert Scale.of(found.slices).words == ("each side has its own scale: the highest bar is 4 before now, 700 after")
+
+
+def test_both_sides_have_one_scale_where_they_can_be_compared() -> None:
+    found = day(slices={-1: {"succeeded": 10}, 0: {"coming": 40}})
+    assert {name: high for _, name, high in bars(found)} == {"f-succeeded": 23, "f-coming": 92}
+    assert Scale.of(found.slices).words == "the highest bar is 40"
+    assert Scale.of(day().slices).words == ""
+    assert Scale.of(day(slices={0: {"coming": 7}}).slices).words == "the highest bar is 7"
 
 
 def test_hours_are_those_of_the_viewer() -> None:

@@ -7,9 +7,11 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from redis.exceptions import ConnectionError as RedisConnectionError
 
 from beat.cron import Cron
 from beat.every import Every
+from beat.store import Store
 from tests.redis.job_functions import Owner
 from tests.web.making import daily, deploy, fields
 from tests.web.visitor import text
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     from redis import Redis
 
     from beat.client import Client
-    from beat.store import Store
     from tests.web.visitor import Visitor
 
 OF = "/schedules/report"
@@ -339,7 +340,7 @@ def test_who_looks_at_an_old_page_is_told_so(visitor: Visitor, store: Store, cli
     client.reschedule("report", "30 10 * * *")
     answer = visitor.send(f"{OF}/{path}", **form, reason="kept", more="kept=1")
     assert answer.status_code == 409
-    assert "Somebody else has changed this schedule since you opened this page. Nothing was done." in text(answer)
+    assert "This schedule has changed since you opened this page" in text(answer)
     assert "kept" in answer.text or path == "resume"
     again = visitor.send(f"{OF}/{path}", **fields(answer, f"/{path}"))
     assert again.status_code == 303, "what is sent again from the page that came back is done"
@@ -353,9 +354,65 @@ def test_a_rule_that_was_built_on_an_old_page_is_not_laid_over_a_new_one(
     client.reschedule("report", "45 11 * * *")
     answer = visitor.send(f"{OF}/reschedule", **built)
     assert answer.status_code == 409
-    assert "Somebody else has changed this schedule" in text(answer)
+    assert "This schedule has changed since you opened this page" in text(answer)
     assert client.get("report").definition["cron"] == "45 11 * * *"
     assert 'name="minute" value="30"' in answer.text
+
+
+# Redis goes in the middle
+
+
+def lost(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """From now on Redis does what it is told by that, and its answer never arrives."""
+    whole = getattr(Store, name)
+
+    def silent(*args: Any, **named: Any) -> Any:
+        whole(*args, **named)
+        raise RedisConnectionError("Connection closed by server.")
+
+    monkeypatch.setattr(Store, name, silent)
+
+
+def test_what_may_have_been_run_is_sent_again_and_runs_once(
+    visitor: Visitor, store: Store, redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deploy(store, daily())
+    form = fields(visitor.get(OF), "/run")
+    with monkeypatch.context() as away:
+        lost(away, "fire")
+        answer = visitor.send(f"{OF}/run", **form)
+    assert answer.status_code == 503
+    assert "What you sent may have been done, or not" in text(answer)
+    again = visitor.send(f"{OF}/run", **fields(answer, 'id="again"'))
+    [job] = queued(redis)
+    assert again.headers["location"] == f"{OF}/runs/{job}"
+
+
+def test_what_may_have_been_changed_is_sent_again_and_changed_once(
+    visitor: Visitor, store: Store, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deploy(store, daily())
+    form = fields(visitor.get(f"{OF}/reschedule?minute=30"), 'value="rule"')
+    with monkeypatch.context() as away:
+        lost(away, "register")
+        answer = visitor.send(f"{OF}/reschedule", **form)
+    assert answer.status_code == 503
+    assert fields(answer, 'id="again"')["minute"] == "30", "what was typed is kept"
+    before = client.get("report").version
+    again = visitor.send(f"{OF}/reschedule", **fields(answer, 'id="again"'))
+    assert again.status_code == 409, "it had been done"
+    assert "by somebody else or by what you sent before" in text(again)
+    assert client.get("report").version == before
+
+
+@pytest.mark.parametrize("path", ["/schedules", OF, f"{OF}/run"])
+def test_wherever_run_now_is_pressed_twice_is_once(visitor: Visitor, store: Store, redis: Redis, path: str) -> None:
+    deploy(store, daily())
+    form = fields(visitor.get(path), "request")
+    for _ in range(2):
+        assert visitor.send(f"{OF}/run", **form).status_code == 303
+    assert len(queued(redis)) == 1
+    assert fields(visitor.get(path), "request")["request"] != form["request"], "another page is another wish"
 
 
 # Who may not

@@ -193,9 +193,8 @@ def test_run_now_is_a_form_and_not_there_where_the_page_only_shows(
 ) -> None:
     kept(redis, client, "bad", last_error="no")
     page = Visitor.of(server.url).get("/").text
-    assert re.search(
-        r'<form method="post" action="/schedules/bad/run"><input type="hidden" name="csrf" value=".+?">', page
-    )
+    [form] = re.findall(r'<form method="post" action="/schedules/bad/run".*?</form>', page)
+    assert re.findall(r'name="(csrf|request)" value="[A-Za-z0-9_-]{16,}"', form) == ["csrf", "request"]
     shown = Visitor.of(server.url, access=Access(read_only=True)).get("/").text
     assert '<form method="post"' not in shown
     assert "Run now" not in shown
@@ -226,3 +225,14 @@ def test_it_lives_under_any_path(client: Client, redis: Redis, server: PrivateRe
     page = mounted.get("/ops/beat/").text
     assert 'href="/ops/beat/schedules/bad"' in page
     assert 'action="/ops/beat/schedules/bad/run"' in page
+
+
+def test_late_means_the_same_on_every_page(redis: Redis, client: Client, server: PrivateRedis) -> None:
+    visitor = Visitor.of(server.url)
+    for due_s, is_late in ((-3, False), (-60, True)):
+        kept(redis, client, due_s=due_s)
+        alive(redis, client)
+        assert ("schedule is late" in text(visitor.get("/"))) == is_late
+        assert ("no beat has decided it yet" in text(visitor.get("/schedules/report"))) == is_late
+        assert ("due for" in text(visitor.get("/schedules"))) == is_late
+        redis.flushdb()

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from beat.embedded import PrivateRedis
     from beat.store import Store
+    from tests.redis.crew import Crew
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
@@ -54,7 +55,7 @@ def test_times_are_those_of_the_schedule_and_of_who_looks(visitor: Visitor, stor
     deploy(store, daily())
     assert "yours" not in text(visitor.get("/schedules/report"))
     visitor.cookies.set("beat_tz", "Asia%2FTokyo")
-    assert re.search(r"Next in \S+ \w{3} \S+ 09:00 New York \S+ 2[23]:00 yours", text(visitor.get("/schedules/report")))
+    assert re.search(r"Next in \S+ \w{3} \S+ 09:00 New York 2[23]:00 yours", text(visitor.get("/schedules/report")))
 
 
 def test_what_is_not_there_is_not_found_and_the_nearest_is_named(visitor: Visitor, store: Store) -> None:
@@ -101,7 +102,7 @@ def test_every_day_of_the_calendar_says_what_it_was(visitor: Visitor, redis: Red
     day = re.search(r'href="(/schedules/report\?day=[^"#]*)#ledger" aria-label="[^"]*1 failed', page)
     assert day
     told = text(visitor.get(day[1]))
-    assert "✕ : show all days" in told
+    assert ": show all days" in told
     assert len(re.findall(r'<tr id="line-', visitor.get(day[1]).text)) < 49
 
 
@@ -237,3 +238,22 @@ def test_a_schedule_that_runs_every_second_is_quick_to_show(visitor: Visitor, re
     answer = visitor.get("/schedules/report")
     assert answer.status_code == 200
     assert len(answer.content) < 200_000
+
+
+def test_what_follows_another_has_no_rule_to_lay_over_and_says_after_what_it_comes(crew: Crew) -> None:
+    visitor = Visitor.of(crew.url)
+    answer = visitor.get("/schedules/load")
+    assert "Next after the next success of report" in text(answer)
+    assert "/schedules/load/reschedule" not in answer.text
+    assert "/schedules/report/reschedule" in visitor.get("/schedules/report").text
+    assert "Use this rule" not in visitor.get("/schedules/load/reschedule").text
+
+
+def test_only_the_summary_is_read_aloud_when_it_changes(crew: Crew) -> None:
+    visitor = Visitor.of(crew.url)
+    of = "/schedules/report"
+    for path in ("/", "/schedules", of, f"{of}/run", f"{of}/pause", f"{of}/reschedule?hour=25", "/system", "/nowhere"):
+        page = visitor.get(path).text
+        live = re.findall(r'<[^<>]* aria-live="(?:polite|assertive)"[^<>]*>', page)
+        assert len(live) == 1, path
+        assert 'id="summary"' in live[0], path

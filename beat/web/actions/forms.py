@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from beat.errors import BadOption, BeatError, Conflict, DeclarationError, Refused
-from beat.web import rendering, times
+from beat.web import rendering
 from beat.web.pages import head
 
 if TYPE_CHECKING:
@@ -54,8 +54,7 @@ def shown(asked: Asked, template: str, found: Overview, wrong: Problem = NONE, *
         asked,
         template,
         wrong.status,
-        **head.of(found),
-        stamp=times.stamp,
+        **head.of(asked, found),
         wrong=wrong,
         **{"expected": found.standing.version, **context},
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from beat.errors import BadOption
-from beat.web import notices, rendering, times
+from beat.web import notices, rendering
 from beat.web.actions import forms
 from beat.web.actions.rule import FIELDS, PRESETS, Rule, as_declared
 from beat.web.actions.rule import preview as seen
@@ -48,7 +48,6 @@ def preview(_site: Site, asked: Asked) -> Response:
         "preview.html",
         **_preview(asked, found, rule),
         expected=given,
-        stamp=times.stamp,
         known=found.standing,
         now=found.now,
         is_live=True,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from beat.errors import BadArguments, BadOption
@@ -73,7 +72,6 @@ def _shown(asked: Asked, typed: Mapping[str, str], wrong: forms.Problem = forms.
         hidden_args=bool(known and known.args and not _is_open(known)),
         unreadable=known.problem if known else "",
         typed=typed,
-        request=secrets.token_hex(8),
         mask=MASK,
     )
 

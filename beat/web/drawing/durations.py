@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from beat.zones import Zone
 
 MOST = 100
+_ROOM = 40
+"""So many have room at least: a few are no wider than many, and stand at the right."""
 _STEP, _BAR, _HEIGHT, _LEAST = 5, 4, 64, 2
 
 
@@ -32,11 +34,12 @@ def drawn(lines: Iterable[Line], where: Zone) -> Markup:
     if len(runs) < 2:  # noqa: PLR2004 (one bar compares with nothing)
         return Markup("")
     longest = max(run.duration or 0 for run in runs) or 1.0
-    bars = [_bar(n, run, longest, where) for n, run in enumerate(runs)]
+    free = max(0, _ROOM - len(runs))
+    bars = [_bar(free + n, run, longest, where) for n, run in enumerate(runs)]
     words = f"How long the last {len(runs)} runs took: at most {instants.span(longest)}"
     return Markup(
         '<svg class="durations" role="img" aria-label="{}" viewBox="0 0 {} {}" preserveAspectRatio="none">{}</svg>'
-    ).format(words, len(runs) * _STEP, _HEIGHT, shapes.joined(bars))
+    ).format(words, (free + len(runs)) * _STEP, _HEIGHT, shapes.joined(bars))
 
 
 def _bar(n: int, run: Fired, longest: float, where: Zone) -> Markup:

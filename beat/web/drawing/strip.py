@@ -1,7 +1,8 @@
 """The strip of a day: to the left of now what ran, by outcome, and to the right of it what will.
 
 Across, everything is in per cent, and upright in pixels, so that the strip is as wide as its room and its text is never
-scaled. Whatever is not nothing is seen. Where one slice dwarfs the others, heights are square roots, which is said.
+scaled. Whatever is not nothing is seen. Where one side of now dwarfs the other, each has a scale of its own, and where
+one slice dwarfs those beside it, heights are square roots; both is said.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ _AXIS = _TOP + _BARS
 _HEIGHT = _AXIS + _FOOT
 _LEAST = 3.0  # pixels
 _DWARFED = 8  # times the median of the past, or of what comes: then heights are square roots
-_QUARTER, _HOUR = timedelta(minutes=15), timedelta(hours=1)
+_APART_BY = 4  # times the highest of the other side: then each side has its own scale
+_QUARTER = timedelta(minutes=15)
 _EVERY = (12, 6, 3)  # hours between labels: where there is little room, and where there is more
 _MARKED, _APART = 5, 4.0  # pile-ups, and per cent between them
 _EDGE = 2.5
@@ -89,25 +91,42 @@ def hours(found: Timeline, where: Zone) -> list[Hour]:
 
 
 class Scale(NamedTuple):
-    """How high a number is."""
+    """How high a number is: what ran and what will are on one scale, unless one of the two would dwarf the other."""
 
-    top: int
+    past: int
+    """What of the past is as high as there is room."""
+    coming: int
+    """The same, of what is to come."""
     roots: bool
     """Whether heights are square roots."""
 
     @classmethod
     def of(cls, slices: Sequence[Slice]) -> Scale:
-        """For these, so that the largest is as high as there is room."""
-        past = [number for each in slices if (number := each.enqueued + each.skipped)]
-        coming = [each.coming for each in slices if each.coming]
-        top = max((*past, *coming), default=0)
-        return cls(top, any(top > _DWARFED * statistics.median(side) for side in (past, coming) if side))
+        """For these."""
+        sides = [
+            [number for each in slices if (number := each.enqueued + each.skipped)],
+            [each.coming for each in slices if each.coming],
+        ]
+        tops = [max(side, default=0) for side in sides]
+        roots = any(max(side) > _DWARFED * statistics.median(side) for side in sides if side)
+        if max(tops) <= _APART_BY * min(tops):
+            tops = [max(tops)] * 2
+        return cls(*tops, roots)
 
-    def height(self, number: int) -> float:
+    @property
+    def words(self) -> str:
+        """How high is how many; nothing where there is nothing."""
+        if not (self.past and self.coming):
+            return f"the highest bar is {max(self.past, self.coming):,}" if self.past or self.coming else ""
+        if self.past == self.coming:
+            return f"the highest bar is {self.past:,}"
+        return f"each side has its own scale: the highest bar is {self.past:,} before now, {self.coming:,} after"
+
+    def height(self, number: int, top: int) -> float:
         """In pixels."""
         if not number:
             return 0.0
-        share = number / self.top
+        share = number / top
         return max(_LEAST, _BARS * (math.sqrt(share) if self.roots else share))
 
 
@@ -129,11 +148,11 @@ def _bar(each: Slice, scale: Scale, across: _Across, where: Zone) -> Markup:
     left = across.at(each.start)
     width = round(across.at(each.end) - left, 3)
     if each.coming:
-        high = scale.height(each.coming)
+        high = scale.height(each.coming, scale.coming)
         rects = [_rect(left, width, _AXIS - high, high, Markup('class="f-coming"'))]
     else:
         rects, foot = [], float(_AXIS)
-        for word, high in _stack(each, scale.height(_total(each))):
+        for word, high in _stack(each, scale.height(_total(each), scale.past)):
             fill = Markup('class="f-succeeded"') if word == "succeeded" else Markup('fill="url(#p-{})"').format(word)
             rects.append(_rect(left, width, foot - high, high, fill))
             foot -= high

@@ -12,7 +12,7 @@ from beat.words import changes, instants, staffing
 from beat.zones import zone
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from datetime import timedelta
 
     from beat.client.ahead import NextTick
     from beat.client.questions import Overview
@@ -39,7 +39,7 @@ def schedule_id(asked: Asked) -> str:
     return found
 
 
-def of(found: Overview, *, ticks: int = 1) -> dict[str, Any]:
+def of(asked: Asked, found: Overview, *, ticks: int = 1) -> dict[str, Any]:
     """The beginning of each page, for its template."""
     known, where = found.standing, zone(found.standing.tz)
     following = ahead.ticks(known, ticks) if known.state in {"active", "paused"} else []
@@ -53,7 +53,7 @@ def of(found: Overview, *, ticks: int = 1) -> dict[str, Any]:
         "no_next": _no_next(known),
         "ticks": following,
         "fine": any(each.tick.second for each in following),
-        "warned": _warned(found, where),
+        "warned": _warned(found, where, asked.client.patience),
         "code_says": _code_says(known),
     }
 
@@ -69,7 +69,7 @@ def _no_next(known: Standing) -> str:
     )
 
 
-def _warned(found: Overview, where: Zone) -> list[Warned]:
+def _warned(found: Overview, where: Zone, patience: timedelta) -> list[Warned]:
     known, told = found.standing, list[Warned]()
     if known.pause:
         told.append(Warned("", f"{_first_up(changes.paused(known.pause, where).removeprefix('the schedule is '))}."))
@@ -82,18 +82,10 @@ def _warned(found: Overview, where: Zone) -> list[Warned]:
         row = f"The last {known.consecutive_failures:,} runs failed" if known.consecutive_failures > 1 else "It failed"
         told.append(Warned("bad", f"{row}: {known.last_error}".rstrip(": ")))
     told += [Warned("bad", f"{_first_up(staffing.nobody(each, where))}.") for each in found.queues if each.workers == 0]
-    if (late := _late(known, found.now)) and known.state == "active":
+    if known.state == "active" and known.due_at and found.now - known.due_at > patience and not known.unannounced_at:
+        late = instants.span((found.now - known.due_at).total_seconds())
         told.append(Warned("bad", f"Its tick is due for {late}, and no beat has decided it yet."))
     return told
-
-
-def _late(known: Standing, now: datetime) -> str:
-    due = known.put_off or known.next_run
-    seconds = (now - due).total_seconds() if due else 0
-    return instants.span(seconds) if seconds > _LATE_S else ""
-
-
-_LATE_S = 5
 
 
 def _code_says(known: Standing) -> str:

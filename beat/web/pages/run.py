@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from beat.errors import BeatError, UnknownSchedule
 from beat.history import Fired
 from beat.ledger import ASKED
-from beat.web import notices, rendering, times
+from beat.web import notices, rendering
 from beat.web.drawing import waits
 from beat.web.pages import head
 from beat.web.secrecy import masked
@@ -59,8 +59,7 @@ def page(_site: Site, asked: Asked) -> Response:
     made = rendering.page(
         asked,
         "run.html",
-        **head.of(found),
-        stamp=times.stamp,
+        **head.of(asked, found),
         run=run,
         asked_for=run.triggered_by in ASKED,
         story=_cut(telling.story(run, where, found.now)),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import secrets
 from typing import TYPE_CHECKING, Any
 
 from beat.errors import BadInstant
 from beat.history import Change
-from beat.web import notices, rendering, times
+from beat.web import notices, rendering
 from beat.web.drawing import calendar, days, durations, shapes
 from beat.web.pages import head, ledger
 from beat.words import instants, policies, show, why
@@ -39,13 +38,11 @@ def page(_site: Site, asked: Asked) -> Response:
     """The page."""
     found = asked.client.show(head.schedule_id(asked), lines=_MOST)
     where, wanted = zone(found.standing.tz), ledger.asked_for(asked.query)
-    facts, top = show.state(found, where), head.of(found, ticks=_TICKS)
+    facts, top = show.state(found, where), head.of(asked, found, ticks=_TICKS)
     made = rendering.page(
         asked,
         "schedule.html",
         **top,
-        stamp=times.stamp,
-        of_day=times.of_day,
         facts={name: facts[name] for name in _SHOWN if facts.get(name)},
         counted={name: facts[name] for name in _COUNTED if facts.get(name)},
         policies=_policies(found, where),
@@ -57,7 +54,6 @@ def page(_site: Site, asked: Asked) -> Response:
         durations=durations.drawn(found.lines, where),
         ledger=ledger.page(found.lines, wanted, where, found.now),
         why=_why(asked, found, where),
-        request=secrets.token_hex(8),
         notice=notices.told(asked),
     )
     return notices.forgotten(asked, made)

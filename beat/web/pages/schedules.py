@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -46,10 +45,10 @@ def _context(asked: Asked, wanted: Search, found: Found, problem: str) -> dict[s
         "rows": rows.rows(found.rows, rows.Looking(now, asked.viewer, asked.url)),
         "following": found.following,
         "counts": counts,
+        "patience": asked.client.patience,
         "tabs": search.tabs(counts, wanted),
         "nearest": search.nearest(asked.client, wanted.match) if nothing and wanted.match else "",
         "to": lambda other: asked.url(_PATH, **other.query),
-        "request": secrets.token_hex(8),  # pressed twice, it is one run
         "states": STATES,
         "orders": search.NAMES,
         "now": now,

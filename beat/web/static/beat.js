@@ -3,6 +3,7 @@
 (function () {
   "use strict";
   const POLL_MS = 2000;
+  const SOON_MS = 600;
   const UNITS = [[86400, "d", 3600, "h"], [3600, "h", 60, "m"], [60, "m", 1, "s"]];
   let offset = 0; // what Redis' clock is ahead of this one
   let failing = null; // since when nobody answers
@@ -60,7 +61,8 @@
     Idiomorph.defaults.callbacks.beforeNodeMorphed = (before, after) => !before.isEqualNode(after);
     Idiomorph.defaults.callbacks.beforeAttributeUpdated = (name, node) =>
       !(name === "open" && (node.tagName === "DETAILS" || node.tagName === "DIALOG")) &&
-      !(["value", "checked"].includes(name) && node.matches("input:not([type=hidden]), textarea"));
+      !(["value", "checked"].includes(name) && node.matches("input:not([type=hidden]), input[name=request], textarea"));
+    // What a run is known by stays as it is: who presses again before the first press is answered means the same run.
   }
 
   // Who writes in one of several groups of fields means that one.
@@ -90,8 +92,11 @@
     foreign = false;
   });
   document.addEventListener("visibilitychange", poll);
+  // Who comes back to a page that the browser has kept is about to ask for another run.
+  addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 
   told();
   setInterval(count, 250);
   setInterval(poll, POLL_MS);
+  if (document.querySelector(".strip-room")) setTimeout(poll, SOON_MS); // what was not ready may be
 })();
