@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from beat.cli import asking, at_length, output
-from beat.history import WAITING, Action, Change, Fired, Passed, Waits
+from beat.history import Action, Change, Fired, Passed, Waits
 from beat.words import instants, telling
 from beat.zones import zone
 
@@ -111,7 +111,7 @@ def _table(lines: Sequence[Line], zones: dict[str, Zone], *, single: bool) -> No
         columns = {"UTC": [instants.local(at, zone("UTC"), fine=fine) for _, at, _ in placed]}
         columns["local"] = [instants.named(at, where, fine=fine) for _, at, where in placed]
         columns["schedule"] = [line.schedule_id for line in lines]
-    columns["outcome"] = [_outcome(line) for line in lines]
+    columns["outcome"] = [telling.outcome(line) for line in lines]
     if single:
         columns["late"] = _spans([None if run is None or run.late_ms is None else run.late_ms / 1000 for run in runs])
         columns["wait"] = _spans([run.wait if run else None for run in runs])
@@ -119,18 +119,6 @@ def _table(lines: Sequence[Line], zones: dict[str, Zone], *, single: bool) -> No
     columns["note"] = [telling.note(line, where) for line, _, where in placed]
     told = {name: cells for name, cells in columns.items() if any(cells)}
     output.table(list(told), list(zip(*told.values(), strict=True)))
-
-
-def _outcome(line: Line) -> str:
-    match line:
-        case Fired():
-            return line.state
-        case Passed():
-            return "skipped"
-        case Waits():
-            return WAITING
-        case Change() | Action():
-            return line.type
 
 
 def _spans(seconds: Sequence[float | None]) -> list[str]:

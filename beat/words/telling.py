@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from beat import clock
-from beat.history import Action, Change, Fired, Passed, Waits
+from beat.history import WAITING, Action, Change, Fired, Passed, Waits
 from beat.ledger import ASKED
 from beat.words import changes, instants, routes
 from beat.words.plain import plain, times
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from beat.history import Line
     from beat.zones import Zone
 
-__all__ = ["details", "error", "note", "plain", "skipped", "story", "times"]
+__all__ = ["details", "error", "note", "outcome", "plain", "skipped", "story", "times"]
 
 _MOST = 120
 _REASONS = {
@@ -58,6 +58,19 @@ def story(line: Line, where: Zone, now: datetime) -> str:
         case Action():
             said = changes.acted(line, where)
             return f"{line.type} by {line.beat}{f': {said}' if said else ''}"
+
+
+def outcome(line: Line) -> str:
+    """In a word."""
+    match line:
+        case Fired():
+            return line.state
+        case Passed():
+            return "skipped"
+        case Waits():
+            return WAITING
+        case Change() | Action():
+            return line.type
 
 
 def skipped(line: Passed, where: Zone, why: str = "") -> str:

@@ -107,11 +107,11 @@ class Scale(NamedTuple):
             [number for each in slices if (number := each.enqueued + each.skipped)],
             [each.coming for each in slices if each.coming],
         ]
-        tops = [max(side, default=0) for side in sides]
+        past, coming = (max(side, default=0) for side in sides)
         roots = any(max(side) > _DWARFED * statistics.median(side) for side in sides if side)
-        if max(tops) <= _APART_BY * min(tops):
-            tops = [max(tops)] * 2
-        return cls(*tops, roots)
+        if max(past, coming) <= _APART_BY * min(past, coming):
+            past = coming = max(past, coming)
+        return cls(past, coming, roots)
 
     @property
     def words(self) -> str:

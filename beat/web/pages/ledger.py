@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from beat import clock
 from beat.client.reading import WORDS
 from beat.errors import BadInstant, BadOption
-from beat.history import OPEN, WAITING, Action, Change, Fired, Passed, Waits
+from beat.history import OPEN, Action, Change, Fired, Passed, Waits
 from beat.web.drawing import days, shapes, waits
 from beat.words import instants, telling
 
@@ -103,7 +103,7 @@ def row(line: Line, where: Zone, now: datetime) -> Row:
     return Row(
         id=_id(line),
         when=_when(line),
-        state=state(line),
+        state=telling.outcome(line),
         job=run.job_id if run else "",
         bar=waits.drawn(run, now) if run else "",
         took=run.duration if run else None,
@@ -119,19 +119,6 @@ def _waited(run: Fired) -> str:
     return ", ".join(part for part in (late, queued) if part)
 
 
-def state(line: Line) -> str:
-    """In a word."""
-    match line:
-        case Fired():
-            return line.state
-        case Passed():
-            return "skipped"
-        case Waits():
-            return WAITING
-        case Change() | Action():
-            return line.type
-
-
 def _takes(wanted: Wanted, line: Line, where: Zone) -> bool:
     if wanted.day and not days.is_of(line, wanted.day, where):
         return False
@@ -139,7 +126,7 @@ def _takes(wanted: Wanted, line: Line, where: Zone) -> bool:
         return True
     if wanted.outcome == OPEN and isinstance(line, Fired):
         return shapes.outcome(line.state) == OPEN
-    return state(line) == wanted.outcome and not isinstance(line, Change | Action)
+    return telling.outcome(line) == wanted.outcome and not isinstance(line, Change | Action)
 
 
 def _when(line: Line) -> datetime:
