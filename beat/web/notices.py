@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from beat.web.asked import cookie
 from beat.web.site import see_other
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ _WORDS = {
 def back(asked: Asked, path: str, done: str) -> Response:
     """To the page that shows what was done."""
     made = see_other(asked.url(path))
-    made.set_cookie(_COOKIE, done, max_age=_SECONDS, path=asked.url("/"), httponly=True, samesite="lax")
+    made.set_cookie(_COOKIE, done, max_age=_SECONDS, httponly=True, **cookie(asked))
     return made
 
 

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     Handler = Callable[["Site", Asked], Response]
 
-_MOST_KEPT = 50
 _SEE_OTHER = 303
 _MOST_KEPT = 100
 AT_ONCE = 8

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import pytest
 from starlette.applications import Starlette
@@ -94,6 +94,15 @@ def test_the_colours_of_a_mounted_page_lead_back_to_it(visitor: Visitor) -> None
     answer = visitor.get(f"{PREFIX}/theme?to=dark&back=/schedules%3Fq%3Dx")
     assert answer.headers["location"] == f"{PREFIX}/schedules?q=x"
     assert f"Path={PREFIX}/" in answer.headers["set-cookie"]
+
+
+@pytest.mark.parametrize("prefix", ["/größe", "/日本", '/a "b"<c>;d'], ids=["latin", "far", "odd"])
+def test_a_prefix_may_have_any_letters(prefix: str, server: PrivateRedis) -> None:
+    around = Visitor(Starlette(routes=[Mount(prefix, create_app(server.url))]))
+    answer = around.get(f"{prefix}/nowhere")
+    assert answer.status_code == 404
+    assert f'action="{quote(prefix)}/theme"' in answer.text
+    assert f"Path={quote(prefix)}/;" in answer.headers["set-cookie"]
 
 
 def test_a_prefix_that_begins_another_path_is_no_prefix(server: PrivateRedis) -> None:
