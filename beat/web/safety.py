@@ -80,7 +80,7 @@ class Guard:
             who = await self._access.who(request)
         except HTTPException as e:  # so does the application around it say no
             return answer(request, e.status_code, str(e.detail), e.headers)
-        except Exception:
+        except Exception:  # noqa: BLE001 (whatever it is, it is no yes)
             _log.exception("authorize= cannot say who asks, and nobody is let in")
             return answer(request, 500, "the application around this page cannot say who you are: see its log")
         if who is None:
