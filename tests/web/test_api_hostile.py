@@ -78,6 +78,7 @@ QUERIES = {
     "failing=yes": "failing 'yes' must be true or false",
     "sort=name": "sort 'name' must be one of id, next, last, failures",
     "runs=101": "runs 101 must be",
+    "runs=100&limit=51": "limit=50, and then for the next page",
     "match=" + "a" * 201: "match 'aaaa",
     "after=nan%3Areport&sort=next": "after 'nan:report' must be",
     "after=x%3Areport&sort=next": "after 'x:report' must be",
