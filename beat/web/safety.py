@@ -16,6 +16,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.websockets import WebSocketClose
 
 from beat.web.access import NOBODY, Access
+from beat.web.strangers import Strangers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -51,6 +52,7 @@ class Guard:
 
     def __init__(self, app: ASGIApp, access: Access, bug: Callable[[Request, Exception], Response]) -> None:
         self._app, self._access, self._bug = app, access, bug
+        self._strangers = Strangers()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """As ASGI has it."""
@@ -91,6 +93,7 @@ class Guard:
     def _stranger(self, request: Request) -> Response:
         if self._access.authorize is not None:
             return answer(request, 403, "you may not see this page: sign in to the application that it is part of")
+        self._strangers.note(request)
         asking = {"www-authenticate": 'Basic realm="beat", charset="UTF-8"'}
         return answer(request, 401, "say who you are: a name and a password, or a token", asking)
 

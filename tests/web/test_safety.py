@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import socket
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,7 +15,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse
 from beat.client import Client
 from beat.errors import ConfigError
 from beat.settings import Settings
-from beat.web import create_app
+from beat.web import create_app, strangers
 from beat.web.access import Access
 from beat.web.app import made
 from beat.web.site import Site
@@ -158,6 +159,22 @@ def test_who_has_neither_is_asked_and_not_let_in(number: int) -> None:
         answer = page(token=TOKEN, users=USERS).get(path, headers=REFUSED[number])
         assert answer.status_code == 401, path
         assert answer.headers["www-authenticate"].startswith("Basic ")
+
+
+def test_wrong_passwords_are_told_a_line_a_second(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    visitor, now = page(token=TOKEN), [100.0]
+    monkeypatch.setattr(strangers, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    visitor.get("/quiet")  # a browser that is asked for the first time
+    assert caplog.messages == []
+    for _ in range(3):
+        visitor.get("/quiet", headers=basic("alice", "hunter2"))
+    assert caplog.messages == ["a wrong token or password was given to the page by 127.0.0.1"]
+    now[0] += 1
+    visitor.get("/quiet", headers={"authorization": "Bearer hunter2"})
+    assert caplog.messages[1:] == [f"{caplog.messages[0]}, 3 times since this was last said"]
+    assert "hunter2" not in caplog.text
 
 
 @pytest.mark.parametrize("given", [{"token": TOKEN}, {"users": USERS}])
