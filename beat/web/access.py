@@ -69,13 +69,12 @@ class Access:
     @property
     def asks(self) -> bool:
         """Whether anybody has to say who they are."""
-        return bool(self.token or self.users or self.authorize)
+        return bool(self.token or self.users or self.authorize is not None)
 
     async def who(self, request: Request) -> str | None:
         """The name of who asks; None for a stranger."""
-        if self.authorize:
-            found = await _told(self.authorize, Request(request.scope))  # without its body, which is for the page
-            return (_name(found) if isinstance(found, str) else NOBODY) if found else None
+        if self.authorize is not None:  # one that counts as false is still to be asked
+            return _let_in(await _told(self.authorize, Request(request.scope)))  # without its body: that is the page's
         return self._named(request.headers.get("authorization", "")) if self.asks else NOBODY
 
     def _named(self, header: str) -> str | None:
@@ -118,6 +117,17 @@ async def _told(authorize: Authorize, request: Request) -> Any:
     else:
         found = await run_in_threadpool(authorize, request)
     return await found if inspect.isawaitable(found) else found
+
+
+def _let_in(found: Any) -> str | None:
+    """Who that is. What says neither yes nor no, as a redirection that somebody returns, opens nothing."""
+    if found is None or found is False:
+        return None
+    if found is True:
+        return NOBODY
+    if not isinstance(found, str):
+        raise TypeError(f"authorize must return a name, True, False or None, and returned {type(found).__name__}")
+    return _name(found) if found.strip() else None
 
 
 def _name(given: str) -> str:

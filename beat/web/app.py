@@ -38,12 +38,17 @@ def create_app(
 
     `redis` is a URL, a client, or what the settings say; options are settings by name. `authorize` is called with each
     request, and says who asks (a name, which stands in the ledger with each change, or True), or refuses (None, False,
-    or an HTTPException). Without it whoever reaches the app is let in. With `hosts`, only requests for those names are
-    answered; a mounted app leaves that to the one around it.
+    or an HTTPException). Without it the token or the users of the settings open it; where there are none, whoever
+    reaches the app is let in. With `hosts`, only requests for those names are answered; a mounted app leaves that to
+    the one around it.
     """
     client = Client(redis, **options)
-    known = None if hosts is None else tuple(hosts)
-    return made(client, Access(authorize=authorize, read_only=read_only, hosts=known))
+    mine, known = client.settings, None if hosts is None else tuple(hosts)
+    only_shows = read_only or mine.web_read_only == "on"
+    return made(
+        client,
+        Access(token=mine.web_token, users=mine.web_users, authorize=authorize, hosts=known, read_only=only_shows),
+    )
 
 
 def served(settings: Settings, client: Client, *, at_once: int = AT_ONCE) -> ASGIApp:

@@ -30,6 +30,8 @@ THEME = "beat_theme"
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{22}")
 _PATH = "/:@!$'()*,;=~+"
 """What stands in a path as it is; everything else is written as %…"""
+_ROOT = _PATH.translate({ord(each): None for each in ",;"})
+"""In that of a cookie these have a meaning."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +100,7 @@ class Asked:
     def url(self, path: str = "/", **query: object) -> str:
         """The address of another page, wherever the app is mounted; what is None is left out."""
         named = {name: value for name, value in query.items() if value not in (None, "")}
-        root = str(self.request.scope.get("root_path", "")).rstrip("/")
+        root = quote(str(self.request.scope.get("root_path", "")).rstrip("/"), safe=_ROOT)
         return f"{root}{path}" + (f"?{urlencode(named)}" if named else "")
 
     def refuse_forged(self) -> None:

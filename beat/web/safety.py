@@ -6,6 +6,7 @@ it. What the guard refuses never reaches a page.
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -15,6 +16,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.websockets import WebSocketClose
 
 from beat.web.access import NOBODY, Access
+from beat.web.strangers import Strangers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["API", "NOBODY", "OPEN", "SAFE", "WHO", "Access", "Guard", "answer", "inner_path", "is_api"]
 
+_log = logging.getLogger("beat.web")
 OPEN = ("/healthz", "/readyz")
 """What probes ask, who know no password; it says nothing but whether all is well."""
 API = "/api/"
@@ -49,6 +52,7 @@ class Guard:
 
     def __init__(self, app: ASGIApp, access: Access, bug: Callable[[Request, Exception], Response]) -> None:
         self._app, self._access, self._bug = app, access, bug
+        self._strangers = Strangers()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """As ASGI has it."""
@@ -77,15 +81,19 @@ class Guard:
         try:
             who = await self._access.who(request)
         except HTTPException as e:  # so does the application around it say no
-            return answer(request, e.status_code, e.detail, e.headers)
+            return answer(request, e.status_code, str(e.detail), e.headers)
+        except Exception:  # noqa: BLE001 (whatever it is, it is no yes)
+            _log.exception("authorize= cannot say who asks, and nobody is let in")
+            return answer(request, 500, "the application around this page cannot say who you are: see its log")
         if who is None:
             return self._stranger(request)
         request.scope[WHO] = who
         return None if request.method in SAFE else self._refused_change(request)
 
     def _stranger(self, request: Request) -> Response:
-        if self._access.authorize:
+        if self._access.authorize is not None:
             return answer(request, 403, "you may not see this page: sign in to the application that it is part of")
+        self._strangers.note(request)
         asking = {"www-authenticate": 'Basic realm="beat", charset="UTF-8"'}
         return answer(request, 401, "say who you are: a name and a password, or a token", asking)
 

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Self
 import uvicorn
 
 from beat.errors import ConfigError
+from beat.web.patience import AT_ONCE, Patient
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 _NAME = "beat-web-http"
 _BACKLOG = 100
-_AT_ONCE = 200
-"""Connections; who else comes is told to come again."""
 _FINISH_S, _STOP_S = 1, 1.5
 """How long answers that are being made may take when it is to end; and the whole of ending."""
 
@@ -31,13 +30,13 @@ class Serving:
         self._at, self.port = self._socket.getsockname()[:2]
         config = uvicorn.Config(
             app,
-            http="h11",
+            http=Patient,
             ws="none",
             lifespan="off",
             log_config=None,
             access_log=False,
             server_header=False,
-            limit_concurrency=_AT_ONCE,
+            limit_concurrency=AT_ONCE,
             timeout_graceful_shutdown=_FINISH_S,
         )
         # What the app cannot do it says itself; what a stranger sends that is no HTTP is not worth a line.

@@ -69,6 +69,13 @@ def test_one_schedule_is_told_whole(program: Visitor, crew: Crew) -> None:
     assert len(found["ticks"]) == 100
 
 
+def test_the_days_of_a_schedule_are_those_of_its_calendar(program: Visitor, crew: Crew) -> None:
+    today = next(line.at for line in crew.client.history("fragile", outcome=["failed"])).date().isoformat()
+    nothing = {"succeeded": 0, "lost": 0, "stopped": 0, "skipped": 0, "open": 0}
+    assert get(program, "/schedules/fragile")["days"] == [{"day": today, "failed": 1, **nothing}]
+    assert get(program, "/schedules/nightly")["days"] == []
+
+
 def test_the_next_ticks_say_what_a_change_of_the_clocks_does_to_them(program: Visitor) -> None:
     query = {"cron": "30 2 * * *", "tz": "Europe/Berlin", "from": "2026-03-28T00:00Z", "n": 3}
     found = get(program, "/preview", **query)

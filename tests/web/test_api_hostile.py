@@ -77,6 +77,7 @@ QUERIES = {
     "failing=yes": "failing 'yes' must be true or false",
     "sort=name": "sort 'name' must be one of id, next, last, failures",
     "runs=101": "runs 101 must be",
+    "runs=100&limit=51": "limit=50, and then for the next page",
     "match=" + "a" * 201: "match 'aaaa",
     "after=nan%3Areport&sort=next": "after 'nan:report' must be",
     "after=x%3Areport&sort=next": "after 'x:report' must be",
@@ -194,6 +195,24 @@ def test_arguments_that_only_python_can_write_are_masked_whole_if_they_name_a_se
 
 
 # --- objects and applications ----------------------------------------------------------------------------------------
+
+
+def test_no_question_and_no_page_writes_anything(program: Visitor, crew: Crew) -> None:
+    with Redis.from_url(crew.url) as redis:
+
+        def writes() -> int:
+            return int(redis.info("persistence")["rdb_changes_since_last_save"])
+
+        before = writes()
+        answers = everything(program, crew)
+        of = [f"/schedules/held{more}" for more in ("", "/run", "/pause", "/resume", "/reschedule", "/preview")]
+        run = next(line.job_id for line in crew.client.history("report") if hasattr(line, "job_id"))
+        pages = [program.get(path) for path in ("/", "/schedules", "/system", *of, f"/schedules/report/runs/{run}")]
+        assert {each.status_code for each in pages} == {200}
+        assert writes() == before
+        assert len(answers) > 20
+        crew.client.pause("report")  # so would it have been noticed
+        assert writes() > before
 
 
 class Canary:

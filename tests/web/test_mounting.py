@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import pytest
 from starlette.applications import Starlette
@@ -15,26 +15,17 @@ from beat.client import Client
 from beat.settings import Settings
 from beat.web import create_app
 from beat.web.app import served
-from tests.beats import Beat
-from tests.files import lay_out
+from tests.web.inhabited import inhabited
 from tests.web.visitor import Visitor, crawled
 
 if TYPE_CHECKING:
     from redis import Redis
 
     from beat.embedded import PrivateRedis
+    from beat.store import Store
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 PREFIX = "/admin/beat"
-TASKS = """
-from beat import periodic
-
-@periodic(every="1s", queue="nobody", description="<b>bold</b>")
-def tick(): ...
-
-@periodic("0 9 * * *", tz="Europe/Berlin", enabled=False)
-def daily(): ...
-"""
 
 
 @pytest.fixture(params=["web_starlette", "web_fastapi"])
@@ -63,17 +54,14 @@ def test_only_whom_the_application_lets_in_sees_the_page(visitor: Visitor) -> No
 
 
 def test_every_address_on_every_page_is_below_the_prefix_and_answers(
-    visitor: Visitor, server: PrivateRedis, home: Path
+    visitor: Visitor, server: PrivateRedis, store: Store
 ) -> None:
-    lay_out(home, {"tasks.py": TASKS, "pyproject.toml": ""})
-    with Beat(home, server.url) as beat:
-        beat.says("fired tick")
-        assert beat.end() == 0
+    inhabited(store, server)
     seen = dict(crawled(visitor, PREFIX))
     wrong = {path: status for path, status in seen.items() if status >= 400 or not path.startswith(f"{PREFIX}/")}
     assert wrong == {}
     assert {
-        f"{PREFIX}/{each}" for each in ("", "static/beat.css", "theme", "schedules", "schedules/tick", "system")
+        f"{PREFIX}/{each}" for each in ("", "static/beat.css", "theme", "schedules", "schedules/fragile", "system")
     } <= {path.partition("?")[0] for path in seen}
 
 
@@ -94,6 +82,15 @@ def test_the_colours_of_a_mounted_page_lead_back_to_it(visitor: Visitor) -> None
     answer = visitor.get(f"{PREFIX}/theme?to=dark&back=/schedules%3Fq%3Dx")
     assert answer.headers["location"] == f"{PREFIX}/schedules?q=x"
     assert f"Path={PREFIX}/" in answer.headers["set-cookie"]
+
+
+@pytest.mark.parametrize("prefix", ["/größe", "/日本", '/a "b"<c>;d'], ids=["latin", "far", "odd"])
+def test_a_prefix_may_have_any_letters(prefix: str, server: PrivateRedis) -> None:
+    around = Visitor(Starlette(routes=[Mount(prefix, create_app(server.url))]))
+    answer = around.get(f"{prefix}/nowhere")
+    assert answer.status_code == 404
+    assert f'action="{quote(prefix)}/theme"' in answer.text
+    assert f"Path={quote(prefix)}/;" in answer.headers["set-cookie"]
 
 
 def test_a_prefix_that_begins_another_path_is_no_prefix(server: PrivateRedis) -> None:

@@ -12,21 +12,33 @@ from beat.cron import Cron
 from beat.errors import BadOption, UnknownSchedule
 from beat.timing import clocked
 from beat.web.api import asked_times
+from beat.web.drawing import days
+from beat.web.drawing.shapes import OUTCOMES
+from beat.web.pages.schedule import LINES
 from beat.words import exported, instants, load, placing, show, staffing, telling, ticks, upcoming, why
 from beat.zones import zone
 
 if TYPE_CHECKING:
     from beat.client import Client
     from beat.client.listing import Listed
+    from beat.client.questions import Overview
     from beat.web.api.endpoint import Question
+    from beat.zones import Zone
 
 _PAGE, _KEPT_S = 500, 10
+_MOST_RUNS = 5_000
+"""In one answer: while it is written as JSON, nothing else of the process moves."""
 FILTERS = ("state", "failing", "overridden", "source", "app", "queue", "func", "match", "sort")
 
 
 def schedules(question: Question) -> dict[str, Any]:
     """A page of them, and after which the next one begins."""
     limit, runs = question["limit"], question["runs"]
+    if limit * runs > _MOST_RUNS:
+        raise BadOption(
+            f"{limit} schedules with {runs} runs each are too much for one answer: ask for no more than "
+            f"{_MOST_RUNS:,} runs, as with limit={_MOST_RUNS // runs}, and then for the next page"
+        )
     asked = {name: question[name] for name in (*FILTERS, "after")}
     rows = question.client.schedules(**asked, runs=max(runs, 1), page=min(limit + 1, _PAGE))
     found = list(itertools.islice(rows, limit + 1))
@@ -47,7 +59,7 @@ def _row(found: Listed, runs: int) -> dict[str, Any]:
 def schedule(question: Question) -> dict[str, Any]:
     """All that there is to say about one, in data and in words."""
     client, schedule_id = question.client, question["schedule_id"]
-    found = client.show(schedule_id)
+    found = client.show(schedule_id, lines=LINES)
     where = zone(found.standing.tz)
     coming = client.next_ticks(schedule_id, question["ticks"])
     words = {name: said for name, said in show.state(found, where).items() if said}
@@ -56,6 +68,7 @@ def schedule(question: Question) -> dict[str, Any]:
         "schedule": show.plain(found.standing),
         "words": words,
         "statistics": show.measured(found.statistics),
+        "days": _days(found, where),
         "open_runs": [telling.plain(run) for run in found.open_runs],
         "waiting": [clock.text(tick) for tick in found.waiting],
         "queues": staffing.plain(found.queues),
@@ -63,6 +76,12 @@ def schedule(question: Question) -> dict[str, Any]:
         "ticks": upcoming.of(found.standing, coming, where, found.now),
         "arguments": _arguments(client, schedule_id),
     }
+
+
+def _days(found: Overview, where: Zone) -> list[dict[str, Any]]:
+    """What became of the ticks of each day, as the calendar of the page has it."""
+    shown = days.last(days.by_day(found.lines, where), instants.there(found.now, where).date())
+    return [{"day": day.isoformat(), **{name: counts[name] for name in OUTCOMES}} for day, counts in shown]
 
 
 def history(question: Question) -> dict[str, Any]:

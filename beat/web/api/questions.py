@@ -11,6 +11,7 @@ from beat.web.api.endpoint import Endpoint
 from beat.web.api.fields import Choice, Choices, Flag, Text, Whole
 from beat.web.api.inputs import CRON, EVERY, JOB, SCHEDULE, SINCE, TZ, UNTIL
 from beat.web.api.shapes import instant, many, maybe, number, of, opened, record, seconds, text, things
+from beat.web.drawing.shapes import OUTCOMES
 
 _GLOB = "may be a glob"
 _OUTCOME = Choices(
@@ -21,6 +22,9 @@ _SLICE = record(
     start=instant(), end=instant(), succeeded=number(), failed=number(), stopped=number(), lost=number(),
     open=number("Not known to have ended"), skipped=number(), coming=number("Ticks, after now"),
 )  # fmt: skip
+_DAY = record(
+    day=text("By the clocks of the zone of the schedule", format="date"), **{name: number() for name in OUTCOMES}
+)
 
 ENDPOINTS = (
     Endpoint(
@@ -69,7 +73,13 @@ ENDPOINTS = (
             Choice(name="sort", about="In which order.", example="next", default="id", of=tuple(ORDERS)),
             Text(name="after", about="Go on after this: an id, or the `next` of a page.", longest=200),
             Whole(name="limit", about="How many at most.", example=100, default=100, least=1, most=500),
-            Whole(name="runs", about="How many of its newest runs each has.", example=30, default=0, most=100),
+            Whole(
+                name="runs",
+                about="Of each its newest runs; in all at most 5,000.",
+                example=30,
+                default=0,
+                most=100,
+            ),
         ),
         shown=("state", "sort"),
         shape=record(
@@ -95,6 +105,7 @@ ENDPOINTS = (
             schedule=of("Shown"),
             words=things("The same facts in sentences, by name"),
             statistics=of("Statistics"),
+            days=many(_DAY, "Of the last 90 days, those on which there was something; oldest first"),
             open_runs=many(of("Run")),
             waiting=many(instant(), "Ticks that wait for an earlier run to end"),
             queues=many(of("Queue")),

@@ -39,6 +39,11 @@ def by_day(lines: Iterable[Line], where: Zone) -> Days:
     return found
 
 
+def last(found: Days, today: date) -> list[tuple[date, Counter[str]]]:
+    """The days that are shown, of those on which there was something, oldest first."""
+    return [(day, found[day]) for n in reversed(range(SHOWN)) if (day := today - n * _DAY) in found]
+
+
 def reach(line: Line, where: Zone) -> tuple[date, date]:
     """The first and the last day of which a line tells."""
     match line:

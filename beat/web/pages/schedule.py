@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from beat.zones import Zone
 
 _TICKS = 10
-_MOST = 10_000
+LINES = 10_000
 """Entries of a ledger that are read: what is older is there for the command line."""
 _SHOWN = ("function", "queue", "workers", "description", "monitor", "declared", "source", "version")
 _COUNTED = ("runs", "open", "waiting", "skipped", "last success", "last failure", "last error")
@@ -36,7 +36,7 @@ _COUNTED = ("runs", "open", "waiting", "skipped", "last success", "last failure"
 
 def page(_site: Site, asked: Asked) -> Response:
     """The page."""
-    found = asked.client.show(head.schedule_id(asked), lines=_MOST)
+    found = asked.client.show(head.schedule_id(asked), lines=LINES)
     where, wanted = zone(found.standing.tz), ledger.asked_for(asked.query)
     facts, top = show.state(found, where), head.of(asked, found, ticks=_TICKS)
     made = rendering.page(
