@@ -19,6 +19,9 @@ _BEYOND = AT_ONCE + 50
 _ASK_S, _TAKE_S = 10.0, 60.0
 """From the first byte of a request, or from the connection, to the last; and from there until the answer is taken."""
 
+_END_S = 0.8
+"""When the server ends; a little less than uvicorn waits, so that no connection is left behind."""
+
 
 class Patient(H11Protocol):
     """One connection."""
@@ -49,6 +52,11 @@ class Patient(H11Protocol):
         """Somebody goes."""
         self._forget()
         super().connection_lost(exc)
+
+    def shutdown(self) -> None:
+        """The server ends: what is not taken by then is not waited for."""
+        super().shutdown()
+        self.loop.call_later(_END_S, self.transport.abort)
 
     def _watch(self) -> None:
         """Begins to wait anew only where it is for something else: a byte now and then wins no time."""

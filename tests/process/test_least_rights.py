@@ -19,8 +19,10 @@ from beat.client import Client
 from beat.client.orders import ORDERS
 from beat.doctor import rights
 from beat.errors import NoRedis
+from beat.history import Fired
 from beat.keys import Keys
 from beat.web.access import Access
+from beat.web.api import ENDPOINTS
 from tests.beats import Beat
 from tests.facts import wait_until
 from tests.files import lay_out
@@ -209,9 +211,24 @@ def test_the_page_shows_all_of_it_and_changes_what_it_is_told_to(stage: Stage) -
     stage.admin.execute_command("ACL", "LOG", "RESET")
     with Beat(stage.here, stage.url, "--only", "tick") as running:
         running.says("fired tick")
-        seen = dict(crawled(Visitor.of(stage.url)))
+        visitor = Visitor.of(stage.url)
+        seen = dict(crawled(visitor))
+        asked = _questions(stage.url)
+        assert {path: visitor.get(path).status_code for path in asked} == dict.fromkeys(asked, 200)
     assert {path: status for path, status in seen.items() if status not in {200, 303}} == {}
     assert attacks(stage) == []
+
+
+def _questions(url: str) -> list[str]:
+    """What programs may ask, each once."""
+    job = next(line.job_id for line in Client(url).history("tick") if isinstance(line, Fired))
+    more = {"why": "?time=00:00", "preview": "?every=15m", "schedules": "?runs=5"}
+    asked = [
+        f"/api/v1{each.path.format(schedule_id='tick', job_id=job)}{more.get(each.name, '')}"
+        for each in ENDPOINTS
+        if each.method == "GET"
+    ]
+    return [*asked, "/metrics"]
 
 
 def test_a_page_that_only_shows_has_a_user_who_can_only_read(stage: Stage) -> None:
@@ -224,7 +241,8 @@ def test_a_page_that_only_shows_has_a_user_who_can_only_read(stage: Stage) -> No
     with Beat(stage.here, stage.url, "--only", "tick") as running:
         running.says("fired tick")
         seen = dict(crawled(visitor))
-        seen |= {each: visitor.get(each).status_code for each in ("/metrics", "/healthz", "/readyz")}
+        asked = [*_questions(url), "/metrics", "/healthz", "/readyz"]
+        seen |= {path: visitor.get(path).status_code for path in asked}
     assert {path: status for path, status in seen.items() if status not in {200, 303}} == {}
     assert attacks(stage) == []
     before = stage.admin.hgetall("beat:schedule:tick")

@@ -7,6 +7,7 @@ import threading
 from typing import TYPE_CHECKING
 
 import pytest
+from starlette.exceptions import HTTPException
 
 from beat.client import Client
 from beat.settings import Settings
@@ -42,6 +43,22 @@ def test_so_many_answers_are_made_at_a_time_and_no_more() -> None:
 
     assert asyncio.run(crowd()) == list(range(12))
     assert most == 3
+
+
+def test_who_comes_when_all_places_are_taken_is_told_to_come_again() -> None:
+    go = threading.Event()
+
+    async def crowd() -> list[object]:
+        turns = Turns(1, most=2)
+        waiting = [asyncio.ensure_future(turns.take(go.wait, 10)) for _ in range(2)]
+        await asyncio.sleep(0)
+        with pytest.raises(HTTPException, match="come again") as refused:
+            await turns.take(go.wait)
+        go.set()
+        done = [*await asyncio.gather(*waiting), refused.value.status_code]
+        return [*done, await turns.take(go.wait)]  # there is room again
+
+    assert asyncio.run(crowd()) == [True, True, 503, True]
 
 
 def test_what_an_answer_raises_is_raised_where_it_was_asked_for() -> None:
