@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from playwright.sync_api import expect
+from redis import Redis
 
 from beat import embedded
+from beat.keys import Keys
+from beat.store import Store
 from tests.browser import chromium
 from tests.browser.looking import accessible, fits
+from tests.web.making import daily, deploy
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -56,6 +60,16 @@ def test_what_is_not_there_says_so(stage: Stage, browser: Browser) -> None:
         expect(page.get_by_role("heading", level=1)).to_have_text("There is nothing here.")
         accessible(page)
         fits(page)
+
+
+def test_long_words_stay_in_their_boxes(stage: Stage, page: Page) -> None:
+    name, word = "x" * 100, "w" * 3000
+    with Redis.from_url(stage.redis.url) as redis:
+        deploy(Store(redis, Keys()), daily(name, description=word[:400]), daily("loud"))
+        redis.hset("beat:schedule:loud", mapping={"last_error": word, "consecutive_failures": "2"})
+    for path in ("/", "/schedules", f"/schedules/{name}", "/schedules/loud", f"/schedules/{name}/reschedule"):
+        page.goto(f"{stage.address}{path}")
+        fits(page, 360, 1280)
 
 
 def test_redis_goes_and_comes_back_before_an_open_page(stage: Stage, page: Page) -> None:

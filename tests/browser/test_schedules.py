@@ -40,10 +40,10 @@ def polled(page: Page) -> None:
 
 def test_the_countdown_counts_between_two_answers(stage: Stage, page: Page) -> None:
     page.goto(f"{stage.address}/schedules")
+    page.wait_for_function(f"() => /^in ([5-9]|1\\d) s$/.test(document.querySelector('{AWAY}').textContent)")
     page.evaluate(
         "() => document.addEventListener('htmx:beforeRequest', e => e.preventDefault())"
     )  # no answer any more
-    page.wait_for_function(f"() => /^in \\d+ s$/.test(document.querySelector('{AWAY}').textContent)")
     before = page.locator(AWAY).inner_text()
     page.wait_for_function(f"before => document.querySelector('{AWAY}').textContent !== before", arg=before)
 

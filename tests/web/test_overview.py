@@ -193,7 +193,8 @@ def test_run_now_is_a_form_and_not_there_where_the_page_only_shows(
 ) -> None:
     kept(redis, client, "bad", last_error="no")
     page = Visitor.of(server.url).get("/").text
-    [form] = re.findall(r'<form method="post" action="/schedules/bad/run".*?</form>', page)
+    form, coming = re.findall(r'<form method="post" action="/schedules/bad/run".*?</form>', page)
+    assert form == coming, "it is pressed where it fails, and where it comes up"
     assert re.findall(r'name="(csrf|request)" value="[A-Za-z0-9_-]{16,}"', form) == ["csrf", "request"]
     shown = Visitor.of(server.url, access=Access(read_only=True)).get("/").text
     assert '<form method="post"' not in shown

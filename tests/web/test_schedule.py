@@ -79,6 +79,8 @@ def test_an_override_is_told_with_both_rules_and_by_whom(visitor: Visitor, store
 def test_what_somebody_should_know_stands_at_the_top(visitor: Visitor, redis: Redis, client: Client) -> None:
     kept(redis, client, consecutive_failures="3", last_error="OSError: disk full")
     assert "The last 3 runs failed: OSError: disk full" in text(visitor.get("/schedules/report"))
+    redis.hset("beat:schedule:report", "last_error", "E" * 5000)
+    assert visitor.get("/schedules/report").text.count("E" * 301) == 0, "all of it stands on the page of its run"
     kept(redis, client, state="broken", last_error="no cron")
     assert "Broken: no cron" in text(visitor.get("/schedules/report"))
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from beat.web.asked import Asked
     from beat.zones import Zone
 
+_SHORT = 300
 _ID = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 
@@ -77,10 +78,10 @@ def _warned(found: Overview, where: Zone, patience: timedelta) -> list[Warned]:
         since = instants.both(known.unannounced_at.replace(microsecond=0), where)
         told.append(Warned("bad", f"No live beat declares it since {since}: its ticks wait until one does."))
     if known.state == "broken":
-        told.append(Warned("bad", f"Broken: {known.last_error or 'its state in Redis cannot be read'}"))
+        told.append(Warned("bad", f"Broken: {cut(known.last_error) or 'its state in Redis cannot be read'}"))
     elif known.consecutive_failures:
         row = f"The last {known.consecutive_failures:,} runs failed" if known.consecutive_failures > 1 else "It failed"
-        told.append(Warned("bad", f"{row}: {known.last_error}".rstrip(": ")))
+        told.append(Warned("bad", f"{row}: {cut(known.last_error)}".rstrip(": ")))
     told += [Warned("bad", f"{_first_up(staffing.nobody(each, where))}.") for each in found.queues if each.workers == 0]
     if known.state == "active" and known.due_at and found.now - known.due_at > patience and not known.unannounced_at:
         late = instants.span((found.now - known.due_at).total_seconds())
@@ -94,6 +95,12 @@ def _code_says(known: Standing) -> str:
         return ""
     code = ticking(known.declared)
     return code.describe() if code else "its rule cannot be read"
+
+
+def cut(words: str) -> str:
+    """As much of it as a head has room for: the page of the run has the whole error."""
+    first = words.split("\n", maxsplit=1)[0]
+    return first if len(first) <= _SHORT and first == words else f"{first[:_SHORT]} …"
 
 
 def _first_up(words: str) -> str:

@@ -30,7 +30,6 @@ _NEAR = 2000
 """Entries of the ledger among which a run has neighbours."""
 _LINES = 20
 """Of a traceback: a longer one is folded."""
-_SHORT = 300
 _LONGEST = 20_000
 """Characters of one value that are shown."""
 
@@ -62,7 +61,7 @@ def page(_site: Site, asked: Asked) -> Response:
         **head.of(asked, found),
         run=run,
         asked_for=run.triggered_by in ASKED,
-        story=_cut(telling.story(run, where, found.now)),
+        story=head.cut(telling.story(run, where, found.now)),
         steps=_steps(run),
         bar=waits.drawn(run, found.now, 1000, 28),
         ways=waits.steps(run, found.now),
@@ -88,12 +87,6 @@ def _run(asked: Asked, found: Overview) -> Fired:
     if run is None or run.schedule_id != own:
         raise UnknownSchedule(f"nothing tells of a run {job!r:.160} of {own}: its ledger may have been trimmed")
     return run
-
-
-def _cut(words: str) -> str:
-    """As much as a head has room for: the whole error stands below."""
-    first = words.split("\n", maxsplit=1)[0]
-    return first if len(first) <= _SHORT and first == words else f"{first[:_SHORT]} …"
 
 
 def _steps(run: Fired) -> list[Step]:

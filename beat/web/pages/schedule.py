@@ -44,7 +44,7 @@ def page(_site: Site, asked: Asked) -> Response:
         "schedule.html",
         **top,
         facts={name: facts[name] for name in _SHOWN if facts.get(name)},
-        counted={name: facts[name] for name in _COUNTED if facts.get(name)},
+        counted={name: head.cut(facts[name]) for name in _COUNTED if facts.get(name)},
         policies=_policies(found, where),
         notes=_notes(found, top["ticks"]),
         calendar=_calendar(found, where, asked),
