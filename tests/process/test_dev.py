@@ -8,11 +8,13 @@ import os
 import re
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 import uuid
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import pytest
 from redis import Redis
@@ -54,10 +56,18 @@ SLOW = """
 pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are found through /proc")
 
 
+class Cold(subprocess.Popen[bytes]):
+    """What `Forked` spares: a process that does its own imports."""
+
+    def __init__(self, *command: str, cwd: Path, env: Mapping[str, str], streams: list[int]) -> None:
+        own: Any = dict(zip(("stdin", "stdout", "stderr"), streams, strict=True))
+        super().__init__([sys.executable, "-m", *command], cwd=cwd, env=env, start_new_session=True, **own)
+
+
 class Dev:
     """A running `beat dev`. Every process that comes of it carries its mark in the environment."""
 
-    def __init__(self, cwd: Path, *arguments: str, web: bool = False, **environ: str) -> None:
+    def __init__(self, cwd: Path, *arguments: str, web: bool = False, cold: bool = False, **environ: str) -> None:
         self.cwd = cwd
         arguments = arguments if web else ("--no-web", *arguments)
         self.mark = f"MARK={uuid.uuid4()}"
@@ -66,7 +76,7 @@ class Dev:
         ours, theirs = os.pipe()
         with Path(os.devnull).open("rb") as nothing:
             streams = [nothing.fileno(), theirs, theirs]
-            self.process = Forked("beat", "dev", *arguments, cwd=cwd, env=env, streams=streams)
+            self.process = (Cold if cold else Forked)("beat", "dev", *arguments, cwd=cwd, env=env, streams=streams)
         os.close(theirs)
         self._output = os.fdopen(ours, "rb")
         self.lines: list[str] = []
@@ -157,8 +167,8 @@ def start(here: Path) -> Iterator[Start]:
     """Starts `beat dev` in that application."""
     begun: list[Dev] = []
 
-    def begin(*arguments: str, web: bool = False, **environ: str) -> Dev:
-        begun.append(Dev(here, *arguments, web=web, **environ))
+    def begin(*arguments: str, web: bool = False, cold: bool = False, **environ: str) -> Dev:
+        begun.append(Dev(here, *arguments, web=web, cold=cold, **environ))
         return begun[-1]
 
     yield begin
@@ -233,7 +243,7 @@ def test_the_page_is_part_of_it_at_another_port_if_that_one_is_taken(start: Star
 
 def test_without_the_libraries_of_the_page_the_rest_works(here: Path, start: Start) -> None:
     lay_out(here, {"sitecustomize.py": "import sys\nsys.modules['starlette'] = None\n"})
-    dev = start("tasks.py", web=True, PYTHONPATH=f"{ROOT}{os.pathsep}{here}")
+    dev = start("tasks.py", web=True, cold=True, PYTHONPATH=f"{ROOT}{os.pathsep}{here}")
     dev.said(r"^web   │ the page is not here: pip install 'rq-beat\[web\]'$")
     dev.said("✓ greet done")
 
