@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 LASTS = timedelta(days=3)
 """How long the shop has been there."""
 PATIENCE_S = 60
+REDIS = 16379
+"""The port at which its Redis is seen."""
 NOT_THERE = 404
 SHOP = "tests.browser.shop"
 
@@ -75,7 +77,7 @@ def open_the_shop(stage: Stage) -> None:
     """With its past, its operators, a beat and workers."""
     registry = importlib.import_module("beat.registry").default
     registry.load(SHOP)
-    past.play(stage.redis.url, registry, LASTS)
+    past.play(stage.url, registry, LASTS)
     stage.client.named("ann@ops").pause("newsletter", "18h", "the text is not approved yet")
     stage.client.named("ben@ops").reschedule("session_cleanup", "30 4 * * *", tz="Europe/Berlin")
     stage.beat(SHOP)
@@ -89,7 +91,7 @@ def open_the_shop(stage: Stage) -> None:
 def main(where: Path) -> None:
     """Nothing yet; then everything, once enough has happened; and Redis away."""
     where.mkdir(parents=True, exist_ok=True)
-    with Stage() as stage, chromium.started() as browser:
+    with Stage(redis_port=REDIS) as stage, chromium.started() as browser:
         take(browser, stage, where, "empty", "/")
         open_the_shop(stage)
         for name, path in pages(stage):

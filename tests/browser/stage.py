@@ -32,11 +32,13 @@ EVERYBODY = (Path(__file__).parent / "schedules.py").read_text(encoding="utf-8")
 class Stage:
     """Everything that one test, or a file of tests, needs; ends what it has started."""
 
-    def __init__(self, *, access: Access | None = None, port: int = 0) -> None:
+    def __init__(self, *, access: Access | None = None, port: int = 0, redis_port: int = 0) -> None:
         self.home = Path(tempfile.mkdtemp(prefix="beat-"))
-        self.redis: PrivateRedis = embedded.start(self.home / "redis")
-        self.client = Client(self.redis.url, by="tester")
-        self._app = made(Client(self.redis.url), access or Access())
+        options = ["--port", str(redis_port)] if redis_port else []
+        self.redis: PrivateRedis = embedded.start(self.home / "redis", options=options)
+        self.url = f"redis://127.0.0.1:{redis_port}/0" if redis_port else self.redis.url
+        self.client = Client(self.url, by="tester")
+        self._app = made(Client(self.url), access or Access())
         self.serving = Serving(self._app, "127.0.0.1", port).start()
         self._children: list[subprocess.Popen[bytes]] = []
 
@@ -47,11 +49,11 @@ class Stage:
 
     def beat(self, modules: str = SCHEDULES) -> subprocess.Popen[bytes]:
         """A real beat."""
-        return self._start("-m", "beat", "run", modules, "--redis-url", self.redis.url)
+        return self._start("-m", "beat", "run", modules, "--redis-url", self.url)
 
     def worker(self, *queues: str) -> subprocess.Popen[bytes]:
         """A stock RQ worker."""
-        return self._start("-m", "rq.cli", "worker", "--url", self.redis.url, *(queues or ("default",)))
+        return self._start("-m", "rq.cli", "worker", "--url", self.url, *(queues or ("default",)))
 
     def restart_redis(self, away_s: float = 0) -> None:
         """Redis goes, and comes back with its data."""
