@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from starlette.requests import Request
+    from starlette.responses import Response
 
     from beat.client import Client
     from beat.web.access import Access
@@ -27,6 +28,9 @@ LARGEST = 65_536
 _COOKIE, _FIELD = "beat_csrf", "csrf"
 _TZ = "beat_tz"
 THEME = "beat_theme"
+_HEADER = "x-csrf-token"
+_OLD = "this form has grown old, or is not of this page: nothing was done; load it again"
+_UNSIGNED = "a browser asks for a change with the X-CSRF-Token that came with an answer before it: nothing was done"
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{22}")
 _PATH = "/:@!$'()*,;=~+"
 """What stands in a path as it is; everything else is written as %…"""
@@ -77,6 +81,11 @@ class Asked:
         return safety.is_api(self.request.scope)
 
     @property
+    def is_browser(self) -> bool:
+        """Whether a browser asks: only that says for which site, and sends what it keeps without being told to."""
+        return any(name in self.request.headers for name in ("origin", "sec-fetch-site"))
+
+    @property
     def here(self) -> str:
         """The address of this page within the app, as `url` takes it."""
         query = self.request.scope.get("query_string", b"").decode("latin-1")
@@ -104,11 +113,16 @@ class Asked:
         return f"{root}{path}" + (f"?{urlencode(named)}" if named else "")
 
     def refuse_forged(self) -> None:
-        """Refuses a form that is not of this page."""
-        sent = self.form.get(_FIELD, "") or self.request.headers.get("x-csrf-token", "")
+        """Refuses a form that is not of this page, and what a browser sends to the API for nobody knows whom."""
+        sent = self.request.headers.get(_HEADER, "") or ("" if self.is_api else self.form.get(_FIELD, ""))
         kept = self.request.cookies.get(_COOKIE, "")
         if not _TOKEN.fullmatch(kept) or not hmac.compare_digest(sent.encode(), kept.encode()):
-            raise Refused("this form has grown old, or is not of this page: nothing was done; load it again")
+            raise Refused(_UNSIGNED if self.is_api else _OLD)
+
+    def hand_token(self, made: Response) -> None:
+        """Gives a script of this site what it sends back with a change; another site cannot read it."""
+        made.headers[_HEADER] = self.csrf
+        made.set_cookie(**csrf_cookie(self))
 
 
 def csrf_of(request: Request) -> str:

@@ -71,9 +71,12 @@ class Site:
 
     def _answer(self, handler: Handler, asked: Asked) -> Response:
         try:
-            if asked.request.method not in safety.SAFE and not asked.is_api:
+            changes = asked.request.method not in safety.SAFE
+            if changes and (asked.is_browser or not asked.is_api):
                 asked.refuse_forged()
             made = handler(self, asked)
+            if asked.is_api and asked.is_browser and not changes:
+                asked.hand_token(made)
         except NoRedis:
             self.away_since = self.away_since or clock.now()
             raise

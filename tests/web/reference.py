@@ -34,7 +34,8 @@ curl -H 'Authorization: Bearer TOKEN' 'https://beat.example/api/v1/schedules?fai
   what was meant.
 - **Changes** are POSTs with `Content-Type: application/json`. Who asked stands in the ledger: `web`, or `web:ann` where
   names are known. With `expected_version` a change is refused if somebody else was faster; with `request` a run that is
-  asked for twice is one run.
+  asked for twice is one run. A script in a browser, of the same site, sends with it the `X-CSRF-Token` that came with
+  an answer before; other programs need none.
 - **Pages**: a page of `/schedules` ends with `next`: give it as `after` to read on. At most 500 come at once.
 - **Secrets**: values of arguments, meta and reports whose names look secret (`password`, `api_token`, `dsn` …) are
   `•••`, in every answer.

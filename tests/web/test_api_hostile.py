@@ -147,6 +147,20 @@ def test_strangers_read_only_pages_and_other_sites_change_nothing(crew: Crew) ->
     assert crew.client.get("report").state == "active"
 
 
+def test_a_script_in_a_browser_changes_with_the_token_of_an_answer_and_a_program_needs_none(crew: Crew) -> None:
+    here, path = {"origin": "http://127.0.0.1:8420", "sec-fetch-site": "same-origin"}, f"{V1}/schedules/report/pause"
+    visitor = Visitor.of(crew.url)
+    assert "X-CSRF-Token" in refused(visitor.ask("POST", path, json={}, headers=here), 409)
+    token = visitor.get(f"{V1}/overview", headers=here).headers["x-csrf-token"]
+    stranger = Visitor.of(crew.url).ask("POST", path, json={}, headers={**here, "x-csrf-token": token})
+    assert "X-CSRF-Token" in refused(stranger, 409)  # it has the token, and not the cookie
+    assert crew.client.get("report").state == "active"
+    assert told(visitor.ask("POST", path, json={}, headers={**here, "x-csrf-token": token}))
+    assert crew.client.get("report").state == "paused"
+    assert "x-csrf-token" not in Visitor.of(crew.url).get(f"{V1}/overview").headers
+    assert told(Visitor.of(crew.url).ask("POST", f"{V1}/schedules/report/resume", json={}))
+
+
 def test_a_change_bears_the_name_of_who_asked_for_it(crew: Crew) -> None:
     visitor = Visitor.of(crew.url, access=Access(users={"ann": "her password"}), auth=("ann", "her password"))
     assert post(visitor, "/schedules/report/pause")["schedule"]["pause"]["by"] == "web:ann"

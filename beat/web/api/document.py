@@ -21,7 +21,8 @@ Did it run, will it run, why not: all that beat's pages show and do, for program
 
 Documents are those that the command line prints with `--json`: times are RFC 3339 in UTC, durations are seconds. Each
 error is an object with `error`, a sentence for people, and `status`. A change is a POST with `Content-Type:
-application/json`; who asked for it stands in the ledger. Values whose names look secret are masked as `•••`.
+application/json`, from a browser also with the `X-CSRF-Token` of an answer before it; who asked for it stands in the
+ledger. Values whose names look secret are masked as `•••`.
 """
 _REFUSALS = {
     400: "Something in the request cannot be; the sentence names the field.",
