@@ -5,6 +5,7 @@ python -m tests.browser.stage        a page with schedules of all kinds, to be l
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import signal
 import subprocess
@@ -99,9 +100,11 @@ def wait_for(what: Any, seconds: float = 20) -> Any:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that what was started is ended
     with Stage(port=int(sys.argv[1]) if len(sys.argv) > 1 else 0) as stage:
         stage.beat()
         stage.worker("default", "slow")
         sys.stdout.write(f"{stage.address}  ({stage.redis.url})\n")
         sys.stdout.flush()
-        signal.sigwait({signal.SIGINT, signal.SIGTERM})
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.pause()
