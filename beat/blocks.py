@@ -18,7 +18,7 @@ def pickled(value: str | int | None) -> bytes:
     """A value as pickle writes it."""
     if value is None:
         return b"N"
-    return b"J" + value.to_bytes(4, "little") if isinstance(value, int) else _text(value)
+    return b"J" + value.to_bytes(4, "little") if isinstance(value, int) else text(value)
 
 
 def together(blocks: Sequence[bytes]) -> bytes:
@@ -42,9 +42,10 @@ def _with_entries(block: bytes, entries: Mapping[str, str]) -> bytes:
     if block.startswith(b"{"):  # before the last brace
         return block[:-1] + b"".join(f", {json.dumps(k)}: {json.dumps(v)}".encode() for k, v in entries.items()) + b"}"
     # Before it, between a mark and their setitems: again a single byte comes first.
-    return b"".join((b"(", *(_text(word) for pair in entries.items() for word in pair), b"u", block))
+    return b"".join((b"(", *(text(word) for pair in entries.items() for word in pair), b"u", block))
 
 
-def _text(value: str) -> bytes:
-    text = value.encode("utf-8", "surrogatepass")  # as pickle writes text
-    return b"X" + len(text).to_bytes(4, "little") + text
+def text(value: str) -> bytes:
+    """Text as pickle writes it."""
+    written = value.encode("utf-8", "surrogatepass")
+    return b"X" + len(written).to_bytes(4, "little") + written

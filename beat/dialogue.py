@@ -6,7 +6,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from beat import connection
-from beat.protocol import Claimed, Decided, Looked, replies
+from beat.protocol import Claimed, Decided, Looked, counted, replies
 from beat.store import Store, words_of
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Dialogue(Store):
 
     def ask(self, items: Sequence[Item], unread: Iterable[str], /, **asked: Any) -> None:
         """Sends `fire`, then `claim`, in one message; the one if there are items, the other if `limit` is not 0."""
-        calls = [self.call("fire", self.tracer.sent(items), token=asked["token"])] if items else []
+        calls = [self.call("fire", counted(self.tracer.sent(items)), token=asked["token"])] if items else []
         if asked["limit"]:
             calls.append(self.call("claim", ([each] for each in unread), **asked))
         self._line.ask(calls)

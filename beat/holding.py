@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import heapq
+import itertools
 import math
 from typing import TYPE_CHECKING
 
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from beat.book import Page
+    from beat.facts import Facts
     from beat.inquiry import Inquiry
     from beat.keys import Keys
     from beat.pace import Pace
@@ -29,7 +32,13 @@ class Holding:
         self._pace, self._keys = pace, keys
         self.inquiry: Inquiry | None = None
         """Whom to ask what ticks depend on besides their time."""
-        self._chains: list[Chain] = []
+        self._chains: list[tuple[float, int, Chain]] = []
+        """A heap by when each is to be sent, and then by its place."""
+        self._jobs = 0
+        """How many jobs all of it would make."""
+        self.is_crowded = False
+        """Whether more was due when the last page was taken; other threads may ask, too."""
+        self._places, self._front = itertools.count(), itertools.count(-1, -1)
 
     def __len__(self) -> int:
         return len(self._chains)
@@ -37,55 +46,66 @@ class Holding:
     @property
     def ids(self) -> list[str]:
         """Every schedule that is ours."""
-        return [chain.id for chain in self._chains]
+        return [chain.id for *_, chain in sorted(self._chains)]
 
-    def hold(self, chains: Iterable[Chain]) -> None:
-        """What is to be sent, or to be sent again."""
-        self._chains = [*chains, *self._chains]
+    def hold(self, chains: Sequence[Chain]) -> None:
+        """What is to be sent, or to be sent again: of what is due at the same time it comes first."""
+        for chain in reversed(chains):
+            self._put(chain.due, next(self._front), chain)
 
     def give_back(self, ids: Iterable[str]) -> None:
         """These, and nothing else: all of them are to be released."""
-        self._chains = [verdicts.released(each) for each in ids]
+        self._chains, self._jobs = [], 0
+        for each in ids:
+            self._put(0, next(self._places), verdicts.released(each))
+
+    def _put(self, due: float, place: int, chain: Chain) -> None:
+        heapq.heappush(self._chains, (due, place, chain))
+        self._jobs += chain.jobs
 
     def prepare(self, claims: Sequence[tuple[Claim, Page]], now_ms: float) -> None:
         """Decides about claims by their definitions and the facts, and holds what was decided."""
         known = [page.schedule for _, page in claims if page.schedule]
         told = {claim.id: claim.told for claim, _ in claims}
         facts = self.inquiry.about(known, now_ms, told) if self.inquiry else {}
-        now, lateness = clock.from_ms(int(now_ms)), self._pace.lateness
+        now = clock.from_ms(int(now_ms))
         for claim, page in claims:
-            if page.schedule is None:
-                self._chains.append(verdicts.quarantined(claim.id, page.rev, page.problem))
-                continue
-            try:
-                if not claim.tick:  # it follows another, and its pause is over
-                    self._chains.append(verdicts.awake(claim, page.rev, page.schedule))
-                    continue
-                tick = clock.read(claim.tick)
-                held = _held(claim)
-                decided = prepare(page.schedule, tick, now, lateness=lateness, most=self._pace.page_size, **held)
-                mine = facts.get(claim.id, NONE)
-                self._chains.append(verdicts.chain(claim, page.rev, page.schedule, decided, self._keys, facts=mine))
-            except Exception as e:  # noqa: BLE001 (whatever is wrong with one schedule, the others of its page go on)
-                problem = f"definition cannot be followed: {cause(e)}"
-                self._chains.append(verdicts.quarantined(claim.id, page.rev, problem))
+            chain = self._decided(claim, page, now, facts.get(claim.id, NONE))
+            self._put(max(chain.due, now_ms), next(self._places), chain)  # what is late keeps the order of the page
+
+    def _decided(self, claim: Claim, page: Page, now: datetime, facts: Facts) -> Chain:
+        """Whatever is wrong with one schedule, the others go on."""
+        if page.schedule is None:
+            return verdicts.quarantined(claim.id, page.rev, page.problem)
+        try:
+            if not claim.tick:  # it follows another, and its pause is over
+                return verdicts.awake(claim, page.rev, page.schedule)
+            tick, lateness, most = clock.read(claim.tick), self._pace.lateness, self._pace.page_size
+            decided = prepare(page.schedule, tick, now, lateness=lateness, most=most, **_held(claim))
+            return verdicts.chain(claim, page.rev, page.schedule, decided, self._keys, facts=facts)
+        except Exception as e:  # noqa: BLE001 (a definition of somebody else's may do anything)
+            return verdicts.quarantined(claim.id, page.rev, f"definition cannot be followed: {cause(e)}")
 
     def take(self, now_ms: float) -> list[Chain]:
         """Hands out a page of what is due; a chain is never torn."""
         size = self._pace.page_size
-        due: list[Chain] = []
-        rest: list[Chain] = []
-        for chain in self._chains:
-            fits = chain.due <= now_ms and (not due or size >= chain.jobs)
-            size -= chain.jobs if fits else 0
-            (due if fits else rest).append(chain)
-        self._chains = rest
-        return due
+        page: list[Chain] = []
+        while self.next_ms <= now_ms and (not page or size >= self._chains[0][-1].jobs):
+            page.append(heapq.heappop(self._chains)[-1])
+            size -= page[-1].jobs
+        self._jobs -= sum(chain.jobs for chain in page)
+        self.is_crowded = self.next_ms <= now_ms
+        return page
+
+    @property
+    def room(self) -> int:
+        """How many more it could take."""
+        return self._pace.most_claims - self._jobs
 
     @property
     def next_ms(self) -> float:
-        """When the first of it is due."""
-        return min((chain.due for chain in self._chains), default=math.inf)
+        """When the next of it is due."""
+        return self._chains[0][0] if self._chains else math.inf
 
 
 def _held(claim: Claim) -> dict[str, datetime]:

@@ -33,13 +33,12 @@ from beat import blocks, kinds
 from beat.blocks import pickled
 from beat.errors import BadArguments, BadOption
 from beat.report import reading
-from beat.run import META_KEY
+from beat.run import META_KEY, Run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from beat import rq_options
-    from beat.run import Run
     from beat.schedule import Schedule
 
 LEAST_TTL = 60
@@ -116,8 +115,17 @@ def run_block(run: Run, serializer: str) -> bytes:
         return json.dumps(run.plain()).encode() + b"}"
     # Opcodes that remember nothing, so that they may follow any pickle. The first is the mark, a single byte: it takes
     # the place of the stop that was cut off, which the last frame of the pickle has counted.
-    pairs = [pickled(name) + pickled(value) for name, value in run.plain().items()]
-    return b"".join((b"(", pickled(META_KEY), b"(", *pairs, b"du."))  # mark, key, mark … dict, setitems, stop
+    around = _around.__wrapped__ if run.after else _around  # what follows another does so once
+    begin, rest = around(run.scheduled_for, run.triggered_by, run.shard, run.shards, run.after)
+    return begin + blocks.text(run.schedule_id) + rest
+
+
+@functools.lru_cache(maxsize=4096)  # thousands of schedules share a few ticks
+def _around(*run: Any) -> tuple[bytes, bytes]:
+    """What stands before the id of the schedule, and after it."""
+    (name, _), *others = Run("", *run).plain().items()
+    pairs = (pickled(other) + pickled(value) for other, value in others)
+    return b"(" + pickled(META_KEY) + b"(" + pickled(name), b"".join((*pairs, b"du."))  # marks … dict, setitems, stop
 
 
 def run_blocks(run: Run, serializer: str, shards: int) -> bytes:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from beat.settings import Settings
 
 _MS = timedelta(milliseconds=1)
+MOST_CLAIMS = 10_000
+"""No beat holds more schedules at once, however long its locks last."""
 
 
 @dataclass(frozen=True)
@@ -50,14 +52,21 @@ class Pace:
             self.misfire_limit * _MS, self.catchup_window * _MS, self.catchup_limit, pause=self.interval * _MS
         )
 
-    def asks(self, room: int) -> dict[str, int]:
-        """What to claim: when there is room for no more, only what is due already."""
+    @property
+    def most_claims(self) -> int:
+        """How many schedules a beat holds at once: two for each millisecond that a lock lasts beyond the lookahead.
+
+        So what is due at once is claimed and prepared before it is due; and who fires two thousand a second has fired
+        all of it before a lock runs out.
+        """
+        return min(MOST_CLAIMS, 2 * (self.lock_ttl - self.lookahead))
+
+    def asks(self, room: int | None) -> dict[str, int]:
+        """What to claim: when there is room for no more, only what is due already; for None, nothing."""
+        if room is None:
+            return {"lock_ttl": self.lock_ttl, "lookahead": 0, "limit": 0}
         limit, lookahead = (min(self.page_size, room), self.lookahead) if room > 0 else (self.page_size, 0)
         return {"lock_ttl": self.lock_ttl, "lookahead": lookahead, "limit": limit}
-
-    def asks_nothing(self) -> dict[str, int]:
-        """No claim at all."""
-        return {"lock_ttl": self.lock_ttl, "lookahead": 0, "limit": 0}
 
 
 class RedisClock:

@@ -11,7 +11,7 @@ from beat.facts import UNTOLD, Parent, Told
 from beat.state import State
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
 
@@ -48,13 +48,13 @@ class Item(NamedTuple):
     next_due: int = 0
     job: str = ""
     queue: str = ""
-    at: str = "back"
     run: bytes = b""
+    by: str = ""
+    at: str = "back"
     number: int = 0
     error: str = ""
     last: str = ""
     reason: str = ""
-    by: str = ""
     slot: str = ""
     max_runs: int | str = ""
     data: bytes = b""
@@ -62,6 +62,16 @@ class Item(NamedTuple):
     group: str = ""
     expects: str = ""
     uses: str = ""
+
+
+_FEW = Item._fields.index("by") + 1
+_REST = tuple(Item._field_defaults[name] for name in Item._fields[_FEW:])
+
+
+def counted(items: Iterable[Item]) -> Iterator[tuple[Any, ...]]:
+    """The items of `fire` as they are sent, each after the number of its words: most have nothing but the first few."""
+    for item in items:
+        yield (_FEW, *item[:_FEW]) if item[_FEW:] == _REST else (len(item), *item)
 
 
 class Slot(NamedTuple):

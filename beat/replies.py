@@ -50,9 +50,11 @@ class Replies:
 
     def stamped(self, item: Item) -> Item:
         """The item, with what went wrong with earlier attempts."""
-        error, at = self._errors.get(item.id, ("", 0.0))
+        if item.id not in self._errors or item.kind != "fire":
+            return item
+        error, at = self._errors[item.id]
         fresh = time.monotonic() - at < FRESH_S  # an older one is about a tick that another beat has fired
-        return item._replace(error=error) if error and fresh and item.kind == "fire" else item
+        return item._replace(error=error) if fresh else item
 
     def refused(self, schedules: Iterable[tuple[str, str]], error: BaseException) -> None:
         """Redis did not enqueue what is due of these (id and function), or did not say that it had."""

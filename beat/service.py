@@ -147,7 +147,7 @@ class Scheduler:
         keeper = Housekeeper(
             store,
             sync,
-            Watcher(store, name=self.name, emit=emit),
+            Watcher(store, name=self.name, emit=emit, is_busy=lambda: ticker.holding.is_crowded),
             assembly.attendant(store, Book(store), self.name, emit),
             name=self.name,
             about=lambda: {**self._about, "fired": str(self._fired), **vitals.passed(ticker)},

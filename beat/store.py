@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from beat import clock, connection, names, scripts
 from beat.connection import Call
-from beat.protocol import Claimed, Decided, Looked, Reply, Sight, decoded, replies, unless_named
+from beat.protocol import Claimed, Decided, Looked, Reply, Sight, counted, decoded, replies, unless_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -78,7 +78,7 @@ class Store:
 
     def fire(self, items: Sequence[Item], *, token: str) -> Decided:
         """Gives the verdicts, all of them in one step; safe to send again."""
-        decided = Decided.read(self.run("fire", self.tracer.sent(items), token=token), len(items))
+        decided = Decided.read(self.run("fire", counted(self.tracer.sent(items)), token=token), len(items))
         self.tracer.decided(items, decided.replies)
         return decided
 

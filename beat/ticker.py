@@ -44,7 +44,7 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
-from beat import connection
+from beat import connection, verdicts
 from beat.event import Event
 from beat.guard import mark, uptime_ms
 from beat.health import Patience, cause
@@ -52,6 +52,7 @@ from beat.holding import Holding
 from beat.pace import RedisClock
 from beat.protocol import Claimed, Decided
 from beat.replies import Replies
+from beat.store import pages
 from beat.timekeeper import Timekeeper
 
 if TYPE_CHECKING:
@@ -67,11 +68,11 @@ if TYPE_CHECKING:
     from beat.pace import Pace
     from beat.verdicts import Chain
 
-MOST_CLAIMS = 1000
-"""How many schedules a beat holds at once."""
 QUESTIONS = 2
 """So many may be on their way: Redis finds the next one when it has answered the last."""
 _GIVEN = {"OK", "WAITS", "SKIPPED", "ENDED"}
+_RELEASED = 1000
+"""So many are given back at once: who ends has little time."""
 IN_VAIN = 3
 """So many pages in a row without a verdict end a pass."""
 
@@ -108,7 +109,7 @@ class Ticker:
         self.holding = Holding(pace, desk.keys)
         self._asked: deque[Asked] = deque()
         self._wanted, self._busy = 0, False
-        """How many claims are worth asking for: there may be more to hand out; whether page follows page."""
+        """How many claims are worth asking for: there may be more to hand out; whether the last page was full."""
         self._in_vain, self._freed_at = 0, math.inf
 
     def run(self, stopping: threading.Event) -> None:
@@ -138,7 +139,7 @@ class Ticker:
         while True:
             over = stopping.is_set() or self._in_vain >= IN_VAIN  # what leads nowhere waits for the next pass
             left = self._wanted > 0 or self.holding.next_ms <= self.clock.now_ms()
-            if left and not over and len(self._asked) < (QUESTIONS if self._busy else 1):
+            if left and not over and len(self._asked) < (QUESTIONS if self._busy or self.holding.is_crowded else 1):
                 self._ask()
             elif self._asked:
                 self._hear()
@@ -153,20 +154,19 @@ class Ticker:
         with contextlib.suppress(*connection.Errors):  # the locks run out by themselves
             while self._asked:
                 self._hear()
-            self.holding.give_back(self.holding.ids)
-            while chains := self.holding.take(self.clock.now_ms()):
-                self._desk.fire([item for chain in chains for item in chain.items], token=self._token)
+            for page in pages(self.holding.ids, _RELEASED):
+                self._desk.fire([verdicts.released(each).items[0] for each in page], token=self._token)
 
     def _ask(self) -> None:
-        """What is due goes out, and a claim of what comes next: the two together only where page follows page.
+        """What is due goes out, and a claim of what comes next; the two together only between the last pages of many.
 
-        Else a beat would claim what it has just fired before any other could, and none would share its work.
+        Else a beat would claim what it has just fired before any other could, or more than it gets round to.
         """
         due = self.holding.take(self.clock.now_ms())
         if alone := not self._asked:
             self.clock.ask()
-        room = MOST_CLAIMS - len(self.holding) - len(due) - sum(len(each.due) + each.claims for each in self._asked)
-        asks = self._pace.asks(room) if self._busy or not due else self._pace.asks_nothing()
+        room = self.holding.room - len(due) - sum(len(each.due) + each.claims for each in self._asked)
+        asks = self._pace.asks(room if not due or (self._busy and not self.holding.is_crowded) else None)
         self._asked.append(Asked(due, asks["limit"], uptime_ms(), alone))
         self._wanted = max(0, self._wanted - 1) if asks["limit"] else 1
         try:
@@ -188,7 +188,7 @@ class Ticker:
             self.clock.learn(fired.now if asked.due and isinstance(fired, Decided) else claimed.now, claimed.now)
         given = self._settle(asked.due, fired)
         if asked.due:
-            self._in_vain = 0 if given else self._in_vain + 1
+            self._in_vain = 0 if given or self.holding.is_crowded else self._in_vain + 1
         if isinstance(claimed, Claimed) and asked.claims:
             self._take(claimed, None if asked.void else mark(asked.uptime_ms, claimed.now))
         if isinstance(fired, Exception):
@@ -229,9 +229,8 @@ class Ticker:
             self._replies.refused(((chain.id, chain.func) for chain in due if chain.func), fired)
             return False
         replies, unseen = iter(fired.replies), [reply for reply in fired.replies if reply.code == "ENDED"]
-        for chain in due:
-            if again := self._replies.settle(chain, [next(replies) for _ in chain.items], fired.now):
-                self.holding.hold([again])
+        settled = (self._replies.settle(chain, [next(replies) for _ in chain.items], fired.now) for chain in due)
+        self.holding.hold([again for again in settled if again])
         if unseen and self.attendant:  # before they are sent again
             self.attendant.clear(sum(int(reply.words) for reply in unseen))
         return any(reply.code in _GIVEN for reply in fired.replies)

@@ -23,7 +23,7 @@ from beat.sighting import Record
 from beat.store import pages
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from beat.event import Emit
     from beat.outcomes import Decision
@@ -39,6 +39,8 @@ SEARCH_S = 20
 """How often jobs are looked for that vanished from their queue."""
 AGE = timedelta(seconds=10)
 """How long a run has waited before it is looked for."""
+BUSY_S = 2
+"""For so long a beat that has many ticks to fire looks at the first runs only."""
 _PAGE = 500
 _PAGES = 10
 _CLOSED_PAGE = 200
@@ -49,24 +51,29 @@ _LONG_S = 100
 class Watcher:
     """One beat's eye on the runs."""
 
-    def __init__(self, store: Store, *, name: str, emit: Emit) -> None:
-        self._store, self._name, self._emit = store, name, emit
+    def __init__(self, store: Store, *, name: str, emit: Emit, is_busy: Callable[[], bool] = lambda: False) -> None:
+        self._store, self._name, self._emit, self._is_busy = store, name, emit, is_busy
         self._runs = Runs(store, between=self.turn)  # a long search keeps nobody waiting for an outcome
         self._once = Once(emit)
-        self._searched_at = time.monotonic()
+        self._searched_at = self._looked_at = time.monotonic()
 
     def turn(self) -> None:
         """Looks at what is due to be looked at, if no other beat has just done so."""
-        if not Lock(self._store.client, self._store.keys.watching, WATCH_MS).acquire():
+        lock = Lock(self._store.client, self._store.keys.watching, WATCH_MS)
+        if not lock.acquire():
             return
         seen = self._runs.observe(limit=_PAGE, interval=INTERVAL_MS, closed_limit=_CLOSED_PAGE)
         self.settle(seen)
         for _ in range(_PAGES):
             if seen.looked < _PAGE:
                 break
+            if self._is_busy() and time.monotonic() - self._looked_at < BUSY_S:  # ticks come first
+                lock.release()  # another beat may have the time
+                return
             seen = self._runs.observe(limit=_PAGE, interval=INTERVAL_MS)
             self.settle(seen)
-        if time.monotonic() - self._searched_at >= SEARCH_S:
+        self._looked_at = time.monotonic()
+        if self._looked_at - self._searched_at >= SEARCH_S:
             self._searched_at = math.inf  # a search looks at runs now and then, and begins no other
             try:
                 self.search()

@@ -52,7 +52,7 @@ if hold_from and hold_until and hold_from <= now and now < hold_until then retur
 
 local horizon, claims, troubles, moves, facts, parents = now + lookahead, {}, {}, {}, {}, {}
 
-local function move(id, score) moves[#moves + 1], moves[#moves + 2] = score, id end
+local function move(id, score) moves[#moves + 1], moves[#moves + 2] = digits_of(score), id end
 
 local function hide(id, untl, code, words)
   move(id, math.max(untl, horizon + 1))

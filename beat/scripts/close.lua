@@ -57,6 +57,7 @@ local waiting_prefix, followers_prefix, slow_prefix, shards_prefix = ARGV[11], A
 -- include now
 -- include sane
 -- include quoted
+-- include outbox
 -- include ledger
 -- include words
 -- include renamed

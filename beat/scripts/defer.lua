@@ -30,6 +30,7 @@ local schedule_id, rev, tick, due_at, version, by, history_limit, events_limit, 
 -- include now
 -- include sane
 -- include quoted
+-- include outbox
 -- include ledger
 -- include acted
 -- include allowed

@@ -24,7 +24,7 @@
 -- ARGV[12] request_prefix  text   followed by a job id: that somebody asked for it, and it was enqueued
 -- ARGV[13] index_prefix    text   followed by a state: the ids of all that are in it
 -- ARGV[14] queue_prefix    text   followed by the name of a queue: its key
--- ARGV[15…] items, each of
+-- ARGV[15…] items, each after the number of its words that follow: either all, or the first eleven, and the others are nothing
 -- ITEM[1]  kind       word   fire, skip (ticks pass by), admit (a tick has waited: it needs no lock, and moves nothing), pass (it
 --                            has waited, and passes by), manual (somebody asked for a run: as admit), resume (a pause ends, and
 --                            with it the stretch of ticks that it held), release (nothing was decided), quarantine (cannot be read)
@@ -37,15 +37,15 @@
 -- ITEM[7]  next_due   ms     when that is due
 -- ITEM[8]  job        text   the id of the job
 -- ITEM[9]  queue      text   the key of its queue; of several, each on its own line: it is broadcast to all of them
--- ITEM[10] at         word   front or back
--- ITEM[11] run        bytes  the end of the job's meta; of a broadcast their lengths, a line end, and one for each queue
--- ITEM[12] number     count  for skip and resume: how many ticks; for manual: how many seconds the request is remembered
--- ITEM[13] error      text   what went wrong with earlier attempts, or nothing
--- ITEM[14] last       time   for skip and resume: the last of the stretch; for manual: the next tick, if it is to pass; for admit
---                            and pass: the job that it follows, or nothing
--- ITEM[15] reason     text   for skip and pass: why; for resume: the end that the pause must have, nothing if an operator ends it
--- ITEM[16] by         word   for fire, admit and manual: scheduler, catchup, follows, manual or backfill; for resume: `disabled` where
+-- ITEM[10] run        bytes  the end of the job's meta; of a broadcast their lengths, a line end, and one for each queue
+-- ITEM[11] by         word   for fire, admit and manual: scheduler, catchup, follows, manual or backfill; for resume: `disabled` where
 --                            its code has switched it off meanwhile
+-- ITEM[12] at         word   front or back; back where it is left out
+-- ITEM[13] number     count  for skip and resume: how many ticks; for manual: how many seconds the request is remembered
+-- ITEM[14] error      text   what went wrong with earlier attempts, or nothing
+-- ITEM[15] last       time   for skip and resume: the last of the stretch; for manual: the next tick, if it is to pass; for admit
+--                            and pass: the job that it follows, or nothing
+-- ITEM[16] reason     text   for skip and pass: why; for resume: the end that the pause must have, nothing if an operator ends it
 -- ITEM[17] slot       text   nothing where runs may overlap, or: skip, wait or replace, how many may run, how many may
 --                            wait, and `cleared` when those that have ended were closed just now
 -- ITEM[18] max_runs   count  how many ticks become jobs, after which the schedule has finished; nothing for no end; for resume: the
@@ -84,6 +84,7 @@ local request_prefix, index_prefix, queue_prefix = ARGV[12], ARGV[13], ARGV[14]
 -- include now
 -- include sane
 -- include quoted
+-- include outbox
 -- include ledger
 -- include words
 -- include slots
@@ -92,13 +93,14 @@ local request_prefix, index_prefix, queue_prefix = ARGV[12], ARGV[13], ARGV[14]
 -- include acted
 -- include allowed
 
-local first, width = 15, 23
+local first, width, least = 15, 23, 11
 local stamp = to_text(tonumber(time[1]), string.format('.%06d', tonumber(time[2])))
 local signed = ',"at":"' .. now_text .. '","beat":' .. quoted(token) .. '}'
 local enqueued = ',"enqueued":"' .. now_text .. '","n":'
 local kinds, pushes, scores, gone, ours, last_code, barred, opened, noted = {}, {}, {}, {}, {}, {}, {}, {}, {}
 local outbox_wrong, jobs_exist
 local nobody = {}
+local starts, sizes = {}, {}  -- where each item begins, and how many words it has
 local wanted = {fire = true, skip = true, admit = true, pass = true, manual = true, resume = true, release = true, quarantine = true}
 
 local function kind_once(key)  -- the keys that many items share are looked at once
@@ -108,9 +110,9 @@ end
 
 local function look_at_page()  -- what many items share, or can be asked at once: locks, jobs, the keys of the outbox
   local ids, locks, hashes = {}, {}, {}
-  for i = first, #ARGV, width do
-    local n = #ids + 1
-    ids[n], locks[n], hashes[n] = ARGV[i + 1], lock_prefix .. ARGV[i + 1], job_prefix .. ARGV[i + 7]
+  for n, i in ipairs(starts) do
+    local id = ARGV[i + 1]
+    ids[n], locks[n], hashes[n] = id, lock_prefix .. id, job_prefix .. ARGV[i + 7]
   end
   if #ids == 0 then return end
   for n, holder in ipairs(redis.call('MGET', unpack(locks))) do ours[ids[n]] = holder == token end  -- what is no string is no lock
@@ -187,6 +189,12 @@ local function rank(id, key, state, due_at)  -- its place in the index, if nothi
   if state == 'active' and due_at then scores[id] = to_ms(due_at) elseif awake then scores[id] = awake else gone[id] = true end
 end
 
+local function open_run(job, record)
+  local n = #opened
+  opened[n + 1], opened[n + 2] = digits_of(now), job  -- Redis takes longer to write a number than to find its digits
+  noted[n + 1], noted[n + 2] = job, record
+end
+
 local function enqueue(id, job, queue, at, meta, ttl, data, origin)
   local key = job_prefix .. job
   redis.call('COPY', template_prefix .. id, key, 'REPLACE')
@@ -212,9 +220,7 @@ local function note(id, slot, group, job, queue, tick, by, number, created_at, r
     if group ~= '' then redis.call('ZADD', running_prefix .. '@' .. group, now, job) end
     return
   end
-  local n = #opened
-  opened[n + 1], opened[n + 2] = now, job
-  noted[n + 1], noted[n + 2] = job, record
+  open_run(job, record)
 end
 
 local function later(id, key, code, words)  -- what cannot be enqueued is looked at again in 30 s
@@ -324,8 +330,11 @@ local function item_of(id, rev, tick, next, next_due, job, error, by, slot, max_
     after = in_line and last or '', reason = reason, why = why, run_count = number_of(run_count or '0'), expects = expects, jobs = places and #places or 1}
 end
 
-local function decide(i)
-  local kind, id, rev, tick, due, next, next_due, job, queue, at, run, number, error, last, reason, by, slot, max_runs, data, why, group, expects, uses = unpack(ARGV, i, i + width - 1)
+local function decide(i, words)
+  local kind, id, rev, tick, due, next, next_due, job, queue, run, by, at, number, error, last, reason, slot, max_runs, data, why, group, expects, uses = unpack(ARGV, i, i + words - 1)
+  if words < width then
+    at, number, error, last, reason, slot, max_runs, data, why, group, expects, uses = 'back', '0', '', '', '', '', '', '', '', '', '', ''
+  end
   if not makes_sense(kind, tick, due, next, next_due, job, queue, at, number, last, slot, max_runs, group, reason) then return 'BADARG', '' end
   local key, admits, manual = schedule_prefix .. id, kind == 'admit' or kind == 'pass', kind == 'manual'
   local h = redis.pcall('HMGET', key, 'state', 'rev', 'next_run', 'due_at', 'run_count', 'skip_count', 'kept', 'result_ttl',
@@ -478,8 +487,17 @@ local function decide(i)
   end
   if finishes(id, key, number_of(total), max_runs) then next = '' end
   move(id, key, next, number_of(next_due), error, 'last_run', tick, 'last_enqueued', now_text, 'last_job', job, 'run_count', total,
-    'kept', kept)
+    'kept', digits_of(kept))
   return 'OK', ''
+end
+
+-- include plain
+local function decided(i, words)
+  if words == least then
+    local code, said = fire_plain(i)
+    if code then return code, said end
+  end
+  return decide(i, words)
 end
 
 local function broke(i, error)  -- what nobody foresaw, in one item: the others of the page go on
@@ -488,14 +506,20 @@ local function broke(i, error)  -- what nobody foresaw, in one item: the others 
   return 'BADSTATE', type(error) == 'table' and error.err or tostring(error)
 end
 
-local function step_aside(i)  -- a tick that cannot be let in keeps nobody of its group waiting: its own line knows it
-  local id, group, after = ARGV[i + 1], string.match(ARGV[i + 20], '^[%w_-]+'), ARGV[i + 13]
+local function step_aside(i, words)  -- a tick that cannot be let in keeps nobody of its group waiting: its own line knows it
+  local id, group, after = ARGV[i + 1], words == width and string.match(ARGV[i + 20], '^[%w_-]+'), ARGV[i + 14]
   if not group then return end
-  redis.pcall('ZREM', waiting_prefix .. '@' .. group, id .. ' ' .. ARGV[i + 3] .. ' ' .. ARGV[i + 15] .. (after ~= '' and ' ' .. after or ''))
+  redis.pcall('ZREM', waiting_prefix .. '@' .. group, id .. ' ' .. ARGV[i + 3] .. ' ' .. ARGV[i + 10] .. (after ~= '' and ' ' .. after or ''))
   redis.pcall('ZADD', waiting_slots, now + 30000, id)
 end
 
-if (#ARGV - first + 1) % width ~= 0 then return {now, 'OK', {0, 'BADARG', 'not a whole number of items'}} end
+local at = first
+while at <= #ARGV do
+  local words = tonumber(ARGV[at])
+  if words ~= width and words ~= least or at + words > #ARGV then return {now, 'OK', {0, 'BADARG', 'not a whole number of items'}} end
+  starts[#starts + 1], sizes[#starts + 1] = at + 1, words
+  at = at + 1 + words
+end
 local a_key, a_lock, a_ledger = schedule_prefix .. 'x', lock_prefix .. 'x', runs_prefix .. 'x'
 local barred_here = forbidden({{'type', a_key}, {'hmget', a_key, 'x'}, {'hget', a_key, 'x'}, {'hset', a_key, 'x', ''}, {'hdel', a_key, 'x'}, {'hexists', a_key, 'x'},
   {'hmget', template_prefix .. 'x', 'x'}, {'mget', a_lock}, {'del', a_lock}, {'zadd', due_index, 0, 'x'}, {'zrem', due_index, 'x'},
@@ -509,19 +533,20 @@ local barred_here = forbidden({{'type', a_key}, {'hmget', a_key, 'x'}, {'hget', 
 if barred_here then return redis.error_reply('NOPERM ' .. barred_here) end
 local replies, locks = {now, 'OK'}, {}
 look_at_page()
-for i = first, #ARGV, width do  -- a chain is several items of one schedule: its lock goes with the last of them
-  local fine, code, words = pcall(decide, i)
+for n, i in ipairs(starts) do  -- a chain is several items of one schedule: its lock goes with the last of them
+  local number = sizes[n]
+  local fine, code, words = pcall(decided, i, number)
   if not fine then code, words = broke(i, code) end
   local id, kind = ARGV[i + 1], ARGV[i]
-  local stays = kind == 'admit' or kind == 'pass' or kind == 'manual' and ARGV[i + 13] == ''
-  if code ~= 'OK' then replies[#replies + 1] = {(i - first) / width + 1, code, words} end
+  local stays = kind == 'admit' or kind == 'pass' or kind == 'manual' and (number < width or ARGV[i + 14] == '')
+  if code ~= 'OK' then replies[#replies + 1] = {n, code, words} end
   if stays then
     scores[id] = nil  -- it has no lock, and moves nothing
     if code == 'GONE' and kind ~= 'manual' then
       redis.call('DEL', waiting_prefix .. id)
       redis.call('ZREM', waiting_slots, id)
     elseif kind ~= 'manual' and (code == 'BADTYPE' or code == 'BADSTATE' or code == 'BADARG') then
-      step_aside(i)
+      step_aside(i, number)
     end
   elseif last_code[id] ~= 'ENDED' then last_code[id] = code end
 end
@@ -543,7 +568,7 @@ for n = 1, #opened, 1000 do
 end
 if kind_once(due_index) == 'zset' or kind_once(due_index) == 'none' then
   local moved, removed = {}, {}
-  for id, score in pairs(scores) do moved[#moved + 1], moved[#moved + 2] = score, id end
+  for id, score in pairs(scores) do moved[#moved + 1], moved[#moved + 2] = digits_of(score), id end
   for id in pairs(gone) do removed[#removed + 1] = id end
   if #moved > 0 then redis.call('ZADD', due_index, unpack(moved)) end
   if #removed > 0 then redis.call('ZREM', due_index, unpack(removed)) end

@@ -32,6 +32,7 @@ local schedule_prefix, runs_prefix, index_prefix, history_limit, events_limit, b
 -- include now
 -- include sane
 -- include quoted
+-- include outbox
 -- include ledger
 -- include index
 -- include acted

@@ -67,6 +67,7 @@ local running_prefix, waiting_prefix, followers_prefix = ARGV[11], ARGV[12], ARG
 -- include now
 -- include sane
 -- include quoted
+-- include outbox
 -- include ledger
 -- include index
 -- include announced

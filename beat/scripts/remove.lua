@@ -40,6 +40,7 @@ local events_limit, history_limit, by, state = ARGV[11], ARGV[12], ARGV[13], ARG
 -- include now
 -- include sane
 -- include quoted
+-- include outbox
 -- include ledger
 -- include index
 -- include announced

@@ -40,6 +40,7 @@ local history_limit, events_limit, beat, app, retire_after = ARGV[7], ARGV[8], A
 -- include now
 -- include sane
 -- include quoted
+-- include outbox
 -- include ledger
 -- include words
 -- include index

@@ -24,7 +24,7 @@ local beat, kept, most, events_limit = unpack(ARGV, 1, 4)
 -- include sane
 -- include quoted
 -- include allowed
--- include ledger
+-- include outbox
 
 local first, width = 5, 3
 local noted, number, replies = {}, 0, {{}}

@@ -228,7 +228,7 @@ MUTANTS = [
     ),
     Mutant(
         "a ledger that grows for ever",
-        (("beat/scripts/parts/ledger.lua", "while kept > limit and length > least do", "while false do"),),
+        (("beat/scripts/parts/ledger.lua", "while kept > most_verdicts and length > shortest do", "while false do"),),
         ("tests/redis/test_ledger.py",),
     ),
     Mutant(
@@ -379,12 +379,12 @@ MUTANTS = [
     ),
     Mutant(
         "who cannot be let in keeps the group waiting",
-        (("beat/scripts/fire.lua", "      step_aside(i)\n", ""),),
+        (("beat/scripts/fire.lua", "      step_aside(i, number)\n", ""),),
         CROWDED,
     ),
     Mutant(
         "one item breaks the page",
-        (("beat/scripts/fire.lua", "pcall(decide, i)", "true, decide(i)"),),
+        (("beat/scripts/fire.lua", "pcall(decided, i, number)", "true, decided(i, number)"),),
         CROWDED,
     ),
     Mutant(
@@ -439,6 +439,24 @@ MUTANTS = [
         "a turn that nobody remembers",
         (("beat/scripts/fire.lua", "if uses ~= '' then redis.call('HSET', key, 'uses', uses) end", ""),),
         ROUTED,
+    ),
+    *(
+        Mutant(f"a plain tick: {name}", (("beat/scripts/parts/plain.lua", what, instead),), FIRE)
+        for name, what, instead in (
+            ("no compare-and-set", "or h[3] ~= tick or h[4] ~= tick ", ""),
+            ("no rev check", "or h[2] ~= rev ", ""),
+            ("no lock", "or not ours[id] ", ""),
+            ("whatever its state", "h[1] ~= 'active' or ", ""),
+            ("before it is due", "or due_ms > now ", ""),
+            ("moved by an operator", "or h[4] ~= tick ", ""),
+            ("no TYPE guard", "or queue_problem(id, job, queue) ", ""),
+            ("no counter guard", "or not is_count(h[5]) ", ""),
+            ("the form of the item before", "or queue ~= alike.queue ", ""),
+            ("its job has a ttl", "or t[2] ", ""),
+            ("its job has retries", "or t[3] ", ""),
+            ("its own result_ttl", "or h[8] ", ""),
+            ("an old job is there", "or jobs_exist ", ""),
+        )
     ),
 ]
 

@@ -115,9 +115,9 @@ def verdict(at: int, schedule_id: str = "report", /, *, following: int | None = 
         queue=QUEUE,
         run=jobs.run_block(Run(schedule_id, clock.at(at), "scheduler"), "pickle"),
         by="scheduler",
-        last=text(at),
-        reason="misfire",
     )
+    if changes.get("kind") in {"skip", "release", "quarantine"}:
+        made = made._replace(last=text(at), reason="misfire")
     return made._replace(**changes)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,8 @@ from redis import Redis as RedisClient
 from redis.exceptions import ResponseError
 
 from beat import clock, jobs
-from beat.protocol import Item, Reply
+from beat import store as store_module
+from beat.protocol import Item, Reply, counted
 from beat.store import Store
 from tests.facts import wait_until
 from tests.redis.making import (
@@ -43,6 +45,13 @@ if TYPE_CHECKING:
 SCHEDULE, TEMPLATE, LOCK = "beat:schedule:report", "beat:template:report", "beat:lock:report"
 OK = Reply("OK")
 SPOILED = "rq:queue:spoiled"
+
+
+@pytest.fixture(autouse=True, params=["few words", "all words"])
+def words(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plain tick has a way of its own through the script: whatever is true there is true of the other."""
+    if request.param == "all words":
+        monkeypatch.setattr(store_module, "counted", lambda items: [(len(item), *item) for item in items])
 
 
 def fire(store: Store, *items: Item, token: str = TOKEN) -> list[Reply]:
@@ -107,11 +116,59 @@ def test_the_job_is_its_template_the_times_and_the_run(store: Store) -> None:
     assert store.client.ttl(f"rq:job:{item.job}") == -1
 
 
+def test_a_plain_tick_leaves_what_the_same_tick_would_with_all_words(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = second(store) - 10
+    store.register([registration(each, at) for each in ("tick_a", "tick_b")], beat="tests")
+    assert len(claim(store).claims) == 2
+    monkeypatch.setattr(store_module, "counted", lambda items: [*counted(items[:1]), (len(items[1]), *items[1])])
+    assert fire(store, verdict(at, "tick_a"), verdict(at, "tick_b")) == [OK, OK]
+
+    def left(each: str) -> str:
+        client: Any = store.client
+        found = [
+            sorted(client.hgetall(f"beat:schedule:{each}").items()),
+            sorted(client.hgetall(f"rq:job:beat_{each}_{at}").items()),
+            client.lrange(f"beat:runs:{each}", 0, -1),
+            client.hget("beat:records", f"beat_{each}_{at}"),
+            client.zscore("beat:open", f"beat_{each}_{at}"),
+            client.zscore("beat:due", each),
+            [fields for _, fields in client.xrange("beat:events") if fields[b"schedule"] == each.encode()],
+        ]
+        return repr(found).replace(each, "it")
+
+    assert left("tick_a") == left("tick_b")
+
+
 def test_a_job_with_a_ttl_expires_in_the_queue(store: Store) -> None:
     at = put_and_claim(store)
     store.client.hset(TEMPLATE, "ttl", 500)
     assert fire(store, item := verdict(at)) == [OK]
     assert 490 < store.client.ttl(f"rq:job:{item.job}") <= 500
+
+
+@pytest.mark.parametrize(
+    ("key", "field", "noted"),
+    [
+        (TEMPLATE, "retries_left", "retries"),
+        (SCHEDULE, "result_ttl", "result_ttl"),
+        (SCHEDULE, "failure_ttl", "failure_ttl"),
+    ],
+)
+def test_what_is_to_be_known_when_the_run_ends_is_noted(key: str, field: str, noted: str, store: Store) -> None:
+    at = put_and_claim(store)
+    store.client.hset(key, field, 3)
+    assert fire(store, verdict(at)) == [OK]
+    record: Any = store.client.hget("beat:records", f"beat_report_{at}")
+    assert json.loads(record)[noted] == 3
+
+
+def test_a_tick_that_an_operator_has_put_off_since_it_was_claimed_does_not_fire(store: Store) -> None:
+    at = put_and_claim(store)
+    store.client.hset(SCHEDULE, mapping={"due_at": text(at + 1000), "moved": text(at)})
+    assert fire(store, verdict(at)) == [Reply("CHANGED")]
+    assert queued(store) == []
 
 
 @pytest.mark.parametrize(("at_end", "order"), [("back", "another ours"), ("front", "ours another")])
@@ -509,7 +566,7 @@ def test_a_hash_that_cannot_be_used_is_looked_at_again_in_half_a_minute(
     else:
         store.client.hset(SCHEDULE, field, value)
     before = everything(store)
-    decided = store.fire([verdict(at, kind=kind, number=1)], token=TOKEN)
+    decided = store.fire([verdict(at, kind=kind, number=int(kind == "skip"))], token=TOKEN)
     assert decided.replies == (Reply("BADSTATE", words),)
     assert changed(before, store) == {"beat:due", LOCK}
     assert score(store) == decided.now + HIDDEN

@@ -21,7 +21,7 @@ from beat.lock import Lock
 from beat.metrics import folding
 from beat.operations import Operations, Stretch
 from beat.outbox import Outbox
-from beat.protocol import Closing, Item, Registration
+from beat.protocol import Closing, Item, Registration, counted
 from beat.runs import Runs
 from beat.slots import Slots
 from beat.staff import Seen, note, staff
@@ -169,18 +169,17 @@ def law_the_bindings_are_the_header(written: Written, _: Path) -> Iterator[str]:
 
 def law_items_are_the_header(written: Written, _: Path) -> Iterator[str]:
     header, code = written.header, written.code
-    starts = re.findall(
-        r"unpack\(ARGV, (\d+)\)|\w+ = (\d+), #ARGV|local first, width = (\d+),|local replies, at = {now}, (\d+)", code
-    )
+    begins = r"unpack\(ARGV, (\d+)\)|\w+ = (\d+), #ARGV|local first, width(?:, least)? = (\d+),"
+    starts = re.findall(rf"{begins}|local replies, at = {{now}}, (\d+)", code)
     at = {int(number) for numbers in starts for number in numbers if number}
     if at != ({header.items_at} - {None}) or header.items_at not in {None, len(header.args) + 1}:
         yield f"the header says that items begin at {header.items_at}, the script says {at}"
     if bool(header.item) != bool(header.items_at):
         yield "items are named and not announced, or announced and not named"
-    for names in re.findall(r"local ([\w, ]+) = unpack\(ARGV, (?:i|at), (?:i|at) \+ width - 1\)", code):
+    for names in re.findall(r"local ([\w, ]+) = unpack\(ARGV, (?:i|at), (?:i|at) \+ (?:width|words) - 1\)", code):
         if names.split(", ") != header.item:
             yield f"ITEM: the header says {header.item}, the script binds {names}"
-        widths = re.findall(r"local width = (\d+)|local first, width = \d+, (\d+)", code)
+        widths = re.findall(r"local width = (\d+)|local first, width(?:, least)? = \d+, (\d+)", code)
         if [int("".join(width)) for width in widths] != [len(header.item)]:
             yield f"an item has {len(header.item)} parts, not {widths}"
 
@@ -243,6 +242,15 @@ def test_every_script_is_known() -> None:
     assert scripts.names() == NAMES == sorted(METHODS)
 
 
+def test_a_plain_item_has_the_first_words_of_the_header() -> None:
+    header, part = read("fire", HOUSE).header, (HOUSE / "parts/plain.lua").read_text(encoding="utf-8")
+    [names] = re.findall(r"local ([\w, ]+) = unpack\(ARGV, i, i \+ least - 1\)", part)
+    [least] = re.findall(r"local first, width, least = \d+, \d+, (\d+)", read("fire", HOUSE).code)
+    assert names.split(", ") == header.item[: int(least)]
+    [sent] = counted([Item("fire", "report", "rev")])
+    assert sent == (int(least), *Item("fire", "report", "rev")[: int(least)])
+
+
 def test_every_part_is_used() -> None:
     used = {part for name in NAMES for part in re.findall(r"^-- include (\w+)", read(name, HOUSE).text, re.MULTILINE)}
     assert used == {file.stem for file in HOUSE.glob("parts/*.lua")}
@@ -262,8 +270,8 @@ DEFECTS: list[tuple[str, str, str, str]] = [
     ("the_bindings_are_the_header", "heartbeat", "instance, instances, announced,", "instances, instance, announced,"),
     ("the_bindings_are_the_header", "extend", "-- ARGV[2] ttl    ms", "-- ARGV[2] lock_ttl    ms"),
     ("items_are_the_header", "fire", "local kind, id, rev, tick, due,", "local kind, id, tick, rev, due,"),
-    ("items_are_the_header", "fire", "local first, width = 15, 23", "local first, width = 15, 22"),
-    ("items_are_the_header", "fire", "local first, width = 15, 23", "local first, width = 14, 23"),
+    ("items_are_the_header", "fire", "local first, width, least = 15, 23", "local first, width, least = 15, 22"),
+    ("items_are_the_header", "fire", "local first, width, least = 15, 23", "local first, width, least = 14, 23"),
     ("items_are_the_header", "register", "local first, width = 14, 18", "local first, width = 14, 17"),
     ("items_are_the_header", "register", "local first, width = 14,", "local first, width = 13,"),
     ("items_are_the_header", "close", "local kind, job, seen, record,", "local kind, seen, job, record,"),
@@ -272,7 +280,7 @@ DEFECTS: list[tuple[str, str, str, str]] = [
     ("items_are_the_header", "announce", "for i = 5, #ARGV", "for i = 4, #ARGV"),
     ("items_are_the_header", "heartbeat", "-- ARGV[7…] items, each of\n", ""),
     ("the_python_is_the_header", "claim", "-- ARGV[7] only ", "-- ARGV[7] pattern "),
-    ("the_python_is_the_header", "fire", "-- ITEM[12] number ", "-- ITEM[12] count "),
+    ("the_python_is_the_header", "fire", "-- ITEM[13] number ", "-- ITEM[13] count "),
     ("the_python_is_the_header", "register", "-- ITEM[3]  seen_rev ", "-- ITEM[3]  seen "),
     ("the_python_is_the_header", "close", "-- ITEM[15] ttl ", "-- ITEM[15] time "),
     ("the_python_is_the_header", "acquire", "-- ARGV[2] ttl ", "-- ARGV[2] lasts "),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from beat import clock, connection, logs
+from beat import clock, connection, logs, watcher
 from beat.outcomes import MISSING_MS
 from beat.report import Report
 from beat.runs import Runs
@@ -118,6 +118,18 @@ def test_a_run_that_has_succeeded_is_written_down(watch: Watch, store: Store) ->
     assert [(event.name, event.schedule_id, event.fields) for event in watch.events] == [
         ("run_succeeded", "report", {"tick": TICK, "job_id": JOB, "seconds": "3.1", "error": ""})
     ]
+
+
+@pytest.mark.parametrize(("page_due", "looked_at"), [("", 5), ("another", 2)])
+def test_who_has_ticks_to_fire_looks_at_one_page_of_runs(
+    page_due: str, looked_at: int, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watcher, "_PAGE", 2)
+    put_schedule(store, run_count=5)
+    for n in range(5):
+        put_run(store, f"job_{n}", "queued")
+    Watcher(store, name="beat-1", emit=lambda _: None, is_busy=lambda: bool(page_due)).turn()
+    assert sum(score > 0 for score in open_runs(store).values()) == looked_at
 
 
 ENDS: dict[str, tuple[str | None, dict[str, Any], str, tuple[int, ...], str]] = {

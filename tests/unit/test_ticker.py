@@ -144,9 +144,9 @@ def test_who_is_told_to_wait_for_long_gives_the_schedule_back(world: World) -> N
     assert [item.id for item in bench.desk.all_sent("release")] == ["report"]
 
 
-def test_a_beat_holds_a_thousand_claims_at_most_and_still_takes_what_is_due(world: World) -> None:
-    some = many(ticker.MOST_CLAIMS + 50)
-    bench = Bench(world, some, page_size=400)
+def test_a_beat_holds_what_it_can_fire_while_its_locks_last_and_still_takes_what_is_due(world: World) -> None:
+    some = many(1050)
+    bench = Bench(world, some, page_size=400, lock_ttl=1500, lookahead=1000)
     ahead = [claim(each, NINE + 900) for each in some]
     bench.desk.pages += [ahead[:400], ahead[400:800], ahead[800:1000], [claim(each) for each in some[1000:]]]
     bench.ticker.turn(GOES_ON)
@@ -154,6 +154,52 @@ def test_a_beat_holds_a_thousand_claims_at_most_and_still_takes_what_is_due(worl
         (400, 1000), (400, 1000), (200, 1000), (400, 0), (400, 0),
     ]  # fmt: skip
     assert [item.id for item in bench.desk.all_sent()] == [each.id for each in some[1000:]]
+
+
+def with_claims_ahead(world: World, number: int) -> Bench:
+    """A beat that holds so many, due in 900 ms, in pages of two."""
+    some = many(number)
+    bench = Bench(world, some, page_size=2)
+    ahead = [claim(each, NINE + 900) for each in some]
+    bench.desk.pages += [ahead[n : n + 2] for n in range(0, number, 2)]
+    bench.ticker.turn(GOES_ON)
+    return bench
+
+
+def test_what_was_claimed_ahead_is_sent_page_after_page_and_nothing_is_claimed_meanwhile(world: World) -> None:
+    bench = with_claims_ahead(world, 7)
+    assert not bench.desk.sent
+    claimed = len(bench.desk.asked)
+    world.passes(900)
+    bench.ticker.turn(GOES_ON)
+    assert [[item.id for item in items] for items in bench.desk.sent] == [
+        ["s0", "s1"],
+        ["s2", "s3"],
+        ["s4", "s5"],
+        ["s6"],
+    ]
+    assert len(bench.desk.asked) == claimed + 1, "once, when all of it is fired"
+
+
+def test_what_was_held_in_vain_is_asked_for_again_in_the_same_pass(world: World) -> None:
+    bench = with_claims_ahead(world, 8)
+    claimed = len(bench.desk.asked)
+    world.passes(900)
+    bench.desk.answers += [codes("FENCED", "FENCED") for _ in range(4)]
+    bench.ticker.turn(GOES_ON)
+    assert len(bench.desk.sent) == 4
+    assert len(bench.desk.asked) == claimed + 1
+
+
+def test_a_page_that_was_sent_too_early_is_sent_again_in_its_order(world: World) -> None:
+    some = many(3)
+    bench = Bench(world, some)
+    bench.desk.pages.append([claim(each) for each in some])
+    bench.desk.answers.append(codes(("EARLY", "2"), ("EARLY", "2"), ("EARLY", "2")))
+    bench.ticker.turn(GOES_ON)
+    world.passes(2)
+    bench.ticker.turn(GOES_ON)
+    assert [[item.id for item in items] for items in bench.desk.sent] == [["s0", "s1", "s2"]] * 2
 
 
 # --- lost replies and refusals ---------------------------------------------------------------------------------------

@@ -1,14 +1,5 @@
--- A schedule's ledger (lines of JSON, newest first) and the outbox: both get the same line, in the same step.
-local trimmed = false
-local function tell(id, type, tick, job, by, line)
-  if trimmed then
-    redis.pcall('XADD', events, '*', 'type', type, 'schedule', id, 'tick', tick, 'job', job, 'by', by, 'entry', line)
-  else  -- once in a page is enough
-    trimmed = true
-    redis.pcall('XADD', events, 'MAXLEN', '~', events_limit, '*', 'type', type, 'schedule', id, 'tick', tick, 'job', job,
-      'by', by, 'entry', line)
-  end
-end
+-- A schedule's ledger: lines of JSON, newest first.
+local most_verdicts, most_lines = tonumber(history_limit), 4 * history_limit + 20
 
 local function is_verdict(line)
   return string.find(line, '^{"type":"enqueued"') ~= nil or string.find(line, '^{"type":"skipped"') ~= nil
@@ -18,12 +9,12 @@ local function append(id, line)  -- verdicts are counted and trimmed; this bound
   local key, lost = runs_prefix .. id, 0
   local length = redis.pcall('LPUSH', key, line)
   if type(length) ~= 'number' then return nil end  -- it is no list, and stays as it was
-  local most = 4 * history_limit + 20
-  for _ = 1, math.min(length - most, 100) do
+  if length <= most_lines then return length, 0 end
+  for _ = 1, math.min(length - most_lines, 100) do
     if is_verdict(redis.call('RPOP', key)) then lost = lost + 1 end
   end
-  if length > most + 100 then redis.call('LTRIM', key, 0, most - 1) end  -- somebody lowered the limit
-  return math.min(length, most), lost
+  if length > most_lines + 100 then redis.call('LTRIM', key, 0, most_lines - 1) end  -- somebody lowered the limit
+  return most_lines, lost
 end
 
 local function append_other(id, line, key)  -- a line that is no verdict; the schedule's hash knows how many of these are left
@@ -40,12 +31,12 @@ local function verdicts_in(id, length)  -- for when the count is lost; of a long
 end
 
 local function append_verdict(id, line, kept)  -- returns how many verdicts the ledger holds now; nothing if it is no list
-  local limit, length, lost = tonumber(history_limit), append(id, line)
+  local length, lost = append(id, line)
   if not length then return nil end
   kept = kept and is_count(kept) and kept + 1 - lost or verdicts_in(id, length)
-  local least = math.max(limit, length - 100)  -- after the limit was lowered, a hundred lines go at a time
+  local shortest = math.max(most_verdicts, length - 100)  -- after the limit was lowered, a hundred lines go at a time
   kept = math.min(kept, length)
-  while kept > limit and length > least do
+  while kept > most_verdicts and length > shortest do
     if is_verdict(redis.call('RPOP', runs_prefix .. id)) then kept = kept - 1 end
     length = length - 1
   end
