@@ -200,6 +200,14 @@ def _queue(name: str, serializer: str) -> rq.Queue:
     return rq.Queue(name, connection=nowhere, serializer=_SERIALIZERS[serializer])
 
 
+def plain_meta(schedule: Schedule, template: Mapping[str, bytes]) -> dict[str, str]:
+    """The open meta in hexadecimal, for the schedule's own hash, where its jobs differ in times and run alone."""
+    is_special = (
+        "ttl" in template or "retries_left" in template or own_ttls(schedule) or schedule.queues or schedule.meta
+    )
+    return {} if is_special else {"job_meta": template["meta"].hex()}
+
+
 def own_ttls(schedule: Schedule) -> dict[str, int]:
     """The schedule's own result_ttl and failure_ttl, where its jobs have a longer one until the outcome is known."""
     own = {"result_ttl": schedule.result_ttl, "failure_ttl": schedule.failure_ttl}

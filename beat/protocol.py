@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -64,14 +65,23 @@ class Item(NamedTuple):
     uses: str = ""
 
 
-_FEW = Item._fields.index("by") + 1
-_REST = tuple(Item._field_defaults[name] for name in Item._fields[_FEW:])
+_BY = Item._fields.index("by")
+_REST = tuple(Item._field_defaults[name] for name in Item._fields[_BY + 1 :])
 
 
 def counted(items: Iterable[Item]) -> Iterator[tuple[Any, ...]]:
-    """The items of `fire` as they are sent, each after the number of its words: most have nothing but the first few."""
-    for item in items:
-        yield (_FEW, *item[:_FEW]) if item[_FEW:] == _REST else (len(item), *item)
+    """The items of `fire` as they are sent: each after the number of its words, or the plain ones in crowds."""
+    for shared, group in itertools.groupby(items, _shared):
+        if shared is None:
+            yield from ((len(item), *item) for item in group)
+        else:
+            crowd = [(item.id, item.rev, item.job, item.run) for item in group]
+            yield (0, len(crowd), *shared, *itertools.chain.from_iterable(crowd))
+
+
+def _shared(item: Item) -> tuple[Any, ...] | None:
+    """What a plain item may share with others; None where there is anything special about it."""
+    return (*item[3:7], item.queue, item.by) if item[0] == "fire" and item[_BY + 1 :] == _REST else None
 
 
 class Slot(NamedTuple):

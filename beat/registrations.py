@@ -31,6 +31,7 @@ def registration(schedule: Schedule, seen: State | None, placed: Placement, orig
     """Of a schedule as the code or somebody's data declare it; what an operator laid over it stays in force."""
     override = seen.override if seen else ""
     ruling, rev = overrides.in_force(schedule, override)
+    template = jobs.template(schedule)
     fields: dict[str, str] = {
         "func": schedule.func,
         "queue": schedule.queue,
@@ -39,10 +40,11 @@ def registration(schedule: Schedule, seen: State | None, placed: Placement, orig
         **_policies(schedule),
         **_rule(ruling),
         **{name: str(seconds) for name, seconds in jobs.own_ttls(schedule).items()},
+        **jobs.plain_meta(schedule, template),
         "definition": definitions.write(ruling),
         **({"declared": definitions.write(schedule), "declared_rev": schedule.rev} if rev != schedule.rev else {}),
     }
-    written = _Written(rev, schedule.rev, fields, jobs.template(schedule))
+    written = _Written(rev, schedule.rev, fields, template)
     return _registration(ruling, seen, placed, origin, written)
 
 

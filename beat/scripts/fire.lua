@@ -24,7 +24,8 @@
 -- ARGV[12] request_prefix  text   followed by a job id: that somebody asked for it, and it was enqueued
 -- ARGV[13] index_prefix    text   followed by a state: the ids of all that are in it
 -- ARGV[14] queue_prefix    text   followed by the name of a queue: its key
--- ARGV[15…] items, each after the number of its words that follow: either all, or the first eleven, and the others are nothing
+-- ARGV[15…] items, each after the number of its words; or after 0 a crowd of plain ones: how many, the words that they share (tick,
+--           due, next, next_due, queue, by), and of each one id, rev, job and run; they fire, and their other words are nothing
 -- ITEM[1]  kind       word   fire, skip (ticks pass by), admit (a tick has waited: it needs no lock, and moves nothing), pass (it
 --                            has waited, and passes by), manual (somebody asked for a run: as admit), resume (a pause ends, and
 --                            with it the stretch of ticks that it held), release (nothing was decided), quarantine (cannot be read)
@@ -40,7 +41,7 @@
 -- ITEM[10] run        bytes  the end of the job's meta; of a broadcast their lengths, a line end, and one for each queue
 -- ITEM[11] by         word   for fire, admit and manual: scheduler, catchup, follows, manual or backfill; for resume: `disabled` where
 --                            its code has switched it off meanwhile
--- ITEM[12] at         word   front or back; back where it is left out
+-- ITEM[12] at         word   front or back
 -- ITEM[13] number     count  for skip and resume: how many ticks; for manual: how many seconds the request is remembered
 -- ITEM[14] error      text   what went wrong with earlier attempts, or nothing
 -- ITEM[15] last       time   for skip and resume: the last of the stretch; for manual: the next tick, if it is to pass; for admit
@@ -93,14 +94,14 @@ local request_prefix, index_prefix, queue_prefix = ARGV[12], ARGV[13], ARGV[14]
 -- include acted
 -- include allowed
 
-local first, width, least = 15, 23, 11
+local first, width = 15, 23
 local stamp = to_text(tonumber(time[1]), string.format('.%06d', tonumber(time[2])))
 local signed = ',"at":"' .. now_text .. '","beat":' .. quoted(token) .. '}'
 local enqueued = ',"enqueued":"' .. now_text .. '","n":'
 local kinds, pushes, scores, gone, ours, last_code, barred, opened, noted = {}, {}, {}, {}, {}, {}, {}, {}, {}
 local outbox_wrong, jobs_exist
 local nobody = {}
-local starts, sizes = {}, {}  -- where each item begins, and how many words it has
+local starts, ids, crowds = {}, {}, {}  -- where each item begins, whose it is, and what a plain one shares with others
 local wanted = {fire = true, skip = true, admit = true, pass = true, manual = true, resume = true, release = true, quarantine = true}
 
 local function kind_once(key)  -- the keys that many items share are looked at once
@@ -108,16 +109,36 @@ local function kind_once(key)  -- the keys that many items share are looked at o
   return kinds[key]
 end
 
+local function read_page()  -- where the items are; false if they are torn
+  local at, shared, each = first, 6, 4
+  while at <= #ARGV do
+    local words, number = tonumber(ARGV[at]), 1
+    local crowd = words == 0 and {at = at + 2}
+    if crowd then
+      number = is_count(ARGV[at + 1] or '') and tonumber(ARGV[at + 1]) or 0
+      crowd.tick, crowd.due, crowd.next, crowd.next_due, crowd.queue, crowd.by = unpack(ARGV, at + 2, at + 1 + shared)
+      at, words = at + 1 + shared, each
+    end
+    if number < 1 or not crowd and words ~= width or at + number * words > #ARGV then return false end
+    for n = 1, number do
+      local i, k = at + 1 + (n - 1) * words, #starts + 1
+      starts[k], ids[k], crowds[k] = i, ARGV[crowd and i or i + 1], crowd
+    end
+    at = at + 1 + number * words
+  end
+  return true
+end
+
 local function look_at_page()  -- what many items share, or can be asked at once: locks, jobs, the keys of the outbox
-  local ids, locks, hashes = {}, {}, {}
+  local locks, hashes = {}, {}
   for n, i in ipairs(starts) do
-    local id = ARGV[i + 1]
-    ids[n], locks[n], hashes[n] = id, lock_prefix .. id, job_prefix .. ARGV[i + 7]
+    locks[n] = lock_prefix .. ids[n]
+    if not crowds[n] then hashes[#hashes + 1] = job_prefix .. ARGV[i + 7] end
   end
   if #ids == 0 then return end
   for n, holder in ipairs(redis.call('MGET', unpack(locks))) do ours[ids[n]] = holder == token end  -- what is no string is no lock
-  local there = redis.pcall('EXISTS', unpack(hashes))  -- what Redis does not let us do is told for each queue
-  jobs_exist = type(there) ~= 'number' or there > 0
+  local there = #hashes > 0 and redis.pcall('EXISTS', unpack(hashes))  -- what Redis does not let us do is told for each queue
+  jobs_exist = there and (type(there) ~= 'number' or there > 0)
   for key, wanted in pairs({[open] = 'zset', [records] = 'hash', [events] = 'stream'}) do
     local kind = kind_once(key)
     if kind ~= 'none' and kind ~= wanted then outbox_wrong = key .. ' is a ' .. kind .. ', not a ' .. wanted end
@@ -195,6 +216,12 @@ local function open_run(job, record)
   noted[n + 1], noted[n + 2] = job, record
 end
 
+local function push(job, queue, at)
+  pushes[queue] = pushes[queue] or {front = {}, back = {}}
+  local jobs = pushes[queue][at]
+  jobs[#jobs + 1] = job
+end
+
 local function enqueue(id, job, queue, at, meta, ttl, data, origin)
   local key = job_prefix .. job
   redis.call('COPY', template_prefix .. id, key, 'REPLACE')
@@ -202,9 +229,7 @@ local function enqueue(id, job, queue, at, meta, ttl, data, origin)
   if queue ~= queue_prefix .. (origin or '') then redis.call('HSET', key, 'origin', string.sub(queue, #queue_prefix + 1)) end
   if data ~= '' then redis.call('HSET', key, 'data', data) end
   if ttl then redis.call('EXPIRE', key, ttl) end
-  pushes[queue] = pushes[queue] or {front = {}, back = {}}
-  local jobs = pushes[queue][at]
-  jobs[#jobs + 1] = job
+  push(job, queue, at)
 end
 
 local function note(id, slot, group, job, queue, tick, by, number, created_at, retries, result_ttl, failure_ttl, part)
@@ -330,9 +355,11 @@ local function item_of(id, rev, tick, next, next_due, job, error, by, slot, max_
     after = in_line and last or '', reason = reason, why = why, run_count = number_of(run_count or '0'), expects = expects, jobs = places and #places or 1}
 end
 
-local function decide(i, words)
-  local kind, id, rev, tick, due, next, next_due, job, queue, run, by, at, number, error, last, reason, slot, max_runs, data, why, group, expects, uses = unpack(ARGV, i, i + words - 1)
-  if words < width then
+local function decide(i, crowd)
+  local kind, id, rev, tick, due, next, next_due, job, queue, run, by, at, number, error, last, reason, slot, max_runs, data, why, group, expects, uses = unpack(ARGV, i, i + width - 1)
+  if crowd then
+    kind, id, rev, job, run, tick, due = 'fire', ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], crowd.tick, crowd.due
+    next, next_due, queue, by = crowd.next, crowd.next_due, crowd.queue, crowd.by
     at, number, error, last, reason, slot, max_runs, data, why, group, expects, uses = 'back', '0', '', '', '', '', '', '', '', '', '', ''
   end
   if not makes_sense(kind, tick, due, next, next_due, job, queue, at, number, last, slot, max_runs, group, reason) then return 'BADARG', '' end
@@ -367,7 +394,7 @@ local function decide(i, words)
       item = item_of(id, rev, tick, next, next_due, job, error, by, slot, max_runs, group, kind, last, reason, why, run_count, places, expects)
       group = item.group
     end
-    wrong = not places and queue_problem(id, job, queue)
+    wrong = not places and queue_problem(id, job, queue, crowd)
     for n, place in ipairs(places or nobody) do wrong = wrong or queue_problem(id, job .. '_s' .. n - 1, place, true) end
     wrong = wrong or (item or max_runs ~= '') and misplaced(id, group)
     if wrong then return later(id, key, 'BADTYPE', wrong) end
@@ -492,34 +519,27 @@ local function decide(i, words)
 end
 
 -- include plain
-local function decided(i, words)
-  if words == least then
-    local code, said = fire_plain(i)
-    if code then return code, said end
+local function decided(i, crowd)
+  if crowd then
+    local code, words = fire_plain(i, crowd)
+    if code then return code, words end
   end
-  return decide(i, words)
+  return decide(i, crowd)
 end
 
-local function broke(i, error)  -- what nobody foresaw, in one item: the others of the page go on
-  local id = ARGV[i + 1]
+local function broke(id, error)  -- what nobody foresaw, in one item: the others of the page go on
   scores[id] = now + 30000
   return 'BADSTATE', type(error) == 'table' and error.err or tostring(error)
 end
 
-local function step_aside(i, words)  -- a tick that cannot be let in keeps nobody of its group waiting: its own line knows it
-  local id, group, after = ARGV[i + 1], words == width and string.match(ARGV[i + 20], '^[%w_-]+'), ARGV[i + 14]
+local function step_aside(i)  -- a tick that cannot be let in keeps nobody of its group waiting: its own line knows it
+  local id, group, after = ARGV[i + 1], string.match(ARGV[i + 20], '^[%w_-]+'), ARGV[i + 14]
   if not group then return end
   redis.pcall('ZREM', waiting_prefix .. '@' .. group, id .. ' ' .. ARGV[i + 3] .. ' ' .. ARGV[i + 10] .. (after ~= '' and ' ' .. after or ''))
   redis.pcall('ZADD', waiting_slots, now + 30000, id)
 end
 
-local at = first
-while at <= #ARGV do
-  local words = tonumber(ARGV[at])
-  if words ~= width and words ~= least or at + words > #ARGV then return {now, 'OK', {0, 'BADARG', 'not a whole number of items'}} end
-  starts[#starts + 1], sizes[#starts + 1] = at + 1, words
-  at = at + 1 + words
-end
+if not read_page() then return {now, 'OK', {0, 'BADARG', 'not a whole number of items'}} end
 local a_key, a_lock, a_ledger = schedule_prefix .. 'x', lock_prefix .. 'x', runs_prefix .. 'x'
 local barred_here = forbidden({{'type', a_key}, {'hmget', a_key, 'x'}, {'hget', a_key, 'x'}, {'hset', a_key, 'x', ''}, {'hdel', a_key, 'x'}, {'hexists', a_key, 'x'},
   {'hmget', template_prefix .. 'x', 'x'}, {'mget', a_lock}, {'del', a_lock}, {'zadd', due_index, 0, 'x'}, {'zrem', due_index, 'x'},
@@ -534,11 +554,10 @@ if barred_here then return redis.error_reply('NOPERM ' .. barred_here) end
 local replies, locks = {now, 'OK'}, {}
 look_at_page()
 for n, i in ipairs(starts) do  -- a chain is several items of one schedule: its lock goes with the last of them
-  local number = sizes[n]
-  local fine, code, words = pcall(decided, i, number)
-  if not fine then code, words = broke(i, code) end
-  local id, kind = ARGV[i + 1], ARGV[i]
-  local stays = kind == 'admit' or kind == 'pass' or kind == 'manual' and (number < width or ARGV[i + 14] == '')
+  local id, kind = ids[n], crowds[n] and 'fire' or ARGV[i]
+  local fine, code, words = pcall(decided, i, crowds[n])
+  if not fine then code, words = broke(id, code) end
+  local stays = kind == 'admit' or kind == 'pass' or kind == 'manual' and ARGV[i + 14] == ''
   if code ~= 'OK' then replies[#replies + 1] = {n, code, words} end
   if stays then
     scores[id] = nil  -- it has no lock, and moves nothing
@@ -546,7 +565,7 @@ for n, i in ipairs(starts) do  -- a chain is several items of one schedule: its 
       redis.call('DEL', waiting_prefix .. id)
       redis.call('ZREM', waiting_slots, id)
     elseif kind ~= 'manual' and (code == 'BADTYPE' or code == 'BADSTATE' or code == 'BADARG') then
-      step_aside(i, number)
+      step_aside(i)
     end
   elseif last_code[id] ~= 'ENDED' then last_code[id] = code end
 end

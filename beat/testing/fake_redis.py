@@ -28,11 +28,12 @@ if TYPE_CHECKING:
 _HEAD = re.compile(r"\A#!lua.*\n")
 _ASKS = "redis.call('TIME')"
 _TOLD = "({told_seconds, told_micros})"
-_COPIES = re.compile(r"redis\.call\('COPY', ([^,]+), ([^,]+), 'REPLACE'\)")
-_COPIED = r"told_copy(\1, \2)"
+_COPIES = re.compile(r"redis\.p?call\('COPY', ([^,]+), ([^,)]+)(?:, ('REPLACE'))?\)")
 _COPY = (
-    "local function told_copy(from, to) redis.call('DEL', to) "
-    "return redis.call('HSET', to, unpack(redis.call('HGETALL', from))) end "
+    "local function told_copy(from, to, replaces) "
+    "local found = redis.pcall('HGETALL', from) "
+    "if found['err'] or #found == 0 or not replaces and redis.call('EXISTS', to) == 1 then return 0 end "
+    "redis.call('DEL', to) redis.call('HSET', to, unpack(found)) return 1 end "
 )
 # The time comes as two more arguments. They are taken off before the script counts its own, in place of the first
 # line, so that the numbers of the lines stay right.
@@ -78,7 +79,11 @@ class ClockedRedis(Clocked, FakeRedis):
 
     def told(self, script: str) -> str:
         """What is run in the place of a script, whose copies are copies."""
-        return _COPY + _COPIES.sub(_COPIED, super().told(script))
+        return _COPY + _COPIES.sub(_copied, super().told(script))
+
+
+def _copied(call: re.Match[str]) -> str:
+    return f"told_copy({call[1]}, {call[2]}, {'true' if call[3] else 'false'})"
 
 
 def _digest(script: str) -> str:

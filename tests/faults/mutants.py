@@ -63,7 +63,9 @@ MUTANTS = [
     ),
     Mutant("no rev check", (("beat/scripts/fire.lua", "if now_rev ~= rev then return 'CHANGED', '' end", ""),), FIRE),
     Mutant(
-        "no TYPE guard", (("beat/scripts/fire.lua", "wrong = not places and queue_problem(id, job, queue)", ""),), FIRE
+        "no TYPE guard",
+        (("beat/scripts/fire.lua", "wrong = not places and queue_problem(id, job, queue, crowd)", ""),),
+        FIRE,
     ),
     Mutant(
         "no counter guard",
@@ -447,15 +449,19 @@ MUTANTS = [
             ("no rev check", "or h[2] ~= rev ", ""),
             ("no lock", "or not ours[id] ", ""),
             ("whatever its state", "h[1] ~= 'active' or ", ""),
-            ("before it is due", "or due_ms > now ", ""),
+            ("before it is due", "and due <= now ", ""),
             ("moved by an operator", "or h[4] ~= tick ", ""),
-            ("no TYPE guard", "or queue_problem(id, job, queue) ", ""),
+            ("no TYPE guard", "and not queue_problem(id, job, queue)", ""),
             ("no counter guard", "or not is_count(h[5]) ", ""),
-            ("the form of the item before", "or queue ~= alike.queue ", ""),
-            ("its job has a ttl", "or t[2] ", ""),
-            ("its job has retries", "or t[3] ", ""),
-            ("its own result_ttl", "or h[8] ", ""),
-            ("an old job is there", "or jobs_exist ", ""),
+            ("whatever its job needs", "or not h[8] ", "or not h[8] and false "),
+            ("a meta that is none", " and not string.find(text, '%X')", ""),
+            (
+                "an old job is there",
+                "if redis.pcall('COPY', template_prefix .. id, hash) ~= 1 then return end",
+                "redis.pcall('COPY', template_prefix .. id, hash)",
+            ),
+            ("a job stays that was refused", "    redis.call('DEL', hash)\n", ""),
+            ("a template that is no hash", "type(written) == 'number' and ", ""),
         )
     ),
 ]

@@ -53,6 +53,7 @@ def schedule(schedule_id: str = "report", **options: Any) -> Schedule:
 
 TEMPLATE = jobs.template(schedule())
 RULE = definitions.ticks(schedule())
+FIELDS = {"func": "tests.redis.job_functions.anything", "queue": "default", "priority": "normal"}
 
 
 def registration(schedule_id: str = "report", at: int | None = None, **changes: Any) -> Registration:
@@ -74,7 +75,7 @@ def registration(schedule_id: str = "report", at: int | None = None, **changes: 
         func="tests.redis.job_functions.anything",
         version="",
         follows="",
-        fields={"func": "tests.redis.job_functions.anything", "queue": "default", "priority": "normal"},
+        fields={**FIELDS, **jobs.plain_meta(schedule(), TEMPLATE)},
         template=TEMPLATE,
     )
     return made._replace(**{"declared": changes.get("rev", REV), **changes})
@@ -86,6 +87,11 @@ def put(store: Store, schedule_id: str = "report", at: int | None = None, **fiel
     assert [reply.code for reply in replies] == ["NEW"]
     for name, value in fields.items():
         store.client.hset(store.keys.schedule(schedule_id), name, value)
+
+
+def special(store: Store, schedule_id: str = "report") -> None:
+    """Leaves the schedule as one whose jobs are more than template, times and run: with a ttl, retries …"""
+    store.client.hdel(store.keys.schedule(schedule_id), "job_meta")
 
 
 def claim(store: Store, **options: Any) -> Claimed:

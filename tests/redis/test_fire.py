@@ -34,6 +34,7 @@ from tests.redis.making import (
     score,
     second,
     shows,
+    special,
     text,
     verdict,
 )
@@ -141,8 +142,31 @@ def test_a_plain_tick_leaves_what_the_same_tick_would_with_all_words(
     assert left("tick_a") == left("tick_b")
 
 
+@pytest.mark.parametrize("garbage", ["", "8", "xy", "8005 7d94", "80057D9", "é"])
+def test_a_meta_that_somebody_garbled_is_read_from_the_template(garbage: str, store: Store) -> None:
+    at = put_and_claim(store)
+    store.client.hset(SCHEDULE, "job_meta", garbage)
+    assert fire(store, item := verdict(at)) == [OK]
+    template: Any = store.client.hget(TEMPLATE, "meta")
+    assert store.client.hget(f"rq:job:{item.job}", "meta") == template + item.run
+
+
+def test_plain_ticks_and_others_are_enqueued_in_the_order_of_the_page(store: Store) -> None:
+    ats = {each: put_and_claim(store, each) for each in ("a", "b", "c", "d", "e")}
+    for each in ("b", "d"):
+        special(store, each)
+    store.client.hset("beat:template:b", "ttl", 500)
+    of_others: dict[str, dict[str, Any]] = {"c": {"max_runs": 5}, "d": {"queue": jobs.queue_key("other")}}
+    assert fire(store, *(verdict(at, each, **of_others.get(each, {})) for each, at in ats.items())) == [OK] * 5
+    assert queued(store) == [f"beat_{each}_{ats[each]}" for each in ("a", "b", "c", "e")]
+    assert store.client.lrange("rq:queue:other", 0, -1) == [f"beat_d_{ats['d']}".encode()]
+    assert store.client.hget(f"rq:job:beat_d_{ats['d']}", "origin") == b"other"
+    assert store.client.ttl(f"rq:job:beat_b_{ats['b']}") > 0
+
+
 def test_a_job_with_a_ttl_expires_in_the_queue(store: Store) -> None:
     at = put_and_claim(store)
+    special(store)
     store.client.hset(TEMPLATE, "ttl", 500)
     assert fire(store, item := verdict(at)) == [OK]
     assert 490 < store.client.ttl(f"rq:job:{item.job}") <= 500
@@ -158,6 +182,7 @@ def test_a_job_with_a_ttl_expires_in_the_queue(store: Store) -> None:
 )
 def test_what_is_to_be_known_when_the_run_ends_is_noted(key: str, field: str, noted: str, store: Store) -> None:
     at = put_and_claim(store)
+    special(store)
     store.client.hset(key, field, 3)
     assert fire(store, verdict(at)) == [OK]
     record: Any = store.client.hget("beat:records", f"beat_report_{at}")
@@ -594,6 +619,7 @@ def test_without_a_template_there_is_no_job(break_it: Callable[[Store], None], w
 @pytest.mark.parametrize("ttl", ["1.5", "1e3", "nan", "9" * 20, "-1", "0", "00", "007"])
 def test_a_template_whose_ttl_makes_no_sense_is_refused_before_any_write(ttl: str, store: Store) -> None:
     at, good = put_and_claim(store), put_and_claim(store, "good")
+    special(store)
     store.client.hset(TEMPLATE, "ttl", ttl)
     replies = fire(store, verdict(good, "good"), verdict(at))
     assert [reply.code for reply in replies] == ["OK", "BADSTATE"]
@@ -691,6 +717,25 @@ def test_a_number_of_arguments_that_is_no_whole_number_of_items_does_nothing(par
     torn: Any = (verdict(at) * 2)[:parts]
     before = everything(store)
     assert fire(store, torn) == [Reply("BADARG", "not a whole number of items")]
+    assert not changed(before, store)
+
+
+@pytest.mark.parametrize("cut", range(1, 16))
+def test_a_crowd_that_is_torn_does_nothing(cut: int, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    ats = [put_and_claim(store, each) for each in ("first", "report")]
+    before, [whole] = everything(store), [*counted([verdict(ats[0], "first"), verdict(ats[0])])]
+    assert len(whole) == 16
+    monkeypatch.setattr(store_module, "counted", lambda _: [whole[:cut]])
+    assert fire(store, verdict(ats[0])) == [Reply("BADARG", "not a whole number of items")]
+    assert not changed(before, store)
+
+
+@pytest.mark.parametrize("number", ["0", "-1", "1.5", "x", "", "9" * 15, 3])
+def test_a_crowd_of_another_number_does_nothing(number: Any, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    ats = [put_and_claim(store, each) for each in ("first", "report")]
+    before, [whole] = everything(store), [*counted([verdict(ats[0], "first"), verdict(ats[0])])]
+    monkeypatch.setattr(store_module, "counted", lambda _: [(whole[0], number, *whole[2:])])
+    assert fire(store, verdict(ats[0])) == [Reply("BADARG", "not a whole number of items")]
     assert not changed(before, store)
 
 

@@ -25,7 +25,7 @@ from beat.schedule import Schedule
 from beat.store import Store
 from tests.facts import wait_until
 from tests.redis.job_functions import Owner
-from tests.redis.making import LONG, TOKEN, registration, verdict
+from tests.redis.making import FIELDS, LONG, TOKEN, registration, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent.parent
 FUNCTIONS = "tests.redis.job_functions"
-TICK = datetime(2026, 11, 16, 9, tzinfo=UTC)
+TICK = datetime(2025, 11, 16, 9, tzinfo=UTC)
 RUN = Run("report", TICK, "schedule")
-PLAIN = {"schedule_id": "report", "scheduled_for": "2026-11-16T09:00:00Z", "triggered_by": "schedule"}
+PLAIN = {"schedule_id": "report", "scheduled_for": "2025-11-16T09:00:00Z", "triggered_by": "schedule"}
 JOB = "beat_report_1794819600"
 SERIALIZERS: dict[str, Any] = {"pickle": DefaultSerializer, "json": JSONSerializer}
 
@@ -56,13 +56,14 @@ def schedule(func: str = "anything", **options: Any) -> Schedule:
 def fire(connection: redis.Redis, fired: Schedule, job_id: str = JOB, run: Run = RUN) -> None:
     """The schedule is registered, claimed and fired as a beat does it; beat's own keys are gone afterwards."""
     store = Store(connection, Keys())
-    made = registration(fired.id, clock.floor(TICK), template=jobs.template(fired))
+    template = jobs.template(fired)
+    fields = {**FIELDS, **jobs.plain_meta(fired, template)}
+    made = registration(fired.id, clock.floor(TICK), template=template, fields=fields)
     assert store.register([made], beat="tests") == [Reply("NEW")]
     store.client.set(store.keys.lock(fired.id), TOKEN, px=LONG)
     item = verdict(
         clock.floor(TICK),
         fired.id,
-        due=0,
         job=job_id,
         queue=jobs.queue_key(fired.queue),
         at="front" if fired.at_front else "back",
@@ -70,6 +71,29 @@ def fire(connection: redis.Redis, fired: Schedule, job_id: str = JOB, run: Run =
     )
     assert store.fire([item], token=TOKEN).replies == (Reply("OK"),)
     connection.delete(*connection.scan_iter("beat:*"))
+
+
+@pytest.mark.parametrize("serializer", SERIALIZERS)
+@pytest.mark.parametrize("options", [{}, {"queue": "reports", "result_ttl": 300, "job_timeout": 5, "args": [1]}])
+def test_of_jobs_that_are_alike_the_schedule_keeps_the_open_meta(options: dict[str, Any], serializer: str) -> None:
+    plain = schedule(serializer=serializer, **options)
+    assert bytes.fromhex(jobs.plain_meta(plain, jobs.template(plain))["job_meta"]) == jobs.template(plain)["meta"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"ttl": 500},
+        {"retry": rq.Retry(max=3)},
+        {"result_ttl": 5},
+        {"failure_ttl": 0},
+        {"meta": {"owner": "Zoë"}},
+        {"queues": ["a", "b"], "route": "first"},
+    ],
+)
+def test_of_jobs_that_are_special_it_keeps_none(options: dict[str, Any]) -> None:
+    special = schedule(**options)
+    assert jobs.plain_meta(special, jobs.template(special)) == {}
 
 
 def enqueue(connection: redis.Redis, func: str, **options: Any) -> None:

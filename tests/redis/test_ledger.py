@@ -43,6 +43,7 @@ from tests.redis.making import (
     restricted,
     score,
     second,
+    special,
     text,
     verdict,
 )
@@ -268,6 +269,7 @@ def test_what_is_fired_is_an_open_run_with_its_record(store: Store) -> None:
 
 def test_the_record_knows_retries_and_the_users_own_times(store: Store) -> None:
     at = put_and_claim(store)
+    special(store)
     store.client.hset("beat:template:report", "retries_left", 3)
     store.client.hset(SCHEDULE, mapping={"result_ttl": 0, "failure_ttl": 7})
     item = verdict(at)
@@ -279,6 +281,7 @@ def test_the_record_knows_retries_and_the_users_own_times(store: Store) -> None:
 @pytest.mark.parametrize("garbage", ["abc", "-1", "1.5", "", "9" * 20, '","x":"'])
 def test_times_that_are_no_numbers_are_left_out_of_the_record(garbage: str, store: Store) -> None:
     at = put_and_claim(store)
+    special(store)
     store.client.hset("beat:template:report", "retries_left", garbage)
     store.client.hset(SCHEDULE, mapping={"result_ttl": garbage, "failure_ttl": garbage})
     item = verdict(at)
@@ -288,6 +291,7 @@ def test_times_that_are_no_numbers_are_left_out_of_the_record(garbage: str, stor
 
 def test_a_number_with_zeros_before_it_is_a_number_in_json_too(store: Store) -> None:
     at = put_and_claim(store)
+    special(store)
     store.client.hset(SCHEDULE, "result_ttl", "007")
     item = verdict(at)
     assert fire(store, item) == [OK]

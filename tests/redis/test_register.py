@@ -12,6 +12,7 @@ from beat.every import Every
 from beat.names import FORMAT
 from beat.protocol import Reply
 from tests.redis.making import (
+    FIELDS,
     REV,
     RULE,
     TEMPLATE,
@@ -433,3 +434,11 @@ def test_a_tick_that_is_held_back_is_not_moved_either(store: Store) -> None:
     )  # fmt: skip
     assert reply.code == "UPDATED"
     assert (hash_of(store)["next_run"], hash_of(store)["due_at"]) == (text(at), text(later))
+
+
+def test_what_jobs_begin_with_goes_when_they_need_more_than_that(store: Store) -> None:
+    put(store, at=second(store) + SOON)
+    assert hash_of(store)["job_meta"] == TEMPLATE["meta"].hex()
+    changed = again(store, fields=FIELDS, template={**TEMPLATE, "ttl": b"500"})
+    assert [reply.code for reply in register(store, changed)] == ["UPDATED"]
+    assert "job_meta" not in hash_of(store)

@@ -169,17 +169,17 @@ def law_the_bindings_are_the_header(written: Written, _: Path) -> Iterator[str]:
 
 def law_items_are_the_header(written: Written, _: Path) -> Iterator[str]:
     header, code = written.header, written.code
-    begins = r"unpack\(ARGV, (\d+)\)|\w+ = (\d+), #ARGV|local first, width(?:, least)? = (\d+),"
+    begins = r"unpack\(ARGV, (\d+)\)|\w+ = (\d+), #ARGV|local first, width = (\d+),"
     starts = re.findall(rf"{begins}|local replies, at = {{now}}, (\d+)", code)
     at = {int(number) for numbers in starts for number in numbers if number}
     if at != ({header.items_at} - {None}) or header.items_at not in {None, len(header.args) + 1}:
         yield f"the header says that items begin at {header.items_at}, the script says {at}"
     if bool(header.item) != bool(header.items_at):
         yield "items are named and not announced, or announced and not named"
-    for names in re.findall(r"local ([\w, ]+) = unpack\(ARGV, (?:i|at), (?:i|at) \+ (?:width|words) - 1\)", code):
+    for names in re.findall(r"local ([\w, ]+) = unpack\(ARGV, (?:i|at), (?:i|at) \+ width - 1\)", code):
         if names.split(", ") != header.item:
             yield f"ITEM: the header says {header.item}, the script binds {names}"
-        widths = re.findall(r"local width = (\d+)|local first, width(?:, least)? = \d+, (\d+)", code)
+        widths = re.findall(r"local width = (\d+)|local first, width = \d+, (\d+)", code)
         if [int("".join(width)) for width in widths] != [len(header.item)]:
             yield f"an item has {len(header.item)} parts, not {widths}"
 
@@ -242,13 +242,24 @@ def test_every_script_is_known() -> None:
     assert scripts.names() == NAMES == sorted(METHODS)
 
 
-def test_a_plain_item_has_the_first_words_of_the_header() -> None:
-    header, part = read("fire", HOUSE).header, (HOUSE / "parts/plain.lua").read_text(encoding="utf-8")
-    [names] = re.findall(r"local ([\w, ]+) = unpack\(ARGV, i, i \+ least - 1\)", part)
-    [least] = re.findall(r"local first, width, least = \d+, \d+, (\d+)", read("fire", HOUSE).code)
-    assert names.split(", ") == header.item[: int(least)]
-    [sent] = counted([Item("fire", "report", "rev")])
-    assert sent == (int(least), *Item("fire", "report", "rev")[: int(least)])
+def test_what_plain_items_share_is_said_once_in_the_order_of_the_header() -> None:
+    header, code = read("fire", HOUSE).header, read("fire", HOUSE).code
+    part = (HOUSE / "parts/plain.lua").read_text(encoding="utf-8")
+    [names] = re.findall(r"((?:crowd\.\w+, )+crowd\.\w+) = unpack\(ARGV, at \+ 2, at \+ 1 \+ shared\)", code)
+    shared = names.replace("crowd.", "").split(", ")
+    [own] = re.findall(r"local ([\w, ]+) = ARGV\[i\], ARGV\[i \+ 1\], ARGV\[i \+ 2\], ARGV\[i \+ 3\]", part)
+    assert f"shared, each = first, {len(shared)}, {len(own.split(', '))}\n" in code
+    assert {"kind", *shared, *own.split(", ")} == {*header.item[: header.item.index("by") + 1]}
+    words: dict[str, Any] = {name: f"the {name}" for name in (*shared, *own.split(", "))}
+    alike = [Item(kind="fire", **{**words, "id": each}) for each in ("a", "b")]
+    other = alike[0]._replace(tick="another")
+    found = [*counted([*alike, other, other._replace(kind="skip")])]
+    both = [
+        value if name != "id" else each for each in ("a", "b") for name, value in words.items() if name not in shared
+    ]
+    assert found[0] == (0, 2, *(words[name] for name in shared), *both)
+    assert found[1][:3] == (0, 1, "another")
+    assert found[2] == (len(Item._fields), "skip", *other[1:])
 
 
 def test_every_part_is_used() -> None:
@@ -270,8 +281,8 @@ DEFECTS: list[tuple[str, str, str, str]] = [
     ("the_bindings_are_the_header", "heartbeat", "instance, instances, announced,", "instances, instance, announced,"),
     ("the_bindings_are_the_header", "extend", "-- ARGV[2] ttl    ms", "-- ARGV[2] lock_ttl    ms"),
     ("items_are_the_header", "fire", "local kind, id, rev, tick, due,", "local kind, id, tick, rev, due,"),
-    ("items_are_the_header", "fire", "local first, width, least = 15, 23", "local first, width, least = 15, 22"),
-    ("items_are_the_header", "fire", "local first, width, least = 15, 23", "local first, width, least = 14, 23"),
+    ("items_are_the_header", "fire", "local first, width = 15, 23", "local first, width = 15, 22"),
+    ("items_are_the_header", "fire", "local first, width = 15, 23", "local first, width = 14, 23"),
     ("items_are_the_header", "register", "local first, width = 14, 18", "local first, width = 14, 17"),
     ("items_are_the_header", "register", "local first, width = 14,", "local first, width = 13,"),
     ("items_are_the_header", "close", "local kind, job, seen, record,", "local kind, seen, job, record,"),
