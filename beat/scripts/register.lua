@@ -255,7 +255,10 @@ local function upsert(at)
     if old ~= '' and was_app then redis.pcall('SREM', app_prefix .. was_app, old) end
     redis.pcall('SADD', app_prefix .. app, id)  -- an index, as the others
   end
-  if not now_rev then add(written, 'created_at', now_text, 'run_count', run_count or 0, 'skip_count', skip_count or 0) end
+  if not now_rev then
+    add(written, 'created_at', now_text, 'run_count', run_count or 0, 'skip_count', skip_count or 0)
+    if redis.call('EXISTS', runs_prefix .. id) == 0 then add(written, 'kept', 0) end  -- so that its first verdict need not count
+  end
   if next == '' then
     redis.call('HDEL', key, 'next_run', 'due_at')
     placed = nil

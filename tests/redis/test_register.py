@@ -82,6 +82,7 @@ def test_a_new_schedule_is_written_whole(store: Store) -> None:
         "version": "1",
         "source": "code",
         "app": "default",
+        "kept": "0",
     }
     assert store.client.hgetall(JOB) == {name.encode(): value for name, value in TEMPLATE.items()}
     assert score(store) == at * 1000
@@ -434,6 +435,12 @@ def test_a_tick_that_is_held_back_is_not_moved_either(store: Store) -> None:
     )  # fmt: skip
     assert reply.code == "UPDATED"
     assert (hash_of(store)["next_run"], hash_of(store)["due_at"]) == (text(at), text(later))
+
+
+def test_the_verdicts_of_a_ledger_that_was_left_behind_are_yet_to_be_counted(store: Store) -> None:
+    store.client.lpush("beat:runs:report", '{"type":"enqueued"}')
+    put(store, at=second(store) + SOON)
+    assert "kept" not in hash_of(store)
 
 
 def test_what_jobs_begin_with_goes_when_they_need_more_than_that(store: Store) -> None:
