@@ -97,8 +97,18 @@ def _deed(event_id: str, fields: Mapping[bytes, bytes]) -> Deed | None:
     asked = next((word for mark, word in _ASKED.items() if mark in written), "") if kind == b"enqueued" else ""
     if kind not in _TYPES and not asked:
         return None
-    by, schedule_id = (fields.get(name, b"").decode(errors="replace") for name in (b"by", b"schedule"))
+    schedule_id = fields.get(b"schedule", b"").decode(errors="replace")
+    by = _beat_of(written) if asked else fields.get(b"by", b"").decode(errors="replace")
     return Deed(_at(event_id), by, asked or kind.decode(), schedule_id, written)
+
+
+def _beat_of(written: bytes) -> str:
+    """Who gave a verdict, as its line says."""
+    try:
+        found = json.loads(written)["beat"]
+    except (ValueError, KeyError, TypeError, RecursionError):  # somebody else wrote it
+        return ""
+    return found if isinstance(found, str) else ""
 
 
 def _at(event_id: str) -> datetime:

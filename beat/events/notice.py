@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 _KNOWN = ("type", "schedule", "tick", "job", "by", "entry")
+_SAID = {"tick": "tick", "job": "job", "by": "beat"}
+"""What the line of a verdict says by which name."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,9 @@ class Notice:
             return None
         if not words.get("type"):
             return None
+        entry = _object(words.get("entry", ""))
+        if "tick" not in words:  # of a verdict, its line says the rest
+            words |= {name: told for name, word in _SAID.items() if isinstance(told := entry.get(word), str)}
         return cls(
             id=event_id,
             type=words["type"],
@@ -57,7 +62,7 @@ class Notice:
             job_id=words.get("job") or None,
             by=words.get("by", ""),
             at=at,
-            entry=_object(words.get("entry", "")),
+            entry=entry,
             more={name: value for name, value in words.items() if name not in _KNOWN},
         )
 

@@ -151,7 +151,7 @@ local function passes_by(id, tick, job, reason, why)  -- a tick that would have 
   kept = append_verdict(id, line, kept)
   if not kept then return end
   redis.call('HSET', key, 'skip_count', total, 'kept', kept, 'skips', one_more(skips, reason, 1))
-  tell(id, 'skipped', tick, '', token, line)
+  tell(id, 'skipped', line)
 end
 
 local successes = {}
@@ -264,7 +264,7 @@ local function settle(i)
     end
     append_other(id, line, key)
   end
-  tell(id, outcome, tick, job, token, line)
+  tell(id, outcome, line, 'tick', tick, 'job', job, 'by', token)
   return 'OK', ''
 end
 

@@ -186,7 +186,7 @@ local function skipped(id, tick, last, count, reason, behind, skip_count, kept, 
   if kept then
     local key = schedule_prefix .. id
     redis.call('HSET', key, 'skips', one_more(redis.call('HGET', key, 'skips'), reason, count))
-    tell(id, 'skipped', tick, '', token, line)
+    tell(id, 'skipped', line)
   end
   return total, kept
 end
@@ -488,7 +488,7 @@ local function decide(i, crowd)
     enqueue(id, job, queue, at, (meta or '') .. run, ttl, data, origin)
     note(id, slot, group, job, queue, tick, by, total, created_at, retries_left, result_ttl, failure_ttl, '')
   end
-  tell(id, 'enqueued', tick, job, token, line)
+  tell(id, 'enqueued', line)
   if uses ~= '' then redis.call('HSET', key, 'uses', uses) end
   if admits then
     leave_line(id, group, member_of(item))

@@ -115,7 +115,7 @@ local function record(id, type, rev, rule, was, from, next)  -- the ledger knows
   local line = '{"type":"' .. type .. '","rev":' .. quoted(rev) .. ',"rule":' .. rule .. ',"was":' .. (is_rule and was or 'null')
     .. ',"from":' .. quoted(from) .. ',"next":' .. quoted(next) .. ',"at":"' .. now_text .. '","beat":' .. quoted(beat) .. '}'
   append_other(id, line, schedule_prefix .. id)
-  tell(id, type, next, '', beat, line)
+  tell(id, type, line, 'tick', next, 'job', '', 'by', beat)
 end
 
 local job  -- the newest template: the first and the last of its words, and a key that has it

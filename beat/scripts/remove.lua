@@ -74,7 +74,7 @@ local function remove(id, version)
   for _, name in ipairs({'failing', 'overridden', 'monitored'}) do redis.pcall('SREM', index_prefix .. name, id) end
   if app then redis.pcall('SREM', app_prefix .. app, id) end
   local line = '{"type":"removed","definition":' .. quoted(definition or '') .. ',"at":"' .. now_text .. '","beat":' .. quoted(by) .. '}'
-  tell(id, 'removed', '', '', by, line)
+  tell(id, 'removed', line, 'tick', '', 'job', '', 'by', by)
   return 'OK', ''
 end
 

@@ -82,7 +82,7 @@ local function retire(id, tick, last, number, next)
     local line = '{"type":"skipped","tick":"' .. tick .. '","last":"' .. last .. '","count":' .. number .. ',"reason":"retired","n":' .. total
       .. ',"at":"' .. now_text .. '","beat":' .. quoted(beat) .. '}'
     kept = append_verdict(id, line, kept)
-    tell(id, 'skipped', tick, '', beat, line)
+    tell(id, 'skipped', line)
     redis.call('HSET', key, 'skip_count', total, 'kept', kept, 'last_skip', last, 'skips', one_more(skips, 'retired', number))
     if next == '' then redis.call('HDEL', key, 'next_run', 'due_at') else redis.call('HSET', key, 'next_run', next, 'due_at', next) end
   end

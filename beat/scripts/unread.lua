@@ -38,7 +38,7 @@ end
 local function say(type, queue, since)
   local line = '{"type":"' .. type .. '","queue":' .. quoted(queue) .. (since and ',"since":' .. quoted(since) or '')
     .. ',"at":"' .. now_text .. '","beat":' .. quoted(beat) .. '}'
-  tell('', type, '', '', beat, line)
+  tell('', type, line, 'tick', '', 'job', '', 'by', beat)
 end
 
 local function note(queue, since)

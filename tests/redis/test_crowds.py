@@ -19,8 +19,8 @@ WRITTEN = scripts.script
 
 def broken(name: str) -> scripts.Script:
     """`fire`, with an error that nobody foresaw in the items of `b`."""
-    begins = "local function decided(i, words)\n"
-    raises = f"{begins}  if ARGV[i + 1] == 'b' then error('nobody foresaw it') end\n"
+    begins = "local function decided(i, crowd)\n"
+    raises = f"{begins}  if ARGV[crowd and i or i + 1] == 'b' then error('nobody foresaw it') end\n"
     found = WRITTEN(name)
     return replace(found, text=found.text.replace(begins, raises)) if name == "fire" else found
 

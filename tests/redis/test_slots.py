@@ -124,7 +124,7 @@ def test_a_tick_without_room_is_skipped_and_the_line_names_who_has_it(store: Sto
     assert (state["next_run"], state["last_run"], state["last_job"]) == (text(first + 2), text(first), job(first))
     events: Any = store.client.xrevrange("beat:events", count=1)
     event = events[0][1]
-    assert (event[b"type"], event[b"tick"]) == (b"skipped", text(first + 1).encode())
+    assert (event[b"type"], json.loads(event[b"entry"])["tick"]) == (b"skipped", text(first + 1))
 
 
 def test_where_runs_may_overlap_no_slot_is_kept(store: Store) -> None:

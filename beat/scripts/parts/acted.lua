@@ -4,5 +4,5 @@ local function acted(id, key, type, tick, untl, reason, by)
     .. (untl ~= '' and ',"until":' .. quoted(untl) or '') .. (reason ~= '' and ',"reason":' .. quoted(reason) or '')
     .. ',"at":"' .. now_text .. '","beat":' .. quoted(by) .. '}'
   append_other(id, line, key)
-  tell(id, type, tick, '', by, line)
+  tell(id, type, line, 'tick', tick, 'job', '', 'by', by)
 end

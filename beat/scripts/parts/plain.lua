@@ -39,7 +39,7 @@ local function fire_plain(i, crowd)  -- a code, and words; nothing if it is not 
   end
   push(job, crowd.queue, 'back')
   open_run(job, '{"schedule":"' .. id .. crowd.record .. total .. ',"life":' .. quoted(h[9]) .. '}')
-  tell(id, 'enqueued', tick, job, token, line)
+  tell(id, 'enqueued', line)
   redis.call('HSET', key, 'next_run', crowd.next, 'due_at', crowd.next_due_at, 'last_run', tick, 'last_enqueued', now_text, 'last_job', job,
     'run_count', total, 'kept', digits_of(kept))
   scores[id], gone[id] = crowd.next_at, nil

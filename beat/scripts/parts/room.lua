@@ -95,7 +95,7 @@ local function waits_now(item, key, newest, group)  -- in ledger and outbox
   local line = '{"type":"waiting","tick":"' .. item.tick .. '","job":' .. quoted(item.job) .. ',"behind":' .. quoted(newest)
     .. (group and ',"group":' .. quoted(group) or '') .. signed
   append_other(item.id, line, key)
-  tell(item.id, 'waiting', item.tick, item.job, token, line)
+  tell(item.id, 'waiting', line, 'tick', item.tick, 'job', item.job, 'by', token)
   enter_line(item, group)
 end
 
