@@ -75,13 +75,16 @@ def counted(items: Iterable[Item]) -> Iterator[tuple[Any, ...]]:
         if shared is None:
             yield from ((len(item), *item) for item in group)
         else:
-            crowd = [(item.id, item.rev, item.job, item.run) for item in group]
+            crowd = [(item.id, item.rev, item.run) for item in group]
             yield (0, len(crowd), *shared, *itertools.chain.from_iterable(crowd))
 
 
 def _shared(item: Item) -> tuple[Any, ...] | None:
     """What a plain item may share with others; None where there is anything special about it."""
-    return (*item[3:7], item.queue, item.by) if item[0] == "fire" and item[_BY + 1 :] == _REST else None
+    if item[0] != "fire" or item[_BY + 1 :] != _REST:
+        return None
+    before, id_, after = item.job.rpartition(item.id)
+    return (*item[3:7], item.queue, item.by, before, after) if id_ else None
 
 
 class Slot(NamedTuple):

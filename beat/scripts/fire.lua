@@ -25,7 +25,8 @@
 -- ARGV[13] index_prefix    text   followed by a state: the ids of all that are in it
 -- ARGV[14] queue_prefix    text   followed by the name of a queue: its key
 -- ARGV[15…] items, each after the number of its words; or after 0 a crowd of plain ones: how many, the words that they share (tick,
---           due, next, next_due, queue, by), and of each one id, rev, job and run; they fire, and their other words are nothing
+--           due, next, next_due, queue, by, and what stands before and after its id in the job), and of each one id, rev and run;
+--           they fire, and their other words are nothing
 -- ITEM[1]  kind       word   fire, skip (ticks pass by), admit (a tick has waited: it needs no lock, and moves nothing), pass (it
 --                            has waited, and passes by), manual (somebody asked for a run: as admit), resume (a pause ends, and
 --                            with it the stretch of ticks that it held), release (nothing was decided), quarantine (cannot be read)
@@ -110,13 +111,13 @@ local function kind_once(key)  -- the keys that many items share are looked at o
 end
 
 local function read_page()  -- where the items are; false if they are torn
-  local at, shared, each = first, 6, 4
+  local at, shared, each = first, 8, 3
   while at <= #ARGV do
     local words, number = tonumber(ARGV[at]), 1
     local crowd = words == 0 and {at = at + 2}
     if crowd then
       number = is_count(ARGV[at + 1] or '') and tonumber(ARGV[at + 1]) or 0
-      crowd.tick, crowd.due, crowd.next, crowd.next_due, crowd.queue, crowd.by = unpack(ARGV, at + 2, at + 1 + shared)
+      crowd.tick, crowd.due, crowd.next, crowd.next_due, crowd.queue, crowd.by, crowd.before, crowd.after = unpack(ARGV, at + 2, at + 1 + shared)
       at, words = at + 1 + shared, each
     end
     if number < 1 or not crowd and words ~= width or at + number * words > #ARGV then return false end
@@ -210,10 +211,11 @@ local function rank(id, key, state, due_at)  -- its place in the index, if nothi
   if state == 'active' and due_at then scores[id] = to_ms(due_at) elseif awake then scores[id] = awake else gone[id] = true end
 end
 
+local last_open, since = 0, digits_of(now)  -- Redis takes longer to write a number than to find its digits
 local function open_run(job, record)
-  local n = #opened
-  opened[n + 1], opened[n + 2] = digits_of(now), job  -- Redis takes longer to write a number than to find its digits
-  noted[n + 1], noted[n + 2] = job, record
+  last_open = last_open + 2
+  opened[last_open - 1], opened[last_open] = since, job
+  noted[last_open - 1], noted[last_open] = job, record
 end
 
 local function push(job, queue, at)
@@ -358,8 +360,8 @@ end
 local function decide(i, crowd)
   local kind, id, rev, tick, due, next, next_due, job, queue, run, by, at, number, error, last, reason, slot, max_runs, data, why, group, expects, uses = unpack(ARGV, i, i + width - 1)
   if crowd then
-    kind, id, rev, job, run, tick, due = 'fire', ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], crowd.tick, crowd.due
-    next, next_due, queue, by = crowd.next, crowd.next_due, crowd.queue, crowd.by
+    kind, id, rev, run, tick, due = 'fire', ARGV[i], ARGV[i + 1], ARGV[i + 2], crowd.tick, crowd.due
+    next, next_due, queue, by, job = crowd.next, crowd.next_due, crowd.queue, crowd.by, crowd.before .. id .. crowd.after
     at, number, error, last, reason, slot, max_runs, data, why, group, expects, uses = 'back', '0', '', '', '', '', '', '', '', '', '', ''
   end
   if not makes_sense(kind, tick, due, next, next_due, job, queue, at, number, last, slot, max_runs, group, reason) then return 'BADARG', '' end

@@ -455,6 +455,7 @@ MUTANTS = [
             ("no counter guard", "or not is_count(h[5]) ", ""),
             ("whatever its job needs", "or not h[8] ", "or not h[8] and false "),
             ("a meta that is none", " and not string.find(text, '%X')", ""),
+            ("a job that needs quotes", "and not string.find(crowd.before .. crowd.after, '[^%w_-]') ", ""),
             (
                 "an old job is there",
                 "if redis.pcall('COPY', template_prefix .. id, hash) ~= 1 then return end",

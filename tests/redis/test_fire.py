@@ -164,6 +164,17 @@ def test_plain_ticks_and_others_are_enqueued_in_the_order_of_the_page(store: Sto
     assert store.client.ttl(f"rq:job:beat_b_{ats['b']}") > 0
 
 
+@pytest.mark.parametrize("job", ['beat"_report_1', "beat_report_\\1", "beat\n_report", "report", "by chance"])
+def test_whatever_a_job_is_called_its_line_is_json(job: str, store: Store) -> None:
+    at = put_and_claim(store)
+    assert fire(store, verdict(at, job=job)) == [OK]
+    line: Any = store.client.lindex("beat:runs:report", 0)
+    record: Any = store.client.hget("beat:records", job)
+    assert json.loads(line)["job"] == job
+    assert json.loads(record)["schedule"] == "report"
+    assert queued(store) == [job]
+
+
 def test_a_job_with_a_ttl_expires_in_the_queue(store: Store) -> None:
     at = put_and_claim(store)
     special(store)

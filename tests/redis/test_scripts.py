@@ -246,20 +246,20 @@ def test_what_plain_items_share_is_said_once_in_the_order_of_the_header() -> Non
     header, code = read("fire", HOUSE).header, read("fire", HOUSE).code
     part = (HOUSE / "parts/plain.lua").read_text(encoding="utf-8")
     [names] = re.findall(r"((?:crowd\.\w+, )+crowd\.\w+) = unpack\(ARGV, at \+ 2, at \+ 1 \+ shared\)", code)
-    shared = names.replace("crowd.", "").split(", ")
-    [own] = re.findall(r"local ([\w, ]+) = ARGV\[i\], ARGV\[i \+ 1\], ARGV\[i \+ 2\], ARGV\[i \+ 3\]", part)
-    assert f"shared, each = first, {len(shared)}, {len(own.split(', '))}\n" in code
-    assert {"kind", *shared, *own.split(", ")} == {*header.item[: header.item.index("by") + 1]}
+    *shared, before, after = names.replace("crowd.", "").split(", ")
+    [own] = re.findall(r"local ([\w, ]+) = ARGV\[i\], ARGV\[i \+ 1\], ARGV\[i \+ 2\]\n", part)
+    assert f"shared, each = first, {len(shared) + 2}, {len(own.split(', '))}\n" in code
+    assert {"kind", "job", *shared, *own.split(", ")} == {*header.item[: header.item.index("by") + 1]}
     words: dict[str, Any] = {name: f"the {name}" for name in (*shared, *own.split(", "))}
-    alike = [Item(kind="fire", **{**words, "id": each}) for each in ("a", "b")]
+    alike = [Item(kind="fire", **{**words, "id": each, "job": f"beat_{each}_1"}) for each in ("x", "y")]
     other = alike[0]._replace(tick="another")
-    found = [*counted([*alike, other, other._replace(kind="skip")])]
-    both = [
-        value if name != "id" else each for each in ("a", "b") for name, value in words.items() if name not in shared
-    ]
-    assert found[0] == (0, 2, *(words[name] for name in shared), *both)
+    found = [*counted([*alike, other, other._replace(kind="skip"), other._replace(job="by chance")])]
+    both = [getattr(item, name) for item in alike for name in own.split(", ")]
+    assert (before, after) == ("before", "after")
+    assert found[0] == (0, 2, *(words[name] for name in shared), "beat_", "_1", *both)
     assert found[1][:3] == (0, 1, "another")
     assert found[2] == (len(Item._fields), "skip", *other[1:])
+    assert found[3][:3] == (len(Item._fields), "fire", "x")
 
 
 def test_every_part_is_used() -> None:

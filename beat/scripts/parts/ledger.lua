@@ -33,7 +33,8 @@ end
 local function append_verdict(id, line, kept)  -- returns how many verdicts the ledger holds now; nothing if it is no list
   local length, lost = append(id, line)
   if not length then return nil end
-  kept = kept and is_count(kept) and kept + 1 - lost or verdicts_in(id, length)
+  kept = kept and is_count(kept) and number_of(kept) + 1 - lost or verdicts_in(id, length)
+  if kept <= most_verdicts and kept <= length then return kept end
   local shortest = math.max(most_verdicts, length - 100)  -- after the limit was lowered, a hundred lines go at a time
   kept = math.min(kept, length)
   while kept > most_verdicts and length > shortest do

@@ -10,7 +10,7 @@ end
 
 local function look_at_crowd(crowd, id, job)
   local due, queue = is_count(crowd.due) and number_of(crowd.due), crowd.queue
-  crowd.is_plain = crowd.next ~= '' and not outbox_wrong and not string.find(queue, '\n', 1, true)
+  crowd.is_plain = crowd.next ~= '' and not outbox_wrong and not string.find(crowd.before .. crowd.after, '[^%w_-]') and not string.find(queue, '\n', 1, true)
     and makes_sense('fire', crowd.tick, crowd.due, crowd.next, crowd.next_due, job, queue, 'back', '0', '', '', '', '', '')
     and due == to_ms(crowd.tick) and due <= now and not queue_problem(id, job, queue)
   if not crowd.is_plain then return end
@@ -21,9 +21,10 @@ local function look_at_crowd(crowd, id, job)
 end
 
 local function fire_plain(i, crowd)  -- a code, and words; nothing if it is not plain, and nothing has happened
-  local id, rev, job, run = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
+  local id, rev, run = ARGV[i], ARGV[i + 1], ARGV[i + 2]
+  local job = crowd.before .. id .. crowd.after
   if crowd.is_plain == nil then look_at_crowd(crowd, id, job) end
-  if not crowd.is_plain or not ours[id] or rev == '' or not string.find(job, '^[%w_-]+$') then return end  -- no lock has an id that needs quotes
+  if not crowd.is_plain or not ours[id] or rev == '' then return end  -- no lock has an id that needs quotes
   local key, hash, tick = schedule_prefix .. id, job_prefix .. job, crowd.tick
   local h = redis.pcall('HMGET', key, 'state', 'rev', 'next_run', 'due_at', 'run_count', 'skip_count', 'kept', 'job_meta', 'created_at')
   if h[1] ~= 'active' or h[2] ~= rev or h[3] ~= tick or h[4] ~= tick or not h[8] or not h[9] or not meta_of(h[8])
