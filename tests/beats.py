@@ -60,7 +60,7 @@ class Beat:
     def thaw(self) -> None:
         self.process.send_signal(signal.SIGCONT)
 
-    def end(self, seconds: float = 10) -> int:
+    def end(self, seconds: float = 30) -> int:
         """Asks it to stop, and returns its exit code."""
         self.process.terminate()
         return self.process.wait(seconds)
@@ -144,7 +144,7 @@ def exactly_once(redis: Redis, drain: Drain, schedule_id: str = "tick", *, every
     state = cast("dict[str, str]", redis.hgetall(f"beat:schedule:{schedule_id}"))
     first, newest = _second(state["created_at"]) // every * every + every, _second(state["last_run"])
     expected = list(range(first, newest + 1, every))
-    wait_until(lambda: len(drain.ticks(schedule_id)) >= int(state["run_count"]), 10, lambda: f"for jobs of {state}")
+    wait_until(lambda: len(drain.ticks(schedule_id)) >= int(state["run_count"]), what=lambda: f"for jobs of {state}")
     ticks = drain.ticks(schedule_id)
     if ticks[0] == first - every:  # the clock struck between the look at it and the registration
         expected.insert(0, ticks[0])

@@ -42,6 +42,12 @@ def pytest_configure(config: pytest.Config) -> None:
         kept.failures_db = StatusDB()
 
 
+@pytest.hookimpl(trylast=True)  # what is not run at all is gone by now
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What shares a stage comes first: later it would be dealt out to many processes, each of which would set it up."""
+    items.sort(key=lambda item: not _shares_a_stage(item))
+
+
 def pytest_collection_finish() -> None:
     """From here on the collector works again, but never looks through all the tests that are yet to come."""
     gc.freeze()
@@ -100,6 +106,11 @@ def store(redis: Redis, server: PrivateRedis) -> Iterator[Store]:  # noqa: ARG00
     """The store on that server."""
     with Redis.from_url(server.url, retry=Retry(NoBackoff(), 0)) as client:
         yield Store(client, Keys())
+
+
+def _shares_a_stage(item: pytest.Item) -> bool:
+    told: Any = getattr(item, "_fixtureinfo", None)
+    return bool(told) and any(each.scope == "module" for found in told.name2fixturedefs.values() for each in found)
 
 
 def _is_known(client: Redis, key: str) -> bool:

@@ -3,7 +3,7 @@
     with Proxy(server_url, {sha: "fire"}) as proxy:
         lost = proxy.plan("evalsha fire", harm.drop_reply())
         ...  # a process that connects to proxy.url
-        assert lost.done.wait(10)
+        assert lost.done.wait(30)
 
 Every command but SUBSCRIBE and its kin must have a reply: CLIENT REPLY is not understood.
 """

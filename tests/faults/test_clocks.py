@@ -150,7 +150,7 @@ def test_a_jump_forward_holds_everything_until_it_has_lasted_a_minute(
     with Clock(server.url) as clock, shimmed(here, server.url, SEAM) as beat:
         wait_until(lambda: len(fired(redis)) >= 2)
         clock.jump(HOUR)
-        beat.says("ERROR   Redis' clock jumped forward by 3600 s: nothing fires until that time has lasted 60 s", 5)
+        beat.says("ERROR   Redis' clock jumped forward by 3600 s: nothing fires until that time has lasted 60 s")
         before = fired(redis)
         assert before[-1] < clock.now() - HOUR + 2
         passes(redis, clock, 3)

@@ -158,12 +158,12 @@ def test_every_tick_becomes_one_job(command: str, case: Callable[[Scene], Fault]
         victim.process.terminate()
     wait_until(lambda: rule.hits, what=lambda: f"{victim.process.poll()} {victim.log}")
     other = scene.other()
-    assert rule.done.wait(20)
+    assert rule.done.wait(30)
     seen = len(scene.drain.jobs)
     other.says("registered")
     wait_until(lambda: len(scene.drain.jobs) >= seen + 2, what=lambda: other.log)
     if command in ENDING:
-        victim.process.wait(10)
+        victim.process.wait(30)
     elif victim.process.poll() is None:
         assert victim.end() == 0
     assert other.end() == 0

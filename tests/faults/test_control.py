@@ -159,7 +159,7 @@ def one_verdict_each(client: Client, drain: Drain) -> None:
     [found] = client.verify("tick")
     assert (found.missing, found.double, found.problems) == ((), (), ()), client.history("tick")
     enqueued = Counter(line.job_id for line in client.history("tick") if isinstance(line, Fired))
-    wait_until(lambda: len(drain.jobs) == len(enqueued), 10, lambda: f"{drain.jobs} {enqueued}")
+    wait_until(lambda: len(drain.jobs) == len(enqueued), what=lambda: f"{drain.jobs} {enqueued}")
     assert drain.jobs == enqueued
     assert max(enqueued.values()) == 1
 

@@ -271,7 +271,7 @@ def test_a_beat_killed_while_it_takes_over_has_moved_all_or_nothing(
         victims: list[Beat] = []
         rule = proxy.plan(command, case(lambda: kill_all(victims)))
         victims.append(fleet.start("v2", url=proxy.url))
-        assert rule.done.wait(20), victims[0].log
+        assert rule.done.wait(30), victims[0].log
         if "renamed_to" in state(redis, "old"):
             _moved(redis, before)
         else:

@@ -126,7 +126,7 @@ def survived(scene: Scene, drain: Drain, *beats: Beat, outages: int | None = 1) 
     scene.goes_on(drain)
     for beat in beats:
         assert beat.process.poll() is None, beat.log
-        wait_until(lambda: beat.log.count(AWAY) == beat.log.count(BACK), 5, lambda: beat.log)  # noqa: B023 (called at once)
+        wait_until(lambda: beat.log.count(AWAY) == beat.log.count(BACK), what=lambda: beat.log)  # noqa: B023 (called at once)
         assert outages in {None, beat.log.count(AWAY)}, beat.log
         assert "a bug" not in beat.log
         assert "skipped" not in beat.log
@@ -168,6 +168,10 @@ def test_an_absence_of_redis(scene: Scene) -> None:
     assert len(witness.ticks("tick")) > ABSENCE_S
 
 
+SLOWLY = ("--key-load-delay", "200")
+"""Microseconds for each command of its log; after a thousand of them the server answers whoever has asked something."""
+
+
 def test_a_redis_that_loads_its_data(scene: Scene) -> None:
     with scene.redis.pipeline(transaction=False) as pipe:
         for n in range(20_000):
@@ -176,12 +180,15 @@ def test_a_redis_that_loads_its_data(scene: Scene) -> None:
     with Witness(scene.url) as witness, scene.beat() as beat:
         beat.freeze()
         scene.private.stop()
-        loading = threading.Thread(target=scene.start, args=("--key-load-delay", "50"))
+        loading = threading.Thread(target=scene.start, args=SLOWLY)
         loading.start()
-        wait_until(lambda: is_loading(scene.url))
-        beat.thaw()
-        beat.says(f"{AWAY}, trying again until it does: BusyLoadingError")
-        loading.join()
+        try:
+            wait_until(lambda: is_loading(scene.url))
+            beat.thaw()
+            beat.says(f"{AWAY}, trying again until it does: BusyLoadingError")
+        finally:
+            scene.call("CONFIG SET key-load-delay 0")  # the rest at once
+            loading.join()
         survived(scene, witness, beat)
 
 
@@ -279,7 +286,7 @@ def test_a_wire_on_which_nothing_moves(scene: Scene) -> None:
 def test_a_reply_that_never_comes(scene: Scene, script: str) -> None:
     with proxy_of(scene) as proxy, Witness(scene.url) as witness, scene.beat(proxy.url + SHORT) as beat:
         swallowed = proxy.plan(f"evalsha {script}", harm.swallow_reply())
-        assert swallowed.done.wait(10)
+        assert swallowed.done.wait(30)
         beat.says(AWAY)
         survived(scene, witness, beat)
 
@@ -359,7 +366,7 @@ def test_what_cannot_be_used_is_named_once_and_the_others_go_on(scene: Scene) ->
         wait_until(lambda: scene.redis.exists("beat:repaired") and not scene.redis.exists("beat:repairing"))
         harm_all(scene.redis)
         for each, words in WORDS.items():
-            beat.says(f"{each}: {words}", 5)
+            beat.says(f"{each}: {words}")
         fired = {each: beat.log.count(f"fired {each} ") for each in WORDS}
         scene.goes_on(witness)
         scene.goes_on(witness)
@@ -416,7 +423,7 @@ def test_an_index_that_is_a_list_is_named_once_and_rebuilt_when_it_is_gone(scene
 def test_what_was_flushed_is_registered_again_and_that_is_said_aloud(scene: Scene) -> None:
     with Drain(scene.url) as drain, scene.beat() as beat:
         scene.redis.flushall()
-        beat.says("state was lost: 1 schedule", 10)
+        beat.says("state was lost: 1 schedule")
         scene.goes_on(drain)
         assert errors(beat, "state was lost") == 1
         assert len(set(drain.ticks("tick"))) == len(drain.ticks("tick"))

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from beat.cron.fields import DAY, MINUTE
 from beat.moving import code, crontab, fields, python
 from beat.moving.found import Command, Draft, Found, Left, NotCarried, Reading, _Ids, gathered, identifier, slug
+from tests.facts import in_time
 
 if TYPE_CHECKING:
     from tests.moving.house import House
@@ -106,7 +107,7 @@ def test_any_name_becomes_an_id_that_beat_takes(name: str) -> None:
 def test_fifty_thousand_schedules_of_one_name_are_named_in_a_moment() -> None:
     ids, started = _Ids(), time.monotonic()
     assert len({ids.free("x" * 100) for _ in range(50_000)}) == 50_000
-    assert time.monotonic() - started < 10  # looked for from the first number on, it would be minutes
+    in_time(time.monotonic() - started, 30)  # looked for from the first number on, it would be minutes
 
 
 # --- a file that is read and not run -------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -27,7 +28,8 @@ def performed(stage: Stage, schedule_id: str, outcome: str, options: Sequence[st
     soon(line, stage.steps.of(job)[-1].at)
     assert (line["attempts"], line["tick"]) == (1, stage.state(schedule_id)["last_run"])
     assert 0 <= line["duration"] < 30
-    assert line["started"] <= line["ended"] <= line["at"]
+    started, ended, at = (datetime.fromisoformat(line[name]) for name in ("started", "ended", "at"))
+    assert started <= ended <= at
     return line
 
 

@@ -71,7 +71,7 @@ class Terminal:
         while self._text.count(words) < times:
             readable, _, _ = select.select([self._ours], [], [], max(0, end - time.monotonic()))
             more = _read(self._ours) if readable else b""
-            assert more, f"waited in vain for {words!r} in {self._text}"
+            assert more, f"waited {PATIENCE_S} s in vain for {words!r} in {self._text}"
             self._received += more
         return self._text
 

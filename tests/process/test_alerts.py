@@ -183,7 +183,7 @@ def test_a_beat_that_is_killed_while_it_sends_leaves_the_alert_to_another(
 
         ops.answer = stop_it
         redis.xadd("beat:events", {**fields, "schedule": "other"})
-        assert another.process.wait(10) == 0
+        assert another.process.wait(30) == 0
         assert not redis.keys("beat:deliveries:*"), "who is stopped while it sends hears the answer"
         assert not redis.keys("beat:alerting:*"), "and leaves the lock to the next"
 

@@ -391,7 +391,7 @@ def test_what_passed_while_it_was_paused_is_told(beat: Any, document: Any, store
     told = beat("resume", "often").stdout
     assert re.fullmatch(r"often: goes on with .*, in .*; [34] ticks passed while it was paused\n", told)
     client.pause("often")
-    assert document("resume", "often")["schedules"][0]["passed"] == 0
+    assert document("resume", "often")["schedules"][0]["passed"] in {0, 1}  # a minute may begin meanwhile
 
 
 def test_catching_up_is_told_with_the_policy(beat: Any, store: Store, client: Client) -> None:

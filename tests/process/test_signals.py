@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 BOTH = pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
 AWAY = "Redis does not work for us"
-SOON_S = 2.0
+SOON_S = 4.5
+"""Two, as is promised, and what a busy machine adds."""
 SELDOM = """
 from beat import periodic
 
@@ -66,7 +67,7 @@ def test_a_signal_that_the_kernel_hands_to_another_thread_ends_it_too(
     with Beat(home, server.url) as beat:
         beat.says("registered")
         (home / "now").touch()
-        assert beat.process.wait(10) == 0
+        assert beat.process.wait(30) == 0
     assert redis.zcard("beat:instances") == 0
 
 
@@ -100,7 +101,7 @@ def test_a_signal_ends_it_while_redis_does_not_answer(
         code, seconds = signalled(beat, number)
         assert len(proxy.recorded) == asked
     assert code == 0
-    in_time(seconds, SOON_S + 2.5)  # the interpreter ends, too
+    in_time(seconds, SOON_S)
     assert "Traceback" not in beat.log
     assert redis.exists("beat:schedule:tick")
 
@@ -132,7 +133,7 @@ def test_a_signal_ends_it_when_redis_never_answered(here: Path, server: PrivateR
             wait_until(lambda: handles(beat.pid, signal.SIGTERM))
             code, seconds = signalled(beat)
     assert code == 0
-    in_time(seconds, SOON_S + 2.5)
+    in_time(seconds, SOON_S)
 
 
 def handles(pid: int, number: signal.Signals) -> bool:
@@ -152,7 +153,7 @@ def test_a_second_signal_ends_it_at_once(here: Path, server: PrivateRedis, redis
             beat.process.wait(0.5)
         code, seconds = signalled(beat, signal.SIGINT)
     assert code == 130
-    in_time(seconds, 2.0)
+    in_time(seconds, SOON_S)
     assert redis.exists("beat:schedule:tick")
 
 
@@ -195,7 +196,7 @@ def test_what_is_claimed_ahead_is_given_back_so_that_another_fires_it_on_time(
             staying.says(f"fired tick for {tick}")
             late = re.search(rf"fired tick for {tick}, (\d+) ms after", staying.log)
     assert late
-    assert int(late[1]) < 500
+    in_time(int(late[1]) / 1000, 3)  # a lock would have lasted for a minute
 
 
 def left(redis: Redis) -> float:

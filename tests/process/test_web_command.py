@@ -17,7 +17,7 @@ from redis import Redis
 
 from beat import embedded
 from tests.beats import TASKS, Beat, Started
-from tests.facts import wait_until
+from tests.facts import in_time, wait_until
 from tests.files import lay_out
 from tests.nursery import ROOT, logged
 from tests.process.commands import called, environment
@@ -55,8 +55,8 @@ def test_it_says_where_it_is_answers_and_ends_when_it_is_told_to(
         assert (answer.status, "<title>beat" in answer.text) == (200, True)
         began = time.monotonic()
         web.process.send_signal(number)
-        assert web.process.wait(10) == 0
-        assert time.monotonic() - began < 2
+        assert web.process.wait(30) == 0
+        in_time(time.monotonic() - began, 5)
     assert len(web.log.splitlines()) == 1
 
 
@@ -83,7 +83,7 @@ def test_a_redis_that_goes_is_told_and_one_that_comes_is_found(home: Path) -> No
             private.kill()
             answer = get(web.port, "/")
             assert (answer.status, "Redis does not answer." in answer.text, "Since" in answer.text) == (503, True, True)
-        assert web.end(2) == 0
+        assert web.end() == 0
     assert len(web.log.splitlines()) == 1
 
 
@@ -97,8 +97,8 @@ def test_who_waits_for_a_redis_that_hangs_does_not_keep_it_from_ending(home: Pat
             with socket.create_connection(("127.0.0.1", web.port)) as asking:
                 asking.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 began = time.monotonic()
-                assert web.end(10) == 0
-                assert time.monotonic() - began < 3  # two, and what a busy machine adds
+                assert web.end() == 0
+                in_time(time.monotonic() - began, 5)  # two, and what a busy machine adds
         finally:
             os.kill(pid, signal.SIGCONT)
     assert "Traceback" not in web.log
@@ -186,7 +186,7 @@ def test_the_page_is_served_beside_a_beat_whose_ticks_no_load_holds_up(
             beat.log
         )  # the second best of four: others use this machine, too
         assert get(port, "/").status == 200
-        assert beat.end(5) == 0
+        assert beat.end() == 0
     assert "Traceback" not in beat.log
 
 

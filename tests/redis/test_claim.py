@@ -11,6 +11,7 @@ from redis.exceptions import OutOfMemoryError
 
 from beat.protocol import Claim, Reply
 from beat.store import Store, pages
+from tests.chance import examples
 from tests.facts import wait_until
 from tests.redis.making import (
     HIDDEN,
@@ -392,7 +393,7 @@ def test_a_canary_is_not_kept_from_its_ticks_by_thousands_of_others(store: Store
 def test_a_lock_in_its_last_millisecond_hides_nobody_for_long(store: Store) -> None:
     put(store, "report", second(store) - 10)
     met = 0
-    for _ in range(3_000):
+    for _ in range(examples(3_000)):
         store.client.set("beat:lock:report", "dead beat", px=1)
         claimed = claim(store, lock_ttl=1_000)
         met += bool(claimed.troubles)

@@ -702,7 +702,7 @@ def test_no_event_is_lost_with_a_reply(redis: Any, proxy: Proxy, command: str, f
         for job in jobs:
             tell(redis, job)
         follower.has(*jobs)
-        assert struck.done.wait(10)
+        assert struck.done.wait(30)
         wait_until(lambda: pending(redis) == 0)
     assert follower.told == jobs
 
@@ -712,7 +712,7 @@ def test_no_event_is_lost_alone_when_a_reply_is(redis: Any, proxy: Proxy) -> Non
         wait_until(lambda: blocked(redis))
         struck = proxy.plan("EXEC", harm.drop_reply(), times=3)
         tell(redis, "j1")
-        assert struck.done.wait(10)
+        assert struck.done.wait(30)
         tell(redis, "j2")
         follower.has("j1", "j2")
     assert follower.told == ["j1", "j2"]

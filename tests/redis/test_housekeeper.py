@@ -414,7 +414,7 @@ def test_no_error_ends_the_housekeeping(store: Store, monkeypatch: pytest.Monkey
     monkeypatch.setattr(store, "heartbeat", failing)
     thread = threading.Thread(target=house.keeper.run, args=(stopping,), daemon=True)
     thread.start()
-    assert done.wait(10)
+    assert done.wait(30)
     stopping.set()
     thread.join(10)
     assert not thread.is_alive()
