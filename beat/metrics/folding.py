@@ -22,8 +22,8 @@ BOUNDS = (
 INF, SUM = "inf", "sum"
 UNKEPT = (connection.Refused, NoRedis)
 """What is raised where metrics can be read, though not be kept."""
-_EVENTS = 250  # so that no step keeps Redis for 25 ms
-_PAGES = 40  # that is all that the outbox holds, unless somebody has made it longer
+_EVENTS = 100  # so that no step keeps Redis for 25 ms, be the events as long as they get
+_PAGES = 100  # that is all that the outbox holds, unless somebody has made it longer
 _DAY_MS = 86_400_000
 _BEYOND = 1e24  # nobody counts so far, and sums of such are no numbers any more
 
