@@ -51,7 +51,7 @@ FULL = (
     Size(1_000, 1, peers_s=8),
     Size(1_000, 10),
     Size(1_000, 100),
-    Size(10_000, 1, rounds=3, peers_s=8),
+    Size(10_000, 1, rounds=5, peers_s=8),
     Size(10_000, 10),
     Size(10_000, 100),
     Size(100_000, 1, peers_s=5),
