@@ -67,7 +67,7 @@ def test_contenders_take_turns_round_after_round() -> None:
 
 
 def test_the_budgets_size_is_measured_with_all_contenders_and_repeated() -> None:
-    assert [size.rounds for size in FULL if size[:2] == (10_000, 1) and size.peers_s] == [3]
+    assert [size.rounds for size in FULL if size[:2] == (10_000, 1) and size.peers_s] == [5]
     assert (10_000, 1) in [size[:2] for size in QUICK]
 
 
