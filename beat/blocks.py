@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
+_SHORT = 255
+"""How many bytes of text need one to count them."""
+
+
 @functools.lru_cache(maxsize=4096)  # the same names, ticks and ids come again and again
 def pickled(value: str | int | None) -> bytes:
     """A value as pickle writes it."""
@@ -39,7 +43,7 @@ def in_context(ends: bytes, context: Mapping[str, str]) -> bytes:
 
 
 def _with_entries(block: bytes, entries: Mapping[str, str]) -> bytes:
-    if block.startswith(b"{"):  # before the last brace
+    if block.startswith((b"{", b'"')):  # before the last brace
         return block[:-1] + b"".join(f", {json.dumps(k)}: {json.dumps(v)}".encode() for k, v in entries.items()) + b"}"
     # Before it, between a mark and their setitems: again a single byte comes first.
     return b"".join((b"(", *(text(word) for pair in entries.items() for word in pair), b"u", block))
@@ -48,4 +52,6 @@ def _with_entries(block: bytes, entries: Mapping[str, str]) -> bytes:
 def text(value: str) -> bytes:
     """Text as pickle writes it."""
     written = value.encode("utf-8", "surrogatepass")
+    if len(written) <= _SHORT:
+        return b"\x8c" + bytes((len(written),)) + written
     return b"X" + len(written).to_bytes(4, "little") + written

@@ -6,7 +6,8 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from beat import connection
-from beat.protocol import Claimed, Decided, Looked, counted, replies
+from beat.crowds import counted
+from beat.protocol import Claimed, Decided, Looked, replies
 from beat.store import Store, words_of
 
 if TYPE_CHECKING:

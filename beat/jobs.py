@@ -17,6 +17,7 @@ import json
 import zlib
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
 
 import rq
@@ -33,12 +34,13 @@ from beat import blocks, kinds
 from beat.blocks import pickled
 from beat.errors import BadArguments, BadOption
 from beat.report import reading
-from beat.run import META_KEY, Run
+from beat.run import META_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from beat import rq_options
+    from beat.run import Run
     from beat.schedule import Schedule
 
 LEAST_TTL = 60
@@ -58,6 +60,8 @@ CHANNEL_PREFIX: str = PUBSUB_CHANNEL_TEMPLATE % ""
 _SERIALIZERS: Mapping[str, Any] = {"pickle": DefaultSerializer, "json": JSONSerializer}
 _RETRY_HAS_A_FRONT = "enqueue_at_front" in inspect.signature(rq.Retry).parameters  # from RQ 2.8 on
 _VARYING = ("created_at", "enqueued_at")
+_ENTRY = b"(" + pickled(META_KEY)
+"""Mark, key."""
 
 EXECUTION_PREFIX = Execution(id="", job_id="", connection=cast("Any", None)).key.rstrip(":") + ":"
 """Followed by a job id, a colon and an execution: a hash that lives as long as its worker shows life."""
@@ -111,21 +115,14 @@ def arguments(written: bytes, serializer: str) -> tuple[Sequence[Any], Mapping[s
 
 def run_block(run: Run, serializer: str) -> bytes:
     """What completes an open meta: the entry that tells the job which run it is."""
+    told = run.plain()
     if serializer == "json":
-        return json.dumps(run.plain()).encode() + b"}"
+        return json.dumps(told).encode() + b"}"
     # Opcodes that remember nothing, so that they may follow any pickle. The first is the mark, a single byte: it takes
     # the place of the stop that was cut off, which the last frame of the pickle has counted.
-    around = _around.__wrapped__ if run.after else _around  # what follows another does so once
-    begin, rest = around(run.scheduled_for, run.triggered_by, run.shard, run.shards, run.after)
-    return begin + blocks.text(run.schedule_id) + rest
-
-
-@functools.lru_cache(maxsize=4096)  # thousands of schedules share a few ticks
-def _around(*run: Any) -> tuple[bytes, bytes]:
-    """What stands before the id of the schedule, and after it."""
-    (name, _), *others = Run("", *run).plain().items()
-    pairs = (pickled(other) + pickled(value) for other, value in others)
-    return b"(" + pickled(META_KEY) + b"(" + pickled(name), b"".join((*pairs, b"du."))  # marks … dict, setitems, stop
+    pairs = told.items() if isinstance(told, dict) else ()
+    value = b"".join((b"(", *map(pickled, chain.from_iterable(pairs)), b"d")) if pairs else blocks.text(str(told))
+    return _ENTRY + value + b"u."  # setitems, stop
 
 
 def run_blocks(run: Run, serializer: str, shards: int) -> bytes:
@@ -200,12 +197,13 @@ def _queue(name: str, serializer: str) -> rq.Queue:
     return rq.Queue(name, connection=nowhere, serializer=_SERIALIZERS[serializer])
 
 
-def plain_meta(schedule: Schedule, template: Mapping[str, bytes]) -> dict[str, str]:
-    """The open meta in hexadecimal, for the schedule's own hash, where its jobs differ in times and run alone."""
-    is_special = (
-        "ttl" in template or "retries_left" in template or own_ttls(schedule) or schedule.queues or schedule.meta
-    )
-    return {} if is_special else {"job_meta": template["meta"].hex()}
+def plain_meta(schedule: Schedule, template: Mapping[str, bytes], rev: str) -> dict[str, str]:
+    """For the schedule's own hash, where its jobs differ in times and run alone: the rev, and the open meta as hex.
+
+    It goes with that rev and no other: a beat that does not know of it may change the template and leave it behind.
+    """
+    is_more = "ttl" in template or "retries_left" in template or own_ttls(schedule) or schedule.queues or schedule.meta
+    return {} if is_more else {"job_meta": f"{rev} {template['meta'].hex()}"}
 
 
 def own_ttls(schedule: Schedule) -> dict[str, int]:

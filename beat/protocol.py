@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -12,7 +11,7 @@ from beat.facts import UNTOLD, Parent, Told
 from beat.state import State
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
 
@@ -63,28 +62,6 @@ class Item(NamedTuple):
     group: str = ""
     expects: str = ""
     uses: str = ""
-
-
-_BY = Item._fields.index("by")
-_REST = tuple(Item._field_defaults[name] for name in Item._fields[_BY + 1 :])
-
-
-def counted(items: Iterable[Item]) -> Iterator[tuple[Any, ...]]:
-    """The items of `fire` as they are sent: each after the number of its words, or the plain ones in crowds."""
-    for shared, group in itertools.groupby(items, _shared):
-        if shared is None:
-            yield from ((len(item), *item) for item in group)
-        else:
-            crowd = [(item.id, item.rev, item.run) for item in group]
-            yield (0, len(crowd), *shared, *itertools.chain.from_iterable(crowd))
-
-
-def _shared(item: Item) -> tuple[Any, ...] | None:
-    """What a plain item may share with others; None where there is anything special about it."""
-    if item[0] != "fire" or item[_BY + 1 :] != _REST:
-        return None
-    before, id_, after = item.job.rpartition(item.id)
-    return (*item[3:7], item.queue, item.by, before, after) if id_ else None
 
 
 class Slot(NamedTuple):

@@ -40,7 +40,7 @@ def registration(schedule: Schedule, seen: State | None, placed: Placement, orig
         **_policies(schedule),
         **_rule(ruling),
         **{name: str(seconds) for name, seconds in jobs.own_ttls(schedule).items()},
-        **jobs.plain_meta(schedule, template),
+        **jobs.plain_meta(schedule, template, rev),
         "definition": definitions.write(ruling),
         **({"declared": definitions.write(schedule), "declared_rev": schedule.rev} if rev != schedule.rev else {}),
     }

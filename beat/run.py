@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 META_KEY = "beat"
 """Where a job's meta says which run it is."""
+_USUAL, _NO_TICK = "scheduler", "-"
 CONTEXT_KEYS = ("traceparent", "tracestate")
 """Where a job's meta says to which trace it belongs, by the names of the W3C."""
 
@@ -36,13 +37,19 @@ class Run:
         if self.scheduled_for is not None:
             object.__setattr__(self, "scheduled_for", clock.utc(self.scheduled_for, "scheduled_for"))
 
-    def plain(self) -> dict[str, str | int | None]:
-        """As the job's meta keeps it."""
-        tick = self.scheduled_for
+    def plain(self) -> str | dict[str, str | int | None]:
+        """As the job's meta keeps it: nearly always a line, `report 2026-11-16T09:00:00Z`.
+
+        Redis keeps a hash in one small block as long as none of its values has more than 64 bytes.
+        """
+        tick = None if self.scheduled_for is None else clock.text(self.scheduled_for)
+        if self.shards == 1 and not self.after:
+            by = "" if self.triggered_by == _USUAL else f" {self.triggered_by}"
+            return f"{self.schedule_id} {tick or _NO_TICK}{by}"
         part = {"shard": self.shard, "shards": self.shards} if self.shards > 1 else {}
         return {
             "schedule_id": self.schedule_id,
-            "scheduled_for": None if tick is None else clock.text(tick),
+            "scheduled_for": tick,
             "triggered_by": self.triggered_by,
             **part,
             **({"after": self.after} if self.after else {}),
@@ -51,6 +58,8 @@ class Run:
     @classmethod
     def read(cls, plain: object) -> Run | None:
         """The run that `plain()` wrote, whatever a newer beat has added to it; None for anything else."""
+        if isinstance(plain, str):
+            plain = _words(plain)
         match plain:
             case {"schedule_id": str(schedule_id), "scheduled_for": tick, "triggered_by": str(triggered_by)}:
                 try:
@@ -58,6 +67,17 @@ class Run:
                 except BadInstant:
                     return None
         return None
+
+
+def _words(line: str) -> dict[str, str | None]:
+    """What the words of a line are; who triggered the run is the rest, if it was not the scheduler."""
+    schedule_id, _, rest = line.partition(" ")
+    tick, _, by = rest.partition(" ")
+    return {
+        "schedule_id": schedule_id,
+        "scheduled_for": None if tick == _NO_TICK else tick,
+        "triggered_by": by or _USUAL,
+    }
 
 
 def _others(plain: Any) -> dict[str, Any]:

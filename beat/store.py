@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from beat import clock, connection, names, scripts
 from beat.connection import Call
-from beat.protocol import Claimed, Decided, Looked, Reply, Sight, counted, decoded, replies, unless_named
+from beat.crowds import counted
+from beat.protocol import Claimed, Decided, Looked, Reply, Sight, decoded, replies, unless_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

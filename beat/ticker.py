@@ -188,7 +188,7 @@ class Ticker:
             self.clock.learn(fired.now if asked.due and isinstance(fired, Decided) else claimed.now, claimed.now)
         given = self._settle(asked.due, fired)
         if asked.due:
-            self._in_vain = 0 if given or self.holding.is_crowded else self._in_vain + 1
+            self._in_vain = 0 if given or (self.holding.is_crowded and not _early(fired)) else self._in_vain + 1
         if isinstance(claimed, Claimed) and asked.claims:
             self._take(claimed, None if asked.void else mark(asked.uptime_ms, claimed.now))
         if isinstance(fired, Exception):
@@ -239,3 +239,8 @@ class Ticker:
         """The next whole interval of Redis' clock, or when the first of what is held is due, or a lock runs out."""
         boundary = (self.clock.now_ms() // self._pace.interval + 1) * self._pace.interval
         return min(boundary, self._freed_at, self.holding.next_ms)
+
+
+def _early(fired: Decided | Exception) -> bool:
+    """Whether Redis' clock does not show what we thought: then there is no use in sending more of it."""
+    return isinstance(fired, Decided) and any(reply.code == "EARLY" for reply in fired.replies)

@@ -31,8 +31,8 @@ STOREYS = {
         "blocks", "outcomes", "overrides", "instance", "pulse", "facts", "routing", "dependencies",
     ],
     "doors": [
-        "scripts", "connection", "jobs", "server", "protocol", "names", "store", "groups_kept", "dialogue", "lock",
-        "runs", "slots", "outbox", "operations", "glance", "staff", "inquiry", "notify", "probe",
+        "scripts", "connection", "jobs", "server", "protocol", "crowds", "names", "store", "groups_kept", "dialogue",
+        "lock", "runs", "slots", "outbox", "operations", "glance", "staff", "inquiry", "notify", "probe",
         "posting",
     ],
     "engine": [

@@ -145,7 +145,7 @@ def plain(raw: bytes, serializer: str) -> Any:
     return value
 
 
-def beat_entry(raw: bytes | None, serializer: str) -> dict[str, Any] | None:
+def beat_entry(raw: bytes | None, serializer: str) -> str | dict[str, Any] | None:
     """What beat has written into a job's meta, whatever else is in there; None where it cannot be found.
 
     Of a meta that is too large to be read the end is: there it stands, as `jobs.run_block` wrote it.
@@ -158,7 +158,7 @@ def beat_entry(raw: bytes | None, serializer: str) -> dict[str, Any] | None:
             entry = meta.get(META_KEY) if type(meta) is dict else None
         except NotPlain:
             entry = plain(_last_block(raw, serializer), serializer)
-        return entry if type(entry) is dict and _measure(entry) is None else None
+        return entry if type(entry) in (str, dict) and _measure(entry) is None else None
     except NotPlain:
         return None
 
@@ -222,9 +222,10 @@ def _last_block(raw: bytes, serializer: str) -> bytes:
     name = META_KEY.encode()
     if serializer == "json":
         raw = raw[:-_TRACED] + _CONTEXT.sub(b"}", raw[-_TRACED:])
-        key, end, stop = b'"%s": ' % name, b"}}", b""  # its brace, and the meta's own
+        ends: tuple[bytes, ...] = (b'"}', b"}}")  # of its text or its brace, and of the meta
+        key, stop = b'"%s": ' % name, b""
     else:
-        key = pickle.MARK + pickle.BINUNICODE + len(name).to_bytes(4, "little") + name
-        end, stop = b"du.", pickle.STOP  # its dict, the meta's setitems, stop
+        key = pickle.MARK + pickle.SHORT_BINUNICODE + bytes((len(name),)) + name
+        ends, stop = (b"u.",), pickle.STOP  # the meta's setitems, stop
     block = raw.rpartition(key)[2]
-    return block[: 1 - len(end)] + stop if block.endswith(end) else b""
+    return block[: -len(stop) - 1] + stop if block.endswith(ends) else b""

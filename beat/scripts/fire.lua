@@ -114,7 +114,7 @@ local function read_page()  -- where the items are; false if they are torn
   local at, shared, each = first, 8, 3
   while at <= #ARGV do
     local words, number = tonumber(ARGV[at]), 1
-    local crowd = words == 0 and {at = at + 2}
+    local crowd = words == 0 and {}
     if crowd then
       number = is_count(ARGV[at + 1] or '') and tonumber(ARGV[at + 1]) or 0
       crowd.tick, crowd.due, crowd.next, crowd.next_due, crowd.queue, crowd.by, crowd.before, crowd.after = unpack(ARGV, at + 2, at + 1 + shared)
@@ -167,7 +167,7 @@ local function queue_problem(id, job, queue, alone)  -- alone: nobody has asked 
   if barred[queue] == nil then
     local hash = job_prefix .. job
     barred[queue] = forbidden({{'type', hash}, {'exists', hash}, {'copy', template_prefix .. id, hash, 'replace'}, {'hset', hash, '', ''},
-      {'expire', hash, 1}, {'type', queue}, {'rpush', queue, ''}, {'lpush', queue, ''}, {'type', queues}, {'sadd', queues, ''}}) or false
+      {'expire', hash, 1}, {'del', hash}, {'type', queue}, {'rpush', queue, ''}, {'lpush', queue, ''}, {'type', queues}, {'sadd', queues, ''}}) or false
   end
   if barred[queue] then return barred[queue] end
   local kind = (jobs_exist or alone) and kind_of(job_prefix .. job) or 'none'

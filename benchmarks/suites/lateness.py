@@ -20,6 +20,7 @@ percentile of fewer than a hundred ticks is the worst of them.
 from __future__ import annotations
 
 import contextlib
+import json
 import math
 import subprocess
 import sys
@@ -166,8 +167,8 @@ def outbox(made: Stage, begin: int, end: int, total: int) -> list[float]:
 
 def lateness(entries: Sequence[tuple[str, dict[str, str]]], begin: int, end: int) -> list[float]:
     """Of the enqueued ticks among these entries of the outbox that lie from `begin` until `end`."""
-    enqueued = [(entry_id, fields["tick"]) for entry_id, fields in entries if fields["type"] == "enqueued"]
-    ticks = [(int(entry_id.partition("-")[0]) / 1000, datetime.fromisoformat(tick)) for entry_id, tick in enqueued]
+    enqueued = [(each, json.loads(fields["entry"])) for each, fields in entries if fields["type"] == "enqueued"]
+    ticks = [(int(each.partition("-")[0]) / 1000, datetime.fromisoformat(line["tick"])) for each, line in enqueued]
     return [at - tick.timestamp() for at, tick in ticks if begin <= tick.timestamp() < end]
 
 

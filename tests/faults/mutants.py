@@ -381,12 +381,12 @@ MUTANTS = [
     ),
     Mutant(
         "who cannot be let in keeps the group waiting",
-        (("beat/scripts/fire.lua", "      step_aside(i, number)\n", ""),),
+        (("beat/scripts/fire.lua", "      step_aside(i)\n", ""),),
         CROWDED,
     ),
     Mutant(
         "one item breaks the page",
-        (("beat/scripts/fire.lua", "pcall(decided, i, number)", "true, decided(i, number)"),),
+        (("beat/scripts/fire.lua", "pcall(decided, i, crowds[n])", "true, decided(i, number)"),),
         CROWDED,
     ),
     Mutant(
@@ -454,7 +454,8 @@ MUTANTS = [
             ("no TYPE guard", "and not queue_problem(id, job, queue)", ""),
             ("no counter guard", "or not is_count(h[5]) ", ""),
             ("whatever its job needs", "or not h[8] ", "or not h[8] and false "),
-            ("a meta that is none", " and not string.find(text, '%X')", ""),
+            ("a meta that is none", "'^ (%x+)$'", "'^ (.+)$'"),
+            ("the meta of another rev", "string.sub(text, 1, #rev) == rev and ", ""),
             ("a job that needs quotes", "and not string.find(crowd.before .. crowd.after, '[^%w_-]') ", ""),
             (
                 "an old job is there",

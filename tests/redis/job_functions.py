@@ -36,12 +36,12 @@ async def slowly(*args: Any, **kwargs: Any) -> list[Any]:
     return [list(args), kwargs]
 
 
-def tell_the_run() -> dict[str, str | int | None] | None:
+def tell_the_run() -> str | dict[str, str | int | None] | None:
     run = get_current_run()
     return None if run is None else run.plain()
 
 
-async def tell_the_run_slowly() -> dict[str, str | int | None] | None:
+async def tell_the_run_slowly() -> str | dict[str, str | int | None] | None:
     return tell_the_run()
 
 

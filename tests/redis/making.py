@@ -75,7 +75,7 @@ def registration(schedule_id: str = "report", at: int | None = None, **changes: 
         func="tests.redis.job_functions.anything",
         version="",
         follows="",
-        fields={**FIELDS, **jobs.plain_meta(schedule(), TEMPLATE)},
+        fields={**FIELDS, **jobs.plain_meta(schedule(), TEMPLATE, REV)},
         template=TEMPLATE,
     )
     return made._replace(**{"declared": changes.get("rev", REV), **changes})

@@ -12,7 +12,8 @@ from redis.exceptions import ResponseError
 
 from beat import clock, jobs
 from beat import store as store_module
-from beat.protocol import Item, Reply, counted
+from beat.crowds import counted
+from beat.protocol import Item, Reply
 from beat.store import Store
 from tests.facts import wait_until
 from tests.redis.making import (
@@ -142,11 +143,25 @@ def test_a_plain_tick_leaves_what_the_same_tick_would_with_all_words(
     assert left("tick_a") == left("tick_b")
 
 
-@pytest.mark.parametrize("garbage", ["", "8", "xy", "8005 7d94", "80057D9", "é"])
+@pytest.mark.parametrize(
+    "garbage", ["", "8", "r1", "r1 ", "r1 xy", "r1 80 7d", "r1 80057D9", "r1 é", "80057d94", "r10 7d"]
+)
 def test_a_meta_that_somebody_garbled_is_read_from_the_template(garbage: str, store: Store) -> None:
     at = put_and_claim(store)
     store.client.hset(SCHEDULE, "job_meta", garbage)
     assert fire(store, item := verdict(at)) == [OK]
+    template: Any = store.client.hget(TEMPLATE, "meta")
+    assert store.client.hget(f"rq:job:{item.job}", "meta") == template + item.run
+
+
+@pytest.mark.parametrize("field", ["ttl", "meta"])
+def test_what_an_older_beat_made_of_the_template_counts(field: str, store: Store) -> None:
+    """It knows nothing of the meta in the schedule's hash, and leaves it behind with another rev."""
+    at = put_and_claim(store)
+    store.client.hset(SCHEDULE, "rev", "r2")
+    store.client.hset(TEMPLATE, field, 500)
+    assert fire(store, item := verdict(at, rev="r2")) == [OK]
+    assert (store.client.ttl(f"rq:job:{item.job}") > 0) == (field == "ttl")
     template: Any = store.client.hget(TEMPLATE, "meta")
     assert store.client.hget(f"rq:job:{item.job}", "meta") == template + item.run
 

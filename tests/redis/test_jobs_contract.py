@@ -25,7 +25,7 @@ from beat.schedule import Schedule
 from beat.store import Store
 from tests.facts import wait_until
 from tests.redis.job_functions import Owner
-from tests.redis.making import FIELDS, LONG, TOKEN, registration, verdict
+from tests.redis.making import FIELDS, LONG, REV, TOKEN, registration, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +36,7 @@ ROOT = Path(__file__).parent.parent.parent
 FUNCTIONS = "tests.redis.job_functions"
 TICK = datetime(2025, 11, 16, 9, tzinfo=UTC)
 RUN = Run("report", TICK, "schedule")
-PLAIN = {"schedule_id": "report", "scheduled_for": "2025-11-16T09:00:00Z", "triggered_by": "schedule"}
+PLAIN = "report 2025-11-16T09:00:00Z schedule"
 JOB = "beat_report_1794819600"
 SERIALIZERS: dict[str, Any] = {"pickle": DefaultSerializer, "json": JSONSerializer}
 
@@ -57,7 +57,7 @@ def fire(connection: redis.Redis, fired: Schedule, job_id: str = JOB, run: Run =
     """The schedule is registered, claimed and fired as a beat does it; beat's own keys are gone afterwards."""
     store = Store(connection, Keys())
     template = jobs.template(fired)
-    fields = {**FIELDS, **jobs.plain_meta(fired, template)}
+    fields = {**FIELDS, **jobs.plain_meta(fired, template, REV)}
     made = registration(fired.id, clock.floor(TICK), template=template, fields=fields)
     assert store.register([made], beat="tests") == [Reply("NEW")]
     store.client.set(store.keys.lock(fired.id), TOKEN, px=LONG)
@@ -77,7 +77,8 @@ def fire(connection: redis.Redis, fired: Schedule, job_id: str = JOB, run: Run =
 @pytest.mark.parametrize("options", [{}, {"queue": "reports", "result_ttl": 300, "job_timeout": 5, "args": [1]}])
 def test_of_jobs_that_are_alike_the_schedule_keeps_the_open_meta(options: dict[str, Any], serializer: str) -> None:
     plain = schedule(serializer=serializer, **options)
-    assert bytes.fromhex(jobs.plain_meta(plain, jobs.template(plain))["job_meta"]) == jobs.template(plain)["meta"]
+    rev, _, written = jobs.plain_meta(plain, jobs.template(plain), "r1")["job_meta"].partition(" ")
+    assert (rev, bytes.fromhex(written)) == ("r1", jobs.template(plain)["meta"])
 
 
 @pytest.mark.parametrize(
@@ -93,7 +94,7 @@ def test_of_jobs_that_are_alike_the_schedule_keeps_the_open_meta(options: dict[s
 )
 def test_of_jobs_that_are_special_it_keeps_none(options: dict[str, Any]) -> None:
     special = schedule(**options)
-    assert jobs.plain_meta(special, jobs.template(special)) == {}
+    assert jobs.plain_meta(special, jobs.template(special), "r1") == {}
 
 
 def enqueue(connection: redis.Redis, func: str, **options: Any) -> None:

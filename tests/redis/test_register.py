@@ -445,7 +445,7 @@ def test_the_verdicts_of_a_ledger_that_was_left_behind_are_yet_to_be_counted(sto
 
 def test_what_jobs_begin_with_goes_when_they_need_more_than_that(store: Store) -> None:
     put(store, at=second(store) + SOON)
-    assert hash_of(store)["job_meta"] == TEMPLATE["meta"].hex()
+    assert hash_of(store)["job_meta"] == f"{REV} {TEMPLATE['meta'].hex()}"
     changed = again(store, fields=FIELDS, template={**TEMPLATE, "ttl": b"500"})
     assert [reply.code for reply in register(store, changed)] == ["UPDATED"]
     assert "job_meta" not in hash_of(store)

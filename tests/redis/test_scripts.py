@@ -14,6 +14,7 @@ import pytest
 from beat import scripts
 from beat.alerts.kept import Item as Alerted
 from beat.alerts.kept import Kept
+from beat.crowds import counted
 from beat.doctor import permissions, survey
 from beat.glance import glance
 from beat.keys import Keys
@@ -21,7 +22,7 @@ from beat.lock import Lock
 from beat.metrics import folding
 from beat.operations import Operations, Stretch
 from beat.outbox import Outbox
-from beat.protocol import Closing, Item, Registration, counted
+from beat.protocol import Closing, Item, Registration
 from beat.runs import Runs
 from beat.slots import Slots
 from beat.staff import Seen, note, staff

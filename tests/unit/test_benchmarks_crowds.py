@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from benchmarks.floors import pages
@@ -76,12 +78,14 @@ def test_a_job_id_names_its_tick() -> None:
 
 
 def test_lateness_is_read_from_the_ids_of_the_outbox_for_enqueued_ticks_within_the_stretch() -> None:
-    tick = {"type": "enqueued", "tick": "2026-11-16T21:20:06Z"}
+    def enqueued(second: int) -> dict[str, str]:
+        return {"type": "enqueued", "schedule": "s", "entry": json.dumps({"tick": f"2026-11-16T21:20:{second:02}Z"})}
+
     entries = [
-        ("1794864006012-0", tick),
-        ("1794864006250-3", tick),
-        ("1794864006300-0", tick | {"type": "succeeded"}),
-        ("1794864005001-0", tick | {"tick": "2026-11-16T21:20:05Z"}),
-        ("1794864007001-0", tick | {"tick": "2026-11-16T21:20:07Z"}),
+        ("1794864006012-0", enqueued(6)),
+        ("1794864006250-3", enqueued(6)),
+        ("1794864006300-0", enqueued(6) | {"type": "succeeded"}),
+        ("1794864005001-0", enqueued(5)),
+        ("1794864007001-0", enqueued(7)),
     ]
     assert lateness(entries, 1_794_864_006, 1_794_864_007) == pytest.approx([0.012, 0.25], abs=1e-6)

@@ -27,7 +27,9 @@ from tests.unit.declared import MISSING, Colour, Point
 
 TICK = datetime(2026, 11, 16, 9, tzinfo=UTC)
 RUN = Run("report", TICK, "schedule")
+LINE = "report 2026-11-16T09:00:00Z schedule"
 PLAIN = {"schedule_id": "report", "scheduled_for": "2026-11-16T09:00:00Z", "triggered_by": "schedule"}
+"""As a part of a broadcast begins, and as every run was written before."""
 
 
 def schedule(**options: Any) -> Schedule:
@@ -38,19 +40,22 @@ def schedule(**options: Any) -> Schedule:
 
 
 def test_a_run_is_plain_text_that_can_be_read_again() -> None:
-    assert RUN.plain() == PLAIN
-    assert Run.read(PLAIN) == RUN
+    assert RUN.plain() == LINE
+    assert Run.read(LINE) == Run.read(PLAIN) == RUN
+    usual = Run("report", TICK, "scheduler")
+    assert usual.plain() == "report 2026-11-16T09:00:00Z"
+    assert Run.read(usual.plain()) == usual
 
 
 def test_a_run_that_somebody_asked_for_has_no_tick() -> None:
     run = Run("report", None, "Zoë")
-    assert run.plain() == {"schedule_id": "report", "scheduled_for": None, "triggered_by": "Zoë"}
+    assert run.plain() == "report - Zoë"
     assert Run.read(run.plain()) == run
 
 
 def test_a_tick_is_kept_in_utc() -> None:
     paris = timezone(timedelta(hours=1))
-    assert Run("report", TICK.astimezone(paris), "schedule").plain() == PLAIN
+    assert Run("report", TICK.astimezone(paris), "schedule").plain() == LINE
     with pytest.raises(BadInstant, match="scheduled_for 2026-11-16T09:00:00 has no time zone"):
         Run("report", TICK.replace(tzinfo=None), "schedule")
 
@@ -62,7 +67,11 @@ def test_what_a_newer_beat_adds_to_a_run_is_no_hindrance() -> None:
 BROKEN: list[Any] = [
     None,
     3,
+    "",
     "report",
+    "report soon",
+    "report  2026-11-16T09:00:00Z",
+    "report 2026-11-16T09:00:00",
     [],
     ["schedule_id", "scheduled_for", "triggered_by"],
     {},
@@ -99,7 +108,8 @@ def run_job(meta: Any, func: str = "beat.current.get_current_run") -> Any:
 
 
 def test_a_job_that_beat_fired_knows_its_run() -> None:
-    assert run_job({"beat": PLAIN, "mine": 1}) == RUN
+    for written in (LINE, PLAIN):
+        assert run_job({"beat": written, "mine": 1}) == RUN
 
 
 def test_outside_a_job_there_is_no_run() -> None:
@@ -182,7 +192,7 @@ def test_what_was_shared_in_a_pickle_is_still_shared(value: Any) -> None:
     shared = [value]
     read = loaded(compose({"a": shared, "b": (shared, "report", "beat"), "c": "report"}, RUN, "pickle"))
     assert read["a"] is read["b"][0]
-    assert read == {"a": [value], "b": ([value], "report", "beat"), "c": "report", "beat": PLAIN}
+    assert read == {"a": [value], "b": ([value], "report", "beat"), "c": "report", "beat": LINE}
 
 
 def test_a_meta_that_holds_itself_is_refused_by_the_schedule() -> None:
@@ -198,15 +208,15 @@ FRAME = 64 * 1024  # a pickle is written in frames of about so many bytes
 @pytest.mark.parametrize("extra", [*range(-40, 8), FRAME, 2 * FRAME])
 def test_wherever_the_last_frame_ends_the_meta_is_read(extra: int) -> None:
     halves = {"a": "x" * ((FRAME + extra) // 2), "b": "y" * ((FRAME + extra + 1) // 2)}
-    assert loaded(compose(halves, RUN, "pickle")) == {**halves, "beat": PLAIN}
+    assert loaded(compose(halves, RUN, "pickle")) == {**halves, "beat": LINE}
     whole = {"a": "x" * (FRAME + extra)}
-    assert loaded(compose(whole, RUN, "pickle")) == {**whole, "beat": PLAIN}
+    assert loaded(compose(whole, RUN, "pickle")) == {**whole, "beat": LINE}
 
 
 @pytest.mark.parametrize("size", [999, 1_000, 1_001, 5_000])  # pickles write a thousand entries at a time
 def test_a_meta_of_many_entries_is_read(size: int) -> None:
     many = {f"key {n}": [n, str(n)] for n in range(size)}
-    assert loaded(compose(many, RUN, "pickle")) == {**many, "beat": PLAIN}
+    assert loaded(compose(many, RUN, "pickle")) == {**many, "beat": LINE}
 
 
 # --- the template ----------------------------------------------------------------------------------------------------

@@ -556,8 +556,8 @@ def test_the_run_is_found_behind_a_meta_that_is_too_large(size: int, kind: str) 
 
 def test_nobody_passes_for_another_run_by_a_name() -> None:
     block = jobs.run_block(Run("other", None, "nobody"), "pickle")
-    run = Run("report", None, f"({block[1:-3].decode()}")
-    for meta in ({}, {"mine": block.decode()}, {"mine": Point(1)}):
+    run = Run("report", None, f"({block[1:-2].decode('latin-1')}")
+    for meta in ({}, {"mine": block.decode("latin-1")}, {"mine": Point(1)}, {"mine": "x" * 70_000}):
         assert beat_entry(meta_of(meta, "pickle", run), "pickle") == run.plain()
 
 

@@ -72,7 +72,7 @@ def test_the_run_completes_the_meta_of_the_template(serializer: str, by: str) ->
     assert item.by == by
     written = jobs.template(made)["meta"] + item.run
     reads = pickle.loads if serializer == "pickle" else __import__("json").loads
-    run = {"schedule_id": "report", "scheduled_for": "2026-11-16T09:00:00Z", "triggered_by": by}
+    run = "report 2026-11-16T09:00:00Z" if by == "scheduler" else f"report 2026-11-16T09:00:00Z {by}"
     assert reads(written) == {"owner": "ops", "beat": run}
 
 

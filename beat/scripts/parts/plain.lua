@@ -1,11 +1,12 @@
 -- The way of nearly every tick: nothing special about it, and all as it was prepared. What is any different is left to `decide`,
 -- which would do the same with it, only slower: it asks of each item what this asks once of all that share it.
-local metas = {}  -- by how they are written: nearly all jobs have the same
-local function meta_of(text)
-  if metas[text] == nil then
-    metas[text] = text ~= '' and #text % 2 == 0 and not string.find(text, '%X') and string.gsub(text, '..', function(two) return string.char(tonumber(two, 16)) end)
-  end
-  return metas[text]
+local usual, usual_meta  -- how the meta of nearly every job begins: as it is written, and as it is
+local function meta_of(text, rev)  -- nothing if it is not that of this rev
+  if usual and text == rev .. usual then return usual_meta end
+  local written = string.sub(text, 1, #rev) == rev and string.match(string.sub(text, #rev + 1), '^ (%x+)$')
+  if not written or #written % 2 == 1 then return end
+  usual, usual_meta = ' ' .. written, string.gsub(written, '..', function(two) return string.char(tonumber(two, 16)) end)
+  return usual_meta
 end
 
 local function look_at_crowd(crowd, id, job)
@@ -27,12 +28,14 @@ local function fire_plain(i, crowd)  -- a code, and words; nothing if it is not 
   if not crowd.is_plain or not ours[id] or rev == '' then return end  -- no lock has an id that needs quotes
   local key, hash, tick = schedule_prefix .. id, job_prefix .. job, crowd.tick
   local h = redis.pcall('HMGET', key, 'state', 'rev', 'next_run', 'due_at', 'run_count', 'skip_count', 'kept', 'job_meta', 'created_at')
-  if h[1] ~= 'active' or h[2] ~= rev or h[3] ~= tick or h[4] ~= tick or not h[8] or not h[9] or not meta_of(h[8])
+  if h[1] ~= 'active' or h[2] ~= rev or h[3] ~= tick or h[4] ~= tick or not h[8] or not h[9]
     or not is_count(h[5]) or not is_count(h[6]) then return end
+  local meta = meta_of(h[8], rev)
+  if not meta then return end
   if redis.pcall('COPY', template_prefix .. id, hash) ~= 1 then return end  -- there is no template, or such a job already
   local total = digits_of(number_of(h[5] or '0') + 1)
   local line = '{"type":"enqueued","tick":"' .. tick .. '","job":"' .. job .. crowd.entry .. total .. signed
-  local written = redis.pcall('HSET', hash, 'created_at', stamp, 'enqueued_at', stamp, 'meta', meta_of(h[8]) .. run)
+  local written = redis.pcall('HSET', hash, 'created_at', stamp, 'enqueued_at', stamp, 'meta', meta .. run)
   local kept = type(written) == 'number' and append_verdict(id, line, h[7])
   if not kept then  -- the template is no hash, or the ledger no list: each was refused, and `decide` says so
     redis.call('DEL', hash)
