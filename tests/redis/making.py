@@ -133,17 +133,20 @@ def verdict(at: int, schedule_id: str = "report", /, *, following: int | None = 
 class Kept(NamedTuple):
     """A key: its value, and when it goes."""
 
-    dump: bytes
+    value: Any
     expires: int
 
 
 def everything(store: Store) -> dict[str, Kept]:
-    """All that Redis holds, byte by byte."""
+    """All that Redis holds, byte by byte; of hashes the fields, whose order may change when they are read."""
     client: Any = store.client
     keys = sorted(client.scan_iter(count=1000))
     with client.pipeline(transaction=False) as pipe:
         for key in keys:
-            pipe.dump(key)
+            pipe.type(key)
+        kinds = pipe.execute()
+        for key, kind in zip(keys, kinds, strict=True):
+            pipe.hgetall(key) if kind == b"hash" else pipe.dump(key)
             pipe.pexpiretime(key)
         found = iter(pipe.execute())
     return {key.decode(): Kept(next(found), next(found)) for key in keys}

@@ -316,7 +316,7 @@ def test_the_jobs_are_those_that_rq_finds_in_its_queue(registry: Registry) -> No
     (job,) = rq.Queue("reports", connection=beat.redis).jobs
     assert (job.id, job.func_name, job.kwargs) == (fired[0].job_id, fired[0].func, fired[0].kwargs)
     assert job.meta["owner"] == "me"
-    assert job.meta["beat"]["scheduled_for"] == "2026-11-16T09:20:00Z"
+    assert job.meta["beat"] == f"{fired[0].schedule_id} 2026-11-16T09:20:00Z"
     assert job.created_at is not None
     assert job.created_at.replace(tzinfo=UTC) == fired[0].enqueued_at
 
