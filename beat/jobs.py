@@ -120,9 +120,9 @@ def run_block(run: Run, serializer: str) -> bytes:
         return json.dumps(told).encode() + b"}"
     # Opcodes that remember nothing, so that they may follow any pickle. The first is the mark, a single byte: it takes
     # the place of the stop that was cut off, which the last frame of the pickle has counted.
-    pairs = told.items() if isinstance(told, dict) else ()
-    value = b"".join((b"(", *map(pickled, chain.from_iterable(pairs)), b"d")) if pairs else blocks.text(str(told))
-    return _ENTRY + value + b"u."  # setitems, stop
+    if isinstance(told, str):
+        return _ENTRY + blocks.text(told) + b"u."  # setitems, stop
+    return b"".join((_ENTRY, b"(", *map(pickled, chain.from_iterable(told.items())), b"du."))  # mark … dict, and these
 
 
 def run_blocks(run: Run, serializer: str, shards: int) -> bytes:

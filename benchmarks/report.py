@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 from beat import clock, embedded
 from beat._version import __version__
 from benchmarks.budgets import budgets
+from benchmarks.figures import Figure, Figures
 from benchmarks.peers.contender import PINS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from benchmarks.budgets import Budget
-    from benchmarks.figures import Figure, Figures
 
 BEGIN, END = "<!-- figures: written by `make bench` -->", "<!-- end of figures -->"
 _SIGNIFICANT = 3
@@ -95,6 +95,12 @@ def document(figures: Figures) -> dict[str, Any]:
             for each in figures
         ],
     }  # fmt: skip
+
+
+def read(document: Mapping[str, Any]) -> Figures:
+    """The figures of a document."""
+    names = ("suite", "what", "unit", "who", "at")
+    return Figures(Figure(values=tuple(each["values"]), **{n: each[n] for n in names}) for each in document["figures"])
 
 
 def _row(figure: Figure, figures: Figures) -> list[str]:

@@ -4,7 +4,8 @@ One Redis with AOF everysec for all, emptied between two contenders, who take tu
 all of them. beat also stands on a second Redis that persists nothing, under a name that says so.
 
 `beat` is `beat run` with default settings, idle when the due instant comes; its rate is counted from that instant until
-the last job is in the queue. At 1,000 schedules that is flattering: it claims so many ahead of time. **Peers** are
+the last job is in the queue. Since that is less than a second, up to 10,000 schedules are due three times, five seconds
+apart, and the median counts. It is flattering that so many are claimed and prepared ahead of time. **Peers** are
 started by their public entry points with everything due already, and their rate is counted from the first arrival that
 is seen until the last, so that neither starting nor reading the schedules counts (RedBeat reads them one by one before
 it enqueues the first, which is a fifth of its time); for a few seconds only, since Celery beat would need many minutes.

@@ -80,7 +80,7 @@ def run(scale: Scale, say: Say) -> Iterator[Figure]:
 
 def acts(made: Stage, scale: Scale, say: Say) -> Iterator[tuple[str, str, str, Callable[[], Sequence[float]]]]:
     """How much, who, with which load, and how it is measured; quick is beat alone."""
-    ticks, flocks = scale.pick((200, 6), (6, 1))
+    ticks, flocks = scale.pick((120, 6), (6, 1))
     yield f"{ticks} ticks", "beat", ONE, partial(popped, made, schedules=1, every_s=1, rounds=ticks)
     yield f"{flocks} times", "beat", FLOCK, partial(popped, made, schedules=500, every_s=5, rounds=flocks)
     if not scale.quick:

@@ -201,3 +201,15 @@ def test_a_budget_that_is_not_met_ends_with_one(monkeypatch: pytest.MonkeyPatch,
     assert program.main(["--only", "fires", "--json", str(written)]) == 1
     assert json.loads(written.read_text())["budgets"][0]["met"] is False
     assert program.main(["--only", "fires"]) == 0
+
+
+def test_a_suite_that_is_measured_by_itself_leaves_the_others_on_the_page(tmp_path: Path) -> None:
+    kept = Figures([Figure("fires", "old", (1.0,), "/s"), Figure("idle", "idle pass", (2.0, 4.0), "ms", at={"n": 1})])
+    file = tmp_path / "performance.json"
+    file.write_text(json.dumps(report.document(kept)), encoding="utf-8")
+    anew = Figures([Figure("fires", "new", (3.0,), "/s", "rq cron")])
+    figures, titles = program.beside(anew, {"fires": "Fires"}, file)
+    assert figures == [anew[0], kept[1]]
+    assert [*titles] == ["fires", "idle"]
+    alone, _ = program.beside(anew, {"fires": "Fires"}, tmp_path / "none.json")
+    assert alone == anew
