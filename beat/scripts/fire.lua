@@ -1,6 +1,7 @@
 #!lua
 -- Gives ticks their verdict. For each item: guards that only read, then compare-and-set, then everything at once (job,
 -- queue, state, index, ledger); no error is possible after an item's first write. One code per item, never an error.
+-- A plain tick alone writes its job before its last guard, and takes it back if that is refused.
 --
 -- KEYS[1] due_index        zset   id → due_at in ms
 -- KEYS[2] queues           set    RQ's set of queues

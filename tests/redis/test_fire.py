@@ -32,6 +32,7 @@ from tests.redis.making import (
     put_and_claim,
     queued,
     registration,
+    restricted,
     score,
     second,
     shows,
@@ -480,6 +481,16 @@ def test_what_only_dead_beats_could_read_is_set_apart(store: Store) -> None:
     wait_until(lambda: not store.client.exists("beat:announced:dead"))
     assert fire(store, Item("quarantine", "report", REV, error="definition cannot be read")) == [OK]
     assert hash_of(store)["state"] == "broken"
+
+
+def test_who_may_not_take_a_job_back_writes_none(store: Store) -> None:
+    at = put_and_claim(store)
+    spoil(store, "beat:runs:report")
+    before = everything(store)
+    with restricted(store, "-del", "(+del ~beat:*)") as few:
+        [reply] = few.fire([verdict(at)], token=TOKEN).replies
+    assert (reply.code, "del with rq:job:" in reply.words) == ("BADTYPE", True)
+    assert changed(before, store) == {"beat:due", LOCK, SCHEDULE}
 
 
 @pytest.mark.parametrize("denied", ["%R~rq:queue:secret", "~rq:queue:default -rpush"], ids=["its key", "the command"])
