@@ -1,4 +1,4 @@
-"""The items of `fire` as they are sent: what plain ticks share is said once, for all of a crowd."""
+"""The items of `fire` as they are sent: what many ticks share is said once, for all of a crowd."""
 
 from __future__ import annotations
 
@@ -10,23 +10,29 @@ from beat.protocol import Item
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-_BY = Item._fields.index("by")
-_REST = tuple(Item._field_defaults[name] for name in Item._fields[_BY + 1 :])
+_AT = Item._fields.index
+_SHARED = slice(_AT("tick"), _AT("job"))
+_OTHERS = (slice(_AT("at"), _AT("slot")), slice(_AT("data"), _AT("group")), slice(_AT("expects"), None))
+_NOTHING = [Item("", "", "")[part] for part in _OTHERS]
 
 
 def counted(items: Iterable[Item]) -> Iterator[tuple[Any, ...]]:
-    """The items of `fire` as they are sent: each after the number of its words, or the plain ones in crowds."""
+    """The items of `fire` as they are sent: each after the number of its words, or as a member of a crowd."""
+    crowds: dict[tuple[Any, ...], int] = {}
     for shared, group in itertools.groupby(items, _shared):
         if shared is None:
             yield from ((len(item), *item) for item in group)
-        else:
-            crowd = [(item.id, item.rev, item.run) for item in group]
-            yield (0, len(crowd), *shared, *itertools.chain.from_iterable(crowd))
+            continue
+        if shared not in crowds:
+            crowds[shared] = -1 - len(crowds)
+            yield (0, *shared)
+        members = [(item.id, item.rev, item.run) for item in group]
+        yield (crowds[shared], len(members), *itertools.chain.from_iterable(members))
 
 
 def _shared(item: Item) -> tuple[Any, ...] | None:
-    """What a plain item may share with others; None where there is anything special about it."""
-    if item[0] != "fire" or item[_BY + 1 :] != _REST:
+    """What an item may share with others; None where it has more of its own than its id."""
+    if item[0] != "fire" or [item[part] for part in _OTHERS] != _NOTHING:
         return None
     before, id_, after = item.job.rpartition(item.id)
-    return (*item[3:7], item.queue, item.by, before, after) if id_ else None
+    return (*item[_SHARED], item.queue, item.by, item.slot, item.max_runs, item.group, before, after) if id_ else None

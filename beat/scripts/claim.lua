@@ -101,7 +101,7 @@ local function take(id)
   if unannounced_at then return hide(id, now + 5000) end  -- held: perhaps its code is gone
   local wrong = problem(rev, next_run, state == 'paused' and next_run or not untimed and due_at, run_count, skip_count, key)
   if not wrong and not next_run and not untimed then wrong = 'next_run is missing' end
-  if not wrong and string.find(id, '[^%w_-]') then wrong = 'no schedule can have this id' end
+  if not wrong and not string.find(id, '^[%w_-]*$') then wrong = 'no schedule can have this id' end
   if wrong then return hide(id, now + 30000, 'BADSTATE', wrong) end
   if to_ms(due_at) > horizon then return move(id, to_ms(due_at)) end
   if not redis.call('SET', lock, token, 'NX', 'PX', lock_ttl) then

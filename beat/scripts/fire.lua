@@ -25,9 +25,10 @@
 -- ARGV[12] request_prefix  text   followed by a job id: that somebody asked for it, and it was enqueued
 -- ARGV[13] index_prefix    text   followed by a state: the ids of all that are in it
 -- ARGV[14] queue_prefix    text   followed by the name of a queue: its key
--- ARGV[15…] items, each after the number of its words; or after 0 a crowd of plain ones: how many, the words that they share (tick,
---           due, next, next_due, queue, by, and what stands before and after its id in the job), and of each one id, rev and run;
---           they fire, and their other words are nothing
+-- ARGV[15…] items, each after the number of its words. Most fire, and share most of their words: 0 stands before the words of a
+--           crowd (tick, due, next, next_due, queue, by, slot, max_runs, group, and what stands before and after its id in the job),
+--           and -1 before members of the first crowd, -2 of the second …: how many, and of each one id, rev and run; their
+--           other words are nothing
 -- ITEM[1]  kind       word   fire, skip (ticks pass by), admit (a tick has waited: it needs no lock, and moves nothing), pass (it
 --                            has waited, and passes by), manual (somebody asked for a run: as admit), resume (a pause ends, and
 --                            with it the stretch of ticks that it held), release (nothing was decided), quarantine (cannot be read)
@@ -102,7 +103,7 @@ local signed = ',"at":"' .. now_text .. '","beat":' .. quoted(token) .. '}'
 local enqueued = ',"enqueued":"' .. now_text .. '","n":'
 local kinds, pushes, scores, gone, ours, last_code, barred, opened, noted = {}, {}, {}, {}, {}, {}, {}, {}, {}
 local outbox_wrong, jobs_exist
-local nobody = {}
+local nobody, more = {}, {'last_job', 'manual_count', 'skips'}  -- what `decide` asks of a schedule if there is anything special about a tick
 local starts, ids, crowds = {}, {}, {}  -- where each item begins, whose it is, and what a plain one shares with others
 local wanted = {fire = true, skip = true, admit = true, pass = true, manual = true, resume = true, release = true, quarantine = true}
 
@@ -111,22 +112,50 @@ local function kind_once(key)  -- the keys that many items share are looked at o
   return kinds[key]
 end
 
+local sizes = {}  -- of slots and lines, asked once: only this script changes them meanwhile
+local function size_of(key)  -- nothing if it is no sorted set
+  if sizes[key] == nil then
+    local size = redis.pcall('ZCARD', key)
+    sizes[key] = type(size) == 'number' and size
+  end
+  return sizes[key]
+end
+
+local function join(key, score, member)
+  local more = redis.call('ZADD', key, score, member)
+  if sizes[key] then sizes[key] = sizes[key] + more end
+end
+
+local function leave(key, member)
+  local less = redis.call('ZREM', key, member)
+  if sizes[key] then sizes[key] = sizes[key] - less end
+end
+
 local function read_page()  -- where the items are; false if they are torn
-  local at, shared, each = first, 8, 3
+  local at, shared, each, known = first, 11, 3, {}
   while at <= #ARGV do
-    local words, number = tonumber(ARGV[at]), 1
-    local crowd = words == 0 and {}
-    if crowd then
-      number = is_count(ARGV[at + 1] or '') and tonumber(ARGV[at + 1]) or 0
-      crowd.tick, crowd.due, crowd.next, crowd.next_due, crowd.queue, crowd.by, crowd.before, crowd.after = unpack(ARGV, at + 2, at + 1 + shared)
-      at, words = at + 1 + shared, each
+    local words = number_of(ARGV[at])
+    local crowd, number = words and words < 0 and known[-words], 1
+    if words == 0 then
+      if at + shared > #ARGV then return false end
+      crowd = {}
+      crowd.tick, crowd.due, crowd.next, crowd.next_due, crowd.queue, crowd.by, crowd.slot, crowd.max_runs, crowd.group, crowd.before,
+        crowd.after = unpack(ARGV, at + 1, at + shared)
+      crowd.is_more = crowd.slot ~= '' or crowd.max_runs ~= '' or crowd.group ~= ''
+      known[#known + 1] = crowd
+      at = at + 1 + shared
+      if number_of(ARGV[at] or '') ~= -#known then return false end  -- nobody is of a crowd that is named last
+    else
+      if crowd then
+        at, number, words = at + 1, is_count(ARGV[at + 1] or '') and number_of(ARGV[at + 1]) or 0, each
+      end
+      if number < 1 or not crowd and words ~= width or at + number * words > #ARGV then return false end
+      for n = 1, number do
+        local i, k = at + 1 + (n - 1) * words, #starts + 1
+        starts[k], ids[k], crowds[k] = i, ARGV[crowd and i or i + 1], crowd
+      end
+      at = at + 1 + number * words
     end
-    if number < 1 or not crowd and words ~= width or at + number * words > #ARGV then return false end
-    for n = 1, number do
-      local i, k = at + 1 + (n - 1) * words, #starts + 1
-      starts[k], ids[k], crowds[k] = i, ARGV[crowd and i or i + 1], crowd
-    end
-    at = at + 1 + number * words
   end
   return true
 end
@@ -135,7 +164,9 @@ local function look_at_page()  -- what many items share, or can be asked at once
   local locks, hashes = {}, {}
   for n, i in ipairs(starts) do
     locks[n] = lock_prefix .. ids[n]
-    if not crowds[n] then hashes[#hashes + 1] = job_prefix .. ARGV[i + 7] end
+    local crowd = crowds[n]
+    if not crowd then hashes[#hashes + 1] = job_prefix .. ARGV[i + 7]
+    elseif crowd.is_more then hashes[#hashes + 1] = job_prefix .. crowd.before .. ids[n] .. crowd.after end
   end
   if #ids == 0 then return end
   for n, holder in ipairs(redis.call('MGET', unpack(locks))) do ours[ids[n]] = holder == token end  -- what is no string is no lock
@@ -179,18 +210,20 @@ local function queue_problem(id, job, queue, alone)  -- alone: nobody has asked 
   if kind ~= 'none' and kind ~= 'set' then return queues .. ' is a ' .. kind .. ', not a set' end
 end
 
-local function skipped(id, tick, last, count, reason, behind, skip_count, kept, why, after)  -- the verdict in ledger and outbox; the counts from then on
-  local total = digits_of(number_of(skip_count or '0') + count)
+local function skipped(id, tick, last, count, reason, behind, tally, why, after)  -- the verdict in ledger and outbox; false if there is no ledger
+  local total = digits_of(number_of(tally.skip_count or '0') + count)
   local line = '{"type":"skipped","tick":"' .. tick .. '","last":"' .. last .. '","count":' .. count .. ',"reason":' .. quoted(reason)
     .. (behind ~= '' and ',"behind":' .. quoted(behind) or '') .. (why and why ~= '' and ',"why":' .. quoted(why) or '')
     .. (after and after ~= '' and ',"after":' .. quoted(after) or '') .. ',"n":' .. total .. signed
-  kept = append_verdict(id, line, kept)
-  if kept then
-    local key = schedule_prefix .. id
-    redis.call('HSET', key, 'skips', one_more(redis.call('HGET', key, 'skips'), reason, count))
-    tell(id, 'skipped', line)
-  end
-  return total, kept
+  local kept = append_verdict(id, line, tally.kept)
+  if not kept then return false end
+  tally.has_grown, tally.skip_count, tally.kept, tally.skips = true, total, digits_of(kept), one_more(tally.skips, reason, count)
+  tell(id, 'skipped', line)
+  return true
+end
+
+local function counts_of(tally)  -- as the schedule's hash is to have them, if any tick was skipped
+  if tally.has_grown then return 'skip_count', tally.skip_count, 'kept', tally.kept, 'skips', tally.skips end
 end
 
 local function move(id, key, next, next_due, error, ...)
@@ -219,6 +252,14 @@ local function open_run(job, record)
   noted[last_open - 1], noted[last_open] = job, record
 end
 
+local function write_opened()  -- once a page, unless somebody asks who is in a slot; a thousand words at a time: Lua takes no 8,000 at once
+  for n = 1, last_open, 1000 do
+    redis.call('ZADD', open, unpack(opened, n, math.min(n + 999, last_open)))
+    redis.call('HSET', records, unpack(noted, n, math.min(n + 999, last_open)))
+  end
+  last_open = 0
+end
+
 local function push(job, queue, at)
   pushes[queue] = pushes[queue] or {front = {}, back = {}}
   local jobs = pushes[queue][at]
@@ -241,14 +282,9 @@ local function note(id, slot, group, job, queue, tick, by, number, created_at, r
     .. (retries and is_count(retries) and ',"retries":' .. digits_of(number_of(retries)) or '')
     .. (result_ttl and is_count(result_ttl) and ',"result_ttl":' .. digits_of(number_of(result_ttl)) or '')
     .. (failure_ttl and is_count(failure_ttl) and ',"failure_ttl":' .. digits_of(number_of(failure_ttl)) or '') .. '}'
-  if slot ~= '' or group ~= '' then  -- another tick of the page may ask who is in the slot
-    redis.call('ZADD', open, now, job)
-    redis.call('HSET', records, job, record)
-    if slot ~= '' then redis.call('ZADD', running_prefix .. id, now, job) end
-    if group ~= '' then redis.call('ZADD', running_prefix .. '@' .. group, now, job) end
-    return
-  end
   open_run(job, record)
+  if slot ~= '' then join(running_prefix .. id, since, job) end
+  if group ~= '' then join(running_prefix .. '@' .. group, since, job) end
 end
 
 local function later(id, key, code, words)  -- what cannot be enqueued is looked at again in 30 s
@@ -263,14 +299,12 @@ end
 
 local function stale(key) return 'STALE', redis.call('HGET', key, 'last_job') or '' end
 
-local function is_enough(key, count, max_runs)  -- whether so many jobs are all there are to be; those that somebody asked for are none
-  if max_runs == '' then return false end
-  local manual = redis.call('HGET', key, 'manual_count')
-  return count - (manual and is_count(manual) and manual or 0) >= tonumber(max_runs)
+local function is_enough(count, asked, max_runs)  -- whether so many jobs are all there are to be; those that somebody asked for are none
+  return max_runs ~= '' and count - (asked and is_count(asked) and number_of(asked) or 0) >= number_of(max_runs)
 end
 
-local function finishes(id, key, count, max_runs)  -- the same, with those that wait
-  return max_runs ~= '' and is_enough(key, count + redis.call('ZCARD', waiting_prefix .. id), max_runs)
+local function finishes(id, count, asked, max_runs)  -- the same, with those that wait
+  return max_runs ~= '' and is_enough(count + size_of(waiting_prefix .. id), asked, max_runs)
 end
 
 local function holds(expects)  -- whether all that was expected is so
@@ -283,19 +317,16 @@ end
 
 -- include hall
 -- include room
-local function resume(id, key, state, tick, next, next_due, number, last, untl, skip_count, kept)
+local function resume(id, key, state, tick, next, next_due, number, last, untl, tally)
   if untl ~= '' then  -- it ends by itself, unless somebody has made it longer
     if redis.call('HGET', key, 'pause_until') ~= untl then return 'CHANGED', '' end
     if to_ms(untl) > now then return 'EARLY', tostring(to_ms(untl) - now) end
   end
-  local total
-  if number ~= '0' then
-    total, kept = skipped(id, tick, last, number, 'paused', '', skip_count, kept)
-    if not kept then return no_ledger(id, key) end
-  end
+  local passes = number ~= '0'
+  if passes and not skipped(id, tick, last, number, 'paused', '', tally) then return no_ledger(id, key) end
   redis.call('HDEL', key, 'pause_until', 'pause_reason', 'paused_by', 'paused_at', 'pause_scope')
   redis.call('HSET', key, 'state', state, 'updated_at', now_text, 'version', grown(redis.call('HGET', key, 'version')),
-    unpack(total and {'skip_count', total, 'kept', kept, 'last_skip', last} or {}))
+    unpack(passes and {'last_skip', last, counts_of(tally)} or {}))
   enlist(id, state)
   acted(id, key, 'resumed', tick, untl, '', token)
   if tick == '' then  -- it follows another, and stands in no index
@@ -315,7 +346,7 @@ local function resume(id, key, state, tick, next, next_due, number, last, untl, 
   return 'OK', ''
 end
 
-local function not_asked(item, state, now_rev, next_run, last, key)  -- why a run that somebody asked for is not enqueued: a code, and words
+local function not_asked(item, state, now_rev, next_run, last)  -- why a run that somebody asked for is not enqueued: a code, and words
   local request = request_prefix .. item.job
   local wrong = forbidden({{'exists', request}, {'set', request, '', 'EX', 1}})
   if wrong then return 'BADTYPE', wrong end
@@ -323,11 +354,11 @@ local function not_asked(item, state, now_rev, next_run, last, key)  -- why a ru
   if now_rev ~= item.rev or last ~= '' and next_run ~= last then return 'CHANGED', '' end
   if last ~= '' and state ~= 'active' then return 'INACTIVE', state or '' end
   if item.room then
-    local count, newest = look_at_slot(item, 'cleared', redis.call('HGET', key, 'last_job'))
+    local count, newest = look_at_slot(item, 'cleared')
     if count >= item.room then return 'FULL', newest end
   end
   if item.group ~= '' and not item.forced then
-    local full, newest = look_at_group(item, 'cleared', redis.call('HGET', key, 'last_job'))
+    local full, newest = look_at_group(item, 'cleared')
     if full then return 'FULL', newest end
   end
 end
@@ -349,13 +380,14 @@ local function blocks_of(run, places)  -- the ends of the metas of a broadcast; 
   return #found == #places and found or nil
 end
 
-local function item_of(id, rev, tick, next, next_due, job, error, by, slot, max_runs, group, kind, last, reason, why, run_count, places, expects)
+local function item_of(id, rev, tick, next, next_due, job, error, by, slot, max_runs, group, kind, last, reason, why, run_count, places, expects, last_job, asked)
   local overlap, room, waits = string.match(slot, '^(%a+) (%d+) (%d+)')
   local name, mark = string.match(group, '^(%S+) ?(%a*)$')
   local in_line = kind == 'admit' or kind == 'pass'
   return {id = id, rev = rev, tick = tick, next = next, next_due = next_due, job = job, error = error, by = by, slot = slot, max_runs = max_runs,
     overlap = overlap, room = tonumber(room), waits = tonumber(waits), group = name or '', forced = mark == 'forced', kind = kind,
-    after = in_line and last or '', reason = reason, why = why, run_count = number_of(run_count or '0'), expects = expects, jobs = places and #places or 1}
+    after = in_line and last or '', reason = reason, why = why, run_count = number_of(run_count or '0'), expects = expects, jobs = places and #places or 1,
+    last_job = last_job, asked = asked}
 end
 
 local function decide(i, crowd)
@@ -363,22 +395,29 @@ local function decide(i, crowd)
   if crowd then
     kind, id, rev, run, tick, due = 'fire', ARGV[i], ARGV[i + 1], ARGV[i + 2], crowd.tick, crowd.due
     next, next_due, queue, by, job = crowd.next, crowd.next_due, crowd.queue, crowd.by, crowd.before .. id .. crowd.after
-    at, number, error, last, reason, slot, max_runs, data, why, group, expects, uses = 'back', '0', '', '', '', '', '', '', '', '', '', ''
+    slot, max_runs, group = crowd.slot, crowd.max_runs, crowd.group
+    at, number, error, last, reason, data, why, expects, uses = 'back', '0', '', '', '', '', '', '', ''
   end
-  if not makes_sense(kind, tick, due, next, next_due, job, queue, at, number, last, slot, max_runs, group, reason) then return 'BADARG', '' end
+  local shared = crowd or {}
+  if shared.sense == nil then
+    shared.sense = makes_sense(kind, tick, due, next, next_due, job, queue, at, number, last, slot, max_runs, group, reason)
+  end
+  if not shared.sense then return 'BADARG', '' end
   local key, admits, manual = schedule_prefix .. id, kind == 'admit' or kind == 'pass', kind == 'manual'
+  local is_more = kind ~= 'fire' or slot ~= '' or group ~= '' or max_runs ~= ''
   local h = redis.pcall('HMGET', key, 'state', 'rev', 'next_run', 'due_at', 'run_count', 'skip_count', 'kept', 'result_ttl',
-    'failure_ttl', 'created_at')
+    'failure_ttl', 'created_at', unpack(is_more and more or nobody))
   local found = not h[1] and kind_of(key)  -- what has a state is a hash
   local to = found == 'hash' and redis.call('HGET', key, 'renamed_to')
   if found == 'none' or to then gone[id] = true return 'GONE', to or '' end
   if found and found ~= 'hash' then scores[id] = now + 30000 return 'BADTYPE', key .. ' is a ' .. found end
-  local state, now_rev, next_run, due_at, run_count, skip_count, kept, result_ttl, failure_ttl, created_at = unpack(h)
+  local state, now_rev, next_run, due_at, run_count, skip_count, kept, result_ttl, failure_ttl, created_at, last_job, asked, skips = unpack(h)
   local as_prepared = rev ~= '' and now_rev == rev and next_run == tick and due_at == tick and number_of(due) == to_ms(tick)
   local wrong = not (as_prepared and is_count(run_count) and is_count(skip_count))
     and problem(now_rev, next_run, due_at, run_count, skip_count, key)
   if wrong then scores[id] = now + 30000 return 'BADSTATE', wrong end
-  local meta, ttl, retries_left, origin, places, blocks, item
+  local tally = is_more and {skip_count = skip_count, kept = kept, skips = skips}
+  local meta, ttl, retries_left, origin, places, blocks, item, place
   if outbox_wrong and kind ~= 'release' and kind ~= 'quarantine' then return later(id, key, 'BADTYPE', outbox_wrong) end
   if kind == 'fire' or admits or manual then
     local t = redis.pcall('HMGET', template_prefix .. id, 'meta', 'ttl', 'retries_left', 'origin')
@@ -394,22 +433,23 @@ local function decide(i, crowd)
     blocks = places and blocks_of(run, places)
     if places and not blocks then return 'BADARG', '' end
     if admits or manual or slot ~= '' or group ~= '' then
-      item = item_of(id, rev, tick, next, next_due, job, error, by, slot, max_runs, group, kind, last, reason, why, run_count, places, expects)
-      group = item.group
+      item = item_of(id, rev, tick, next, next_due, job, error, by, slot, max_runs, group, kind, last, reason, why, run_count, places, expects,
+        last_job, asked)
+      place, group = group, item.group
     end
-    wrong = not places and queue_problem(id, job, queue, crowd)
+    wrong = not places and queue_problem(id, job, queue, crowd and not crowd.is_more)
     for n, place in ipairs(places or nobody) do wrong = wrong or queue_problem(id, job .. '_s' .. n - 1, place, true) end
-    wrong = wrong or (item or max_runs ~= '') and misplaced(id, group)
+    wrong = wrong or (item or max_runs ~= '') and misplaced(id, group, admits or manual)
     if wrong then return later(id, key, 'BADTYPE', wrong) end
     if group ~= '' and not item.forced and not limits_of(group) then
       return later(id, key, 'BADSTATE', 'nobody says how many runs the group ' .. group .. ' may have: HSET ' .. groups .. ' ' .. group .. ' "wait 5"')
     end
   end
   if admits then
-    local code, words = not_admitted(item, key, state, now_rev, skip_count, kept)
+    local code, words = not_admitted(item, key, state, now_rev, tally)
     if code then return code, words end
   elseif manual then
-    local code, words = not_asked(item, state, now_rev, next_run, last, key)
+    local code, words = not_asked(item, state, now_rev, next_run, last)
     if code then return code, words end
   elseif kind == 'resume' then
     if ours[id] then rank(id, key, state, due_at) end
@@ -418,7 +458,7 @@ local function decide(i, crowd)
     if state ~= 'paused' then return 'INACTIVE', state or '' end
     local version = max_runs ~= '' and (redis.call('HGET', key, 'version') or '')
     if version and version ~= max_runs then return 'CONFLICT', version end
-    return resume(id, key, by == 'disabled' and by or 'active', tick, next, next_due, number, last, reason, skip_count, kept)
+    return resume(id, key, by == 'disabled' and by or 'active', tick, next, next_due, number, last, reason, tally)
   elseif not ours[id] then
     if tick ~= '' and next_run ~= tick then return stale(key) end  -- ours, perhaps, if its reply was lost
     return 'FENCED', ''
@@ -443,17 +483,13 @@ local function decide(i, crowd)
     end
     if expects ~= '' and not holds(expects) then return 'CHANGED', '' end
     if kind == 'skip' then
-      local total
-      total, kept = skipped(id, tick, last, number, reason, '', skip_count, kept, why)
-      if not kept then return no_ledger(id, key) end
-      move(id, key, next, number_of(next_due), error, 'skip_count', total, 'kept', kept, 'last_skip', last)
+      if not skipped(id, tick, last, number, reason, '', tally, why) then return no_ledger(id, key) end
+      move(id, key, next, number_of(next_due), error, 'last_skip', last, counts_of(tally))
       return 'OK', ''
     end
-    if finishes(id, key, number_of(run_count or '0'), max_runs) then  -- it was lowered, or ticks wait that nobody counted
-      local total
-      total, kept = skipped(id, tick, tick, 1, 'finished', '', skip_count, kept)
-      if not kept then return no_ledger(id, key) end
-      move(id, key, '', 0, error, 'skip_count', total, 'kept', kept, 'last_skip', tick)
+    if finishes(id, number_of(run_count or '0'), asked, max_runs) then  -- it was lowered, or ticks wait that nobody counted
+      if not skipped(id, tick, tick, 1, 'finished', '', tally) then return no_ledger(id, key) end
+      move(id, key, '', 0, error, 'last_skip', tick, counts_of(tally))
       return 'SKIPPED', 'finished'
     end
     if item then
@@ -461,16 +497,16 @@ local function decide(i, crowd)
         move(id, key, next, number_of(next_due), error, 'last_skip', tick)
         return 'WAITS', ''
       end
-      local cleared = string.find(slot .. ARGV[i + 20], ' cleared', 1, true) and 'cleared' or ''
+      local cleared = string.find(slot .. place, ' cleared', 1, true) and 'cleared' or ''
       if item.room then
-        local count, newest, ended, unseen = look_at_slot(item, cleared, redis.call('HGET', key, 'last_job'))
+        local count, newest, ended, unseen = look_at_slot(item, cleared)
         if unseen then return 'ENDED', tostring(ended) end
-        if count >= item.room then return stand_in_line(item, key, newest, skip_count, kept, run_count) end
+        if count >= item.room then return stand_in_line(item, key, newest, tally) end
       end
       if group ~= '' then
-        local full, newest, ended, unseen = look_at_group(item, cleared, redis.call('HGET', key, 'last_job'))
+        local full, newest, ended, unseen = look_at_group(item, cleared)
         if unseen then return 'ENDED', tostring(ended) end
-        if full then return stand_in_line(item, key, newest, skip_count, kept, run_count, group) end
+        if full then return stand_in_line(item, key, newest, tally, group) end
       end
     end
   end
@@ -498,7 +534,7 @@ local function decide(i, crowd)
     local before = redis.call('HGET', key, 'last_run')
     redis.call('HSET', key, 'last_run', to_ms(before) and to_ms(before) > to_ms(tick) and before or tick, 'last_enqueued', now_text,
       'last_job', job, 'run_count', total, 'kept', kept)
-    if last ~= '' and state == 'active' and is_enough(key, number_of(total), max_runs) then
+    if last ~= '' and state == 'active' and is_enough(number_of(total), asked, max_runs) then
       redis.call('HSET', key, 'state', 'finished')
       enlist(id, 'finished')
     end
@@ -506,16 +542,15 @@ local function decide(i, crowd)
   end
   if manual then
     redis.call('SET', request_prefix .. job, now_text, 'EX', number)
-    local asked = redis.call('HGET', key, 'manual_count')
-    asked = digits_of((asked and is_count(asked) and number_of(asked) or 0) + 1)
-    redis.call('HSET', key, 'last_enqueued', now_text, 'last_job', job, 'run_count', total, 'manual_count', asked, 'kept', kept)
+    redis.call('HSET', key, 'last_enqueued', now_text, 'last_job', job, 'run_count', total, 'manual_count', grown(asked), 'kept', kept)
     if last ~= '' then  -- it takes the place of the next tick
-      total, kept = skipped(id, last, last, 1, 'instead', job, skip_count, digits_of(kept))
-      move(id, key, next, number_of(next_due), '', 'skip_count', total, 'kept', kept, 'last_skip', last)
+      tally.kept = digits_of(kept)
+      skipped(id, last, last, 1, 'instead', job, tally)
+      move(id, key, next, number_of(next_due), '', 'last_skip', last, counts_of(tally))
     end
     return 'OK', ''
   end
-  if finishes(id, key, number_of(total), max_runs) then next = '' end
+  if finishes(id, number_of(total), asked, max_runs) then next = '' end
   move(id, key, next, number_of(next_due), error, 'last_run', tick, 'last_enqueued', now_text, 'last_job', job, 'run_count', total,
     'kept', digits_of(kept))
   return 'OK', ''
@@ -538,6 +573,7 @@ end
 local function step_aside(i)  -- a tick that cannot be let in keeps nobody of its group waiting: its own line knows it
   local id, group, after = ARGV[i + 1], string.match(ARGV[i + 20], '^[%w_-]+'), ARGV[i + 14]
   if not group then return end
+  sizes[waiting_prefix .. '@' .. group] = nil
   redis.pcall('ZREM', waiting_prefix .. '@' .. group, id .. ' ' .. ARGV[i + 3] .. ' ' .. ARGV[i + 10] .. (after ~= '' and ' ' .. after or ''))
   redis.pcall('ZADD', waiting_slots, now + 30000, id)
 end
@@ -567,6 +603,7 @@ for n, i in ipairs(starts) do  -- a chain is several items of one schedule: its 
     if code == 'GONE' and kind ~= 'manual' then
       redis.call('DEL', waiting_prefix .. id)
       redis.call('ZREM', waiting_slots, id)
+      sizes[waiting_prefix .. id] = 0
     elseif kind ~= 'manual' and (code == 'BADTYPE' or code == 'BADSTATE' or code == 'BADARG') then
       step_aside(i)
     end
@@ -584,10 +621,7 @@ for queue, ends in pairs(pushes) do  -- a thousand at a time: Lua takes no 8,000
   for n = 1, #ends.front, 1000 do redis.call('LPUSH', queue, unpack(ends.front, n, math.min(n + 999, #ends.front))) end
   redis.call('SADD', queues, queue)
 end
-for n = 1, #opened, 1000 do
-  redis.call('ZADD', open, unpack(opened, n, math.min(n + 999, #opened)))
-  redis.call('HSET', records, unpack(noted, n, math.min(n + 999, #noted)))
-end
+write_opened()
 if kind_once(due_index) == 'zset' or kind_once(due_index) == 'none' then
   local moved, removed = {}, {}
   for id, score in pairs(scores) do moved[#moved + 1], moved[#moved + 2] = digits_of(score), id end

@@ -64,7 +64,7 @@ MUTANTS = [
     Mutant("no rev check", (("beat/scripts/fire.lua", "if now_rev ~= rev then return 'CHANGED', '' end", ""),), FIRE),
     Mutant(
         "no TYPE guard",
-        (("beat/scripts/fire.lua", "wrong = not places and queue_problem(id, job, queue, crowd)", ""),),
+        (("beat/scripts/fire.lua", "wrong = not places and queue_problem(id, job, queue, crowd and not crowd.is_more)", ""),),
         FIRE,
     ),
     Mutant(
@@ -302,7 +302,7 @@ MUTANTS = [
     ),
     Mutant(
         "a broadcast counts as one in its group",
-        (("beat/scripts/fire.lua", "jobs = places and #places or 1}", "jobs = 1}"),),
+        (("beat/scripts/fire.lua", "jobs = places and #places or 1,", "jobs = 1,"),),
         BROADCAST,
     ),
     Mutant(
@@ -315,8 +315,8 @@ MUTANTS = [
         (
             (
                 "beat/scripts/fire.lua",
-                "if group ~= '' then redis.call('ZADD', running_prefix .. '@' .. group",
-                "if false then redis.call('ZADD', running_prefix .. '@' .. group",
+                "if group ~= '' then join(running_prefix .. '@' .. group",
+                "if false then join(running_prefix .. '@' .. group",
             ),
         ),
         GROUPED,
@@ -331,8 +331,8 @@ MUTANTS = [
         (
             (
                 "beat/scripts/parts/room.lua",
-                "ipairs(group ~= '' and {id, '@' .. group} or {id}) do\n    redis.call('ZREM'",
-                "ipairs({id}) do\n    redis.call('ZREM'",
+                "ipairs(group ~= '' and {id, '@' .. group} or {id}) do\n    leave(",
+                "ipairs({id}) do\n    leave(",
             ),
         ),
         GROUPED,
@@ -441,6 +441,16 @@ MUTANTS = [
         "a turn that nobody remembers",
         (("beat/scripts/fire.lua", "if uses ~= '' then redis.call('HSET', key, 'uses', uses) end", ""),),
         ROUTED,
+    ),
+    *(
+        Mutant(f"many ticks in a page: {name}", ((f"beat/scripts/{file}.lua", what, instead),), tests)
+        for name, file, what, instead, tests in (
+            ("who takes a place is not counted", "fire", "sizes[key] = sizes[key] + more", "sizes[key] = sizes[key]", CROWDED),
+            ("who leaves a line is counted on", "fire", "sizes[key] = sizes[key] - less", "sizes[key] = sizes[key]", SLOTS),
+            ("who is in a slot is asked too early", "parts/room", "  write_opened()\n", "", SLOTS),
+            ("a crowd is of another", "fire", "known[-words]", "known[#known]", FIRE),
+            ("its room is everybody's", "fire", "crowd.is_more = crowd.slot ~= ''", "crowd.is_more = false", SLOTS),
+        )
     ),
     *(
         Mutant(f"a plain tick: {name}", (("beat/scripts/parts/plain.lua", what, instead),), FIRE)

@@ -757,11 +757,11 @@ def test_a_number_of_arguments_that_is_no_whole_number_of_items_does_nothing(par
     assert not changed(before, store)
 
 
-@pytest.mark.parametrize("cut", range(1, 16))
+@pytest.mark.parametrize("cut", range(1, 20))
 def test_a_crowd_that_is_torn_does_nothing(cut: int, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     ats = [put_and_claim(store, each) for each in ("first", "report")]
-    before, [whole] = everything(store), [*counted([verdict(ats[0], "first"), verdict(ats[0])])]
-    assert len(whole) == 16
+    before, (shared, members) = everything(store), counted([verdict(ats[0], "first"), verdict(ats[0])])
+    assert len(whole := (*shared, *members)) == 20
     monkeypatch.setattr(store_module, "counted", lambda _: [whole[:cut]])
     assert fire(store, verdict(ats[0])) == [Reply("BADARG", "not a whole number of items")]
     assert not changed(before, store)
@@ -770,10 +770,30 @@ def test_a_crowd_that_is_torn_does_nothing(cut: int, store: Store, monkeypatch: 
 @pytest.mark.parametrize("number", ["0", "-1", "1.5", "x", "", "9" * 15, 3])
 def test_a_crowd_of_another_number_does_nothing(number: Any, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     ats = [put_and_claim(store, each) for each in ("first", "report")]
-    before, [whole] = everything(store), [*counted([verdict(ats[0], "first"), verdict(ats[0])])]
-    monkeypatch.setattr(store_module, "counted", lambda _: [(whole[0], number, *whole[2:])])
+    before, (shared, members) = everything(store), counted([verdict(ats[0], "first"), verdict(ats[0])])
+    monkeypatch.setattr(store_module, "counted", lambda _: [shared, (members[0], number, *members[2:])])
     assert fire(store, verdict(ats[0])) == [Reply("BADARG", "not a whole number of items")]
     assert not changed(before, store)
+
+
+@pytest.mark.parametrize("crowd", ["-2", "-0.5", "x", "", "-", "--1", 1, 3])
+def test_who_is_of_no_crowd_does_nothing(crowd: Any, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    at = put_and_claim(store)
+    before, (shared, members) = everything(store), counted([verdict(at)])
+    monkeypatch.setattr(store_module, "counted", lambda _: [shared, members, (crowd, *members[1:])])
+    assert fire(store, verdict(at)) == [Reply("BADARG", "not a whole number of items")]
+    assert not changed(before, store)
+
+
+def test_who_shares_what_changes_no_order(store: Store) -> None:
+    at = second(store) - 1
+    for each in "abcde":
+        put(store, each, at)
+    assert len(claim(store).claims) == 5
+    others = {"b": {"queue": "rq:queue:other"}, "c": {"slot": "skip 1 1"}, "e": {"max_runs": 7}}
+    assert set(codes(store, *(verdict(at, each, **others.get(each, {})) for each in "abcde"))) == {"OK"}
+    assert queued(store) == [f"beat_{each}_{at}" for each in "acde"]
+    assert queued(store, "rq:queue:other") == [f"beat_b_{at}"]
 
 
 def test_no_items_are_no_trouble(store: Store) -> None:

@@ -243,24 +243,27 @@ def test_every_script_is_known() -> None:
     assert scripts.names() == NAMES == sorted(METHODS)
 
 
-def test_what_plain_items_share_is_said_once_in_the_order_of_the_header() -> None:
+def test_what_items_share_is_said_once_in_the_order_of_the_header() -> None:
     header, code = read("fire", HOUSE).header, read("fire", HOUSE).code
     part = (HOUSE / "parts/plain.lua").read_text(encoding="utf-8")
-    [names] = re.findall(r"((?:crowd\.\w+, )+crowd\.\w+) = unpack\(ARGV, at \+ 2, at \+ 1 \+ shared\)", code)
-    *shared, before, after = names.replace("crowd.", "").split(", ")
+    [names] = re.findall(r"((?:crowd\.\w+,\s+)+crowd\.\w+) = unpack\(ARGV, at \+ 1, at \+ shared\)", code)
+    *shared, before, after = re.findall(r"crowd\.(\w+)", names)
     [own] = re.findall(r"local ([\w, ]+) = ARGV\[i\], ARGV\[i \+ 1\], ARGV\[i \+ 2\]\n", part)
-    assert f"shared, each = first, {len(shared) + 2}, {len(own.split(', '))}\n" in code
-    assert {"kind", "job", *shared, *own.split(", ")} == {*header.item[: header.item.index("by") + 1]}
+    assert f"shared, each, known = first, {len(shared) + 2}, {len(own.split(', '))}, {{}}\n" in code
+    at_most = header.item.index("by") + 1
+    assert {"kind", "job", *shared, *own.split(", ")} == {*header.item[:at_most], "slot", "max_runs", "group"}
     words: dict[str, Any] = {name: f"the {name}" for name in (*shared, *own.split(", "))}
     alike = [Item(kind="fire", **{**words, "id": each, "job": f"beat_{each}_1"}) for each in ("x", "y")]
     other = alike[0]._replace(tick="another")
-    found = [*counted([*alike, other, other._replace(kind="skip"), other._replace(job="by chance")])]
-    both = [getattr(item, name) for item in alike for name in own.split(", ")]
+    special = [other._replace(kind="skip"), other._replace(job="by chance"), other._replace(why="who knows")]
+    found = [*counted([*alike, other, *special, alike[0]])]
+    both = [[getattr(item, name) for name in own.split(", ")] for item in alike]
     assert (before, after) == ("before", "after")
-    assert found[0] == (0, 2, *(words[name] for name in shared), "beat_", "_1", *both)
-    assert found[1][:3] == (0, 1, "another")
-    assert found[2] == (len(Item._fields), "skip", *other[1:])
-    assert found[3][:3] == (len(Item._fields), "fire", "x")
+    assert found[0] == (0, *(words[name] for name in shared), "beat_", "_1")
+    assert found[1] == (-1, 2, *both[0], *both[1])
+    assert (found[2][:2], found[3]) == ((0, "another"), (-2, 1, *both[0]))
+    assert found[4:7] == [(len(Item._fields), *item) for item in special]
+    assert found[7:] == [(-1, 1, *both[0])]
 
 
 def test_every_part_is_used() -> None:

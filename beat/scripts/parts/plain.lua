@@ -24,6 +24,7 @@ end
 local function fire_plain(i, crowd)  -- a code, and words; nothing if it is not plain, and nothing has happened
   local id, rev, run = ARGV[i], ARGV[i + 1], ARGV[i + 2]
   local job = crowd.before .. id .. crowd.after
+  if crowd.is_more then return end
   if crowd.is_plain == nil then look_at_crowd(crowd, id, job) end
   if not crowd.is_plain or not ours[id] or rev == '' then return end  -- no lock has an id that needs quotes
   local key, hash, tick = schedule_prefix .. id, job_prefix .. job, crowd.tick

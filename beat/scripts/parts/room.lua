@@ -10,36 +10,53 @@ local function limits_of(group)  -- what becomes of a tick when the group is ful
   return limits[group]
 end
 
-local function misplaced(id, group)  -- the keys of its slots, and its ledger
-  local wanted_of = {[running_prefix .. id] = 'zset', [waiting_prefix .. id] = 'zset', [waiting_slots] = 'zset', [runs_prefix .. id] = 'list'}
-  if group ~= '' then
-    wanted_of[running_prefix .. '@' .. group], wanted_of[waiting_prefix .. '@' .. group], wanted_of[groups] = 'zset', 'zset', 'hash'
-  end
-  for key, wanted in pairs(wanted_of) do
-    local kind = kind_once(key)  -- the page may make what was none, and makes it as it should be
-    if kind ~= 'none' and kind ~= wanted then return key .. ' is a ' .. kind .. ', not a ' .. wanted end
-  end
+local function no_size(key)  -- what keeps a slot or a line from being used, in words
+  return not size_of(key) and key .. ' is a ' .. kind_of(key) .. ', not a zset'
+end
+
+local function no_kind(key, wanted)  -- the same, of what many items share, or a page may make: it makes it as it should be
+  local kind = kind_once(key)
+  return kind ~= 'none' and kind ~= wanted and key .. ' is a ' .. kind .. ', not a ' .. wanted
+end
+
+local function misplaced(id, group, told)  -- the keys of its slots; and its ledger, where that is told before anything else
+  return no_size(running_prefix .. id) or no_size(waiting_prefix .. id) or no_kind(waiting_slots, 'zset') or told and no_kind(runs_prefix .. id, 'list')
+    or group ~= '' and (no_size(running_prefix .. '@' .. group) or no_size(waiting_prefix .. '@' .. group) or no_kind(groups, 'hash'))
 end
 
 local function member_of(item)  -- a tick that waits, as it stands in line
   return item.id .. ' ' .. item.tick .. ' ' .. item.by .. (item.after ~= '' and ' ' .. item.after or '')
 end
 
-local function look_at_slot(item, cleared, last_job)  -- how many are in its own, the newest of them, how many have ended unseen
-  local id, room = item.id, item.room
-  local key, standing = running_prefix .. id, in_hall(id, item.group)
-  local hall = standing * item.jobs
-  if last_job and redis.call('ZSCORE', open, last_job) and not redis.call('ZSCORE', key, last_job) then
-    redis.call('ZADD', key, now, last_job)  -- it was fired before there was a slot
+local function hall_of(item)  -- how many of its ticks have its own room already, and stand in the hall
+  return size_of(waiting_prefix .. item.id) > 0 and in_hall(item.id, item.group) or 0
+end
+
+local function who_is_in(key)  -- after what this page has opened is there to be seen
+  write_opened()
+  sizes[key] = nil
+  return in_slot(key)
+end
+
+local function adopt(key, job)  -- what was fired before there was a slot; what this page fires is in it already
+  if job and redis.call('ZSCORE', open, job) and not (size_of(key) > 0 and redis.call('ZSCORE', key, job)) then
+    join(key, since, job)
   end
-  local count, waits = redis.call('ZCARD', key) + hall, redis.call('ZCARD', waiting_prefix .. id) - standing
+end
+
+local function look_at_slot(item, cleared)  -- how many are in its own, the newest of them, how many have ended unseen
+  local id, room = item.id, item.room
+  local key, standing = running_prefix .. id, hall_of(item)
+  local hall = standing * item.jobs
+  adopt(key, item.last_job)
+  local count, waits = size_of(key) + hall, size_of(waiting_prefix .. id) - standing
   if count < room and waits == 0 then return 0, '', 0 end
-  local jobs, ended, alive = in_slot(key)
+  local jobs, ended, alive = who_is_in(key)
   if cleared == '' and (ended > 0 or waits > 0 and #jobs + hall < room) then
     if waits > 0 then redis.call('ZADD', waiting_slots, 0, id) end  -- to be looked at first
     return #jobs + hall, '', ended, true
   end
-  if waits > 0 then redis.call('ZADD', waiting_slots, 'NX', now, id) end  -- somebody may have deleted it
+  if waits > 0 then redis.call('ZADD', waiting_slots, 'NX', since, id) end  -- somebody may have deleted it
   count = #jobs + hall - ended + alive  -- those that could not be closed have ended all the same
   return waits > 0 and math.max(count, room) or count, jobs[#jobs] or '', ended
 end
@@ -47,47 +64,42 @@ end
 local function fits_in(item)  -- whether its group has room; how many have ended unseen
   local slot, most = '@' .. item.group, limits_of(item.group).most
   local key = running_prefix .. slot
-  if redis.call('ZCARD', key) + item.jobs <= most then return true, 0 end
+  if size_of(key) + item.jobs <= most then return true, 0 end
   if not looked[slot] then  -- once in a page: there may be many
-    local _, ended, alive = in_slot(key)
+    local _, ended, alive = who_is_in(key)
     looked[slot] = {ended = ended, alive = alive}
   end
-  local count = redis.call('ZCARD', key)  -- those that could not be closed have ended all the same
+  local count = size_of(key)  -- those that could not be closed have ended all the same
   return count == 0 or count - looked[slot].ended + looked[slot].alive + item.jobs <= most, looked[slot].ended
 end
 
-local function look_at_group(item, cleared, last_job)  -- whether it is full, the newest run in it, how many have ended unseen
+local function look_at_group(item, cleared)  -- whether it is full, the newest run in it, how many have ended unseen
   local slot = '@' .. item.group
-  local key, waits = running_prefix .. slot, redis.call('ZCARD', waiting_prefix .. slot)
-  if last_job and redis.call('ZSCORE', open, last_job) and not redis.call('ZSCORE', key, last_job) then
-    redis.call('ZADD', key, now, last_job)  -- it was fired before there was a group
-  end
-  local mine = redis.call('ZCARD', waiting_prefix .. item.id)
-  if mine > 0 and mine > in_hall(item.id, item.group) then redis.call('ZADD', waiting_slots, 'NX', now, item.id) end  -- somebody took them out
+  local key, waits = running_prefix .. slot, size_of(waiting_prefix .. slot)
+  adopt(key, item.last_job)
+  local mine = size_of(waiting_prefix .. item.id)
+  if mine > 0 and mine > hall_of(item) then redis.call('ZADD', waiting_slots, 'NX', since, item.id) end  -- somebody took them out
   local fits, ended = fits_in(item)
   if waits == 0 and fits and ended == 0 then return false end
   if cleared == '' and (ended > 0 or waits > 0 and fits) then
     if waits > 0 then redis.call('ZADD', waiting_slots, 0, slot) end
     return true, '', ended, true
   end
-  if waits > 0 then redis.call('ZADD', waiting_slots, 'NX', now, slot) end
+  if waits > 0 then redis.call('ZADD', waiting_slots, 'NX', since, slot) end
   return waits > 0 or not fits, redis.call('ZRANGE', key, -1, -1)[1] or '', ended
 end
 
 local function enter_line(item, group)
-  redis.call('ZADD', waiting_prefix .. item.id, to_ms(item.tick), member_of(item))  -- by their ticks, whatever the jitter
-  if not group then
-    redis.call('ZADD', waiting_slots, now, item.id)
-    return
-  end
-  redis.call('ZADD', waiting_prefix .. '@' .. group, to_ms(item.tick), member_of(item))
-  redis.call('ZADD', waiting_slots, now, '@' .. group)
+  local tick = digits_of(to_ms(item.tick))  -- by their ticks, whatever the jitter
+  join(waiting_prefix .. item.id, tick, member_of(item))
+  if group then join(waiting_prefix .. '@' .. group, tick, member_of(item)) end
+  redis.call('ZADD', waiting_slots, since, group and '@' .. group or item.id)
 end
 
 local function leave_line(id, group, member)
   for _, slot in ipairs(group ~= '' and {id, '@' .. group} or {id}) do
-    redis.call('ZREM', waiting_prefix .. slot, member)
-    if redis.call('EXISTS', waiting_prefix .. slot) == 0 then redis.call('ZREM', waiting_slots, slot) end
+    leave(waiting_prefix .. slot, member)
+    if size_of(waiting_prefix .. slot) == 0 then redis.call('ZREM', waiting_slots, slot) end
   end
 end
 
@@ -99,66 +111,64 @@ local function waits_now(item, key, newest, group)  -- in ledger and outbox
   enter_line(item, group)
 end
 
-local function stand_in_line(item, key, newest, skip_count, kept, run_count, group)  -- no room, of its own or in the group
+local function stand_in_line(item, key, newest, tally, group)  -- no room, of its own or in the group
   local waiting, most, stand = waiting_prefix .. item.id, item.waits, 0
   local policy = group and limits_of(group).full or item.overlap
+  if policy ~= 'skip' and no_kind(runs_prefix .. item.id, 'list') then return no_ledger(item.id, key) end
   if group then
-    most, stand = limits_of(group).waits, redis.call('ZCARD', waiting_prefix .. '@' .. group)
+    most, stand = limits_of(group).waits, size_of(waiting_prefix .. '@' .. group)
   else
     for _, member in ipairs(policy == 'replace' and redis.call('ZRANGE', waiting, 0, -1) or {}) do  -- the newest wins
       local older = string.match(member, '^%S+ (%S+)')
-      skip_count, kept = skipped(item.id, older, older, 1, 'replaced', item.job, skip_count, kept)
+      skipped(item.id, older, older, 1, 'replaced', item.job, tally)
       leave_line(item.id, item.group, member)
     end
-    stand = redis.call('ZCARD', waiting) - in_hall(item.id, item.group)
+    stand = size_of(waiting) - hall_of(item)
   end
   if policy == 'skip' or stand >= most then
     local reason = group and 'group' or 'overlap'
-    skip_count, kept = skipped(item.id, item.tick, item.tick, 1, reason, newest, skip_count, kept)
-    move(item.id, key, item.next, number_of(item.next_due), item.error, 'skip_count', skip_count, 'kept', kept, 'last_skip', item.tick)
+    if not skipped(item.id, item.tick, item.tick, 1, reason, newest, tally) then return no_ledger(item.id, key) end
+    move(item.id, key, item.next, number_of(item.next_due), item.error, 'last_skip', item.tick, counts_of(tally))
     return 'SKIPPED', reason
   end
   waits_now(item, key, newest, group)
-  local next = finishes(item.id, key, number_of(run_count or '0'), item.max_runs) and '' or item.next
-  move(item.id, key, next, number_of(item.next_due), item.error, 'skip_count', skip_count or '0', 'last_skip', item.tick,
-    unpack(kept and {'kept', kept} or {}))
+  local next = finishes(item.id, item.run_count, item.asked, item.max_runs) and '' or item.next
+  move(item.id, key, next, number_of(item.next_due), item.error, 'last_skip', item.tick, counts_of(tally))
   return 'WAITS', newest
 end
 
-local function passes_by(item, key, reason, skip_count, kept, behind)  -- a tick that waited, and will not become a job
-  skip_count, kept = skipped(item.id, item.tick, item.tick, 1, reason, behind or '', skip_count, kept, item.why, item.after)
+local function passes_by(item, key, reason, tally, behind)  -- a tick that waited, and will not become a job
+  skipped(item.id, item.tick, item.tick, 1, reason, behind or '', tally, item.why, item.after)
   leave_line(item.id, item.group, member_of(item))
-  redis.call('HSET', key, 'skip_count', skip_count, 'kept', kept)
+  redis.call('HSET', key, counts_of(tally))
   return 'SKIPPED', reason
 end
 
 local function is_in_line(item)  -- somebody has lost next_run: the tick was decided, as far as it can be
-  local member = item.id .. ' ' .. item.tick .. ' '
-  return redis.call('ZSCORE', waiting_prefix .. item.id, member .. 'scheduler') or redis.call('ZSCORE', waiting_prefix .. item.id, member .. 'catchup')
+  local line, member = waiting_prefix .. item.id, item.id .. ' ' .. item.tick .. ' '
+  return size_of(line) > 0 and (redis.call('ZSCORE', line, member .. 'scheduler') or redis.call('ZSCORE', line, member .. 'catchup'))
 end
 
-local function not_in_group(item, key, skip_count, kept)  -- why a tick that has its own room is not let in: a code, and words
+local function not_in_group(item, key, tally)  -- why a tick that has its own room is not let in: a code, and words
   local line, most = waiting_prefix .. '@' .. item.group, limits_of(item.group)
   local stands = redis.call('ZSCORE', line, member_of(item))
-  local others = not stands and redis.call('ZCARD', line) or 0
+  local others = not stands and size_of(line) or 0
   if others == 0 and fits_in(item) then return end
   local newest = redis.call('ZRANGE', running_prefix .. '@' .. item.group, -1, -1)[1] or ''
   if stands then return 'FULL', newest end
-  if most.full == 'skip' or others >= most.waits then return passes_by(item, key, 'group', skip_count, kept, newest) end
+  if most.full == 'skip' or others >= most.waits then return passes_by(item, key, 'group', tally, newest) end
   if item.after ~= '' then waits_now(item, key, newest, item.group) else enter_line(item, item.group) end
   return 'FULL', newest
 end
 
-local function not_admitted(item, key, state, now_rev, skip_count, kept)  -- why a tick that waited is not let in: a code, and words
-  if not redis.call('ZSCORE', waiting_prefix .. item.id, member_of(item)) then return 'STALE', redis.call('HGET', key, 'last_job') or '' end
+local function not_admitted(item, key, state, now_rev, tally)  -- why a tick that waited is not let in: a code, and words
+  if not redis.call('ZSCORE', waiting_prefix .. item.id, member_of(item)) then return 'STALE', item.last_job or '' end
   if now_rev ~= item.rev then return 'CHANGED', '' end
   if item.kind == 'pass' and not holds(item.expects) then return 'CHANGED', '' end
-  if item.kind == 'pass' then return passes_by(item, key, item.reason, skip_count, kept) end
-  if state ~= 'active' and state ~= 'finished' then return passes_by(item, key, state or 'broken', skip_count, kept) end
-  if is_enough(key, item.run_count, item.max_runs) then return passes_by(item, key, 'finished', skip_count, kept) end
+  if item.kind == 'pass' then return passes_by(item, key, item.reason, tally) end
+  if state ~= 'active' and state ~= 'finished' then return passes_by(item, key, state or 'broken', tally) end
+  if is_enough(item.run_count, item.asked, item.max_runs) then return passes_by(item, key, 'finished', tally) end
   local has_room = item.group ~= '' and redis.call('ZSCORE', waiting_prefix .. '@' .. item.group, member_of(item))
-  if item.room and not has_room and redis.call('ZCARD', running_prefix .. item.id) + in_hall(item.id, item.group) * item.jobs >= item.room then
-    return 'FULL', ''
-  end
-  if item.group ~= '' then return not_in_group(item, key, skip_count, kept) end
+  if item.room and not has_room and size_of(running_prefix .. item.id) + hall_of(item) * item.jobs >= item.room then return 'FULL', '' end
+  if item.group ~= '' then return not_in_group(item, key, tally) end
 end

@@ -29,7 +29,7 @@ end
 
 local function problem(rev, next_run, due_at, run_count, skip_count, key)
   if not rev or rev == '' then return 'rev is missing' end
-  if string.find(rev, '[^%w]') then return 'rev is not a digest' end
+  if not string.find(rev, '^%w+$') then return 'rev is not a digest' end
   if not is_count(run_count) then return 'run_count is not a number: ' .. string.sub(run_count, 1, 40) end
   if not is_count(skip_count) then return 'skip_count is not a number: ' .. string.sub(skip_count, 1, 40) end
   if next_run and not to_ms(next_run) then return 'next_run is not a time: ' .. string.sub(next_run, 1, 40) end
