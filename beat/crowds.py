@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _AT = Item._fields.index
 _SHARED = slice(_AT("tick"), _AT("job"))
 _OTHERS = (slice(_AT("at"), _AT("slot")), slice(_AT("data"), _AT("group")), slice(_AT("expects"), None))
-_NOTHING = [Item("", "", "")[part] for part in _OTHERS]
+_NOTHING = [tuple(Item("", "", ""))[part] for part in _OTHERS]
 
 
 def counted(items: Iterable[Item]) -> Iterator[tuple[Any, ...]]:
@@ -32,7 +32,8 @@ def counted(items: Iterable[Item]) -> Iterator[tuple[Any, ...]]:
 
 def _shared(item: Item) -> tuple[Any, ...] | None:
     """What an item may share with others; None where it has more of its own than its id."""
-    if item[0] != "fire" or [item[part] for part in _OTHERS] != _NOTHING:
+    words: tuple[Any, ...] = item
+    if words[0] != "fire" or [words[part] for part in _OTHERS] != _NOTHING:
         return None
     before, id_, after = item.job.rpartition(item.id)
-    return (*item[_SHARED], item.queue, item.by, item.slot, item.max_runs, item.group, before, after) if id_ else None
+    return (*words[_SHARED], item.queue, item.by, item.slot, item.max_runs, item.group, before, after) if id_ else None

@@ -38,8 +38,11 @@ class Stage:
         self.redis: Any = Redis.from_url(self.url, decode_responses=True)
 
     def clean(self) -> Path:
-        """Empties Redis and its log; answers a new directory for the files of the next contender."""
-        self.redis.flushall()
+        """Empties the database and Redis' log; answers a new directory for the files of the next contender.
+
+        What was swapped to another database stays.
+        """
+        self.redis.flushdb()
         self.redis.config_resetstat()
         self.redis.slowlog_reset()
         if self.redis.config_get("appendonly")["appendonly"] == "yes":

@@ -113,7 +113,7 @@ local function take(id)
     return hide(id, now + left, 'LOCKED', tostring(left))
   end
   hide(id, now + lock_ttl)
-  claims[#claims + 1] = id .. ' ' .. rev .. ' ' .. (next_run or '') .. ' ' .. digits_of(to_ms(due_at)) .. ' ' .. string.match(priority or '', '^%a*')
+  claims[#claims + 1] = id .. ' ' .. rev .. ' ' .. (next_run or '') .. ' ' .. digits_of(to_ms(due_at)) .. ' ' .. (priority and string.match(priority, '^%a*') or '')
     .. ' ' .. mark
   if uses or slow or requires then tell_facts(id, uses, slow, requires) end
 end

@@ -1,7 +1,8 @@
 """What it costs to wait: many schedules, and none is due for hours.
 
-**idle pass** is one `Ticker.turn`, built as the service builds it, timed in this process; the median of many. **Redis
-time per idle pass** is what Redis counts for its scripts meanwhile.
+**idle pass** is one `Ticker.turn`, built as the service builds it, timed in this process; the median of many. Few
+schedules and many take turns, pass by pass, each in a database of its own. **Redis time per idle pass** is what Redis
+counts for its scripts in passes after these.
 
 **CPU when idle** is processor time of the scheduler's process per second. All contenders sit side by side on one Redis
 for the same stretch, once all have loaded their schedules and come to rest: at the full scale for a little more than
@@ -13,6 +14,7 @@ minute, Celery beat and RedBeat five, APScheduler until the next tick. So they c
 from __future__ import annotations
 
 import contextlib
+import itertools
 import statistics
 import tempfile
 import threading
@@ -54,8 +56,9 @@ MOST_FOR_PEERS = 10_000
 
 def run(scale: Scale, say: Say) -> Iterator[Figure]:
     calm_s, seconds = scale.pick((5, 72), (0, 3))
+    sizes = scale.pick((1_000, 10_000, 100_000), (1_000, 10_000))
     with stage() as made:
-        for schedules in scale.pick((1_000, 10_000, 100_000), (1_000, 10_000)):
+        for database, schedules in enumerate(sizes, 1):
             at = {"schedules": schedules}
             peers = [who for who in CROWDS if who == "rq cron" or not scale.quick]
             with at_rest(made, schedules, peers if schedules <= MOST_FOR_PEERS else [], say) as present:
@@ -66,8 +69,10 @@ def run(scale: Scale, say: Say) -> Iterator[Figure]:
                 say(f"{who} failed: it has ended")
             for who, ms in used.items():
                 yield Figure("idle", "CPU when idle", (ms,), "ms/s", who, at)
-            say(f"idle pass, {schedules:,} schedules")
-            turns, redis_us = passes(made)
+            made.redis.swapdb(0, database)
+        say(f"idle passes, {' and '.join(f'{schedules:,}' for schedules in sizes)} schedules in turn")
+        for schedules, (turns, redis_us) in zip(sizes, passes(made, range(1, len(sizes) + 1)), strict=True):
+            at = {"schedules": schedules}
             yield Figure("idle", "idle pass", (statistics.median(turns) * 1000,), "ms", at=at)
             yield Figure("idle", "Redis time per idle pass", (redis_us,), "µs", at=at)
 
@@ -116,22 +121,29 @@ def spent(present: Present, seconds: float) -> dict[str, float]:
     return {who: (cpu_s(present[who].pid) - before[who]) * 1000 / lasted for who in there}
 
 
-def passes(made: Stage) -> tuple[list[float], float]:
-    """How long each took, in seconds, and the microseconds that one has cost Redis."""
-    mine, stopping = settings.load(environ={}).settings, threading.Event()
-    client = connection.connect(made.url)
-    store = Dialogue(client, Keys(mine.prefix), history_limit=mine.history_limit, events_limit=mine.events_limit)
-    ticker = Ticker(store, Book(store), Pace.of(mine), token="benchmark", emit=_nobody, health=Health(_nobody))  # noqa: S106
-    for _ in range(WARM):
-        ticker.turn(stopping)
-    turns, busy = [], made.busy_us()
-    for _ in range(TURNS):
-        began = time.perf_counter()
-        ticker.turn(stopping)
-        turns.append(time.perf_counter() - began)
-    busy = made.busy_us() - busy
-    client.close()
-    return turns, busy / TURNS
+def passes(made: Stage, databases: Sequence[int]) -> list[tuple[list[float], float]]:
+    """For each database how long each pass took, in seconds, and the microseconds that one has cost Redis."""
+    tickers, stopping = [_ticker(f"{made.url.removesuffix('/0')}/{number}") for number in databases], threading.Event()
+    turns: list[list[float]] = [[] for _ in tickers]
+    for _ in range(WARM + TURNS):
+        for ticker, taken in zip(tickers, turns, strict=True):
+            began = time.perf_counter()
+            ticker.turn(stopping)
+            taken.append(time.perf_counter() - began)
+    busy = [made.busy_us()]
+    for ticker in tickers:
+        for _ in range(TURNS):
+            ticker.turn(stopping)
+        busy.append(made.busy_us())
+    spent_us = [(after - before) / TURNS for before, after in itertools.pairwise(busy)]
+    return [(taken[WARM:], used) for taken, used in zip(turns, spent_us, strict=True)]
+
+
+def _ticker(url: str) -> Ticker:
+    mine = settings.load(environ={}).settings
+    limits = {"history_limit": mine.history_limit, "events_limit": mine.events_limit}
+    store = Dialogue(connection.connect(url), Keys(mine.prefix), **limits)
+    return Ticker(store, Book(store), Pace.of(mine), token="benchmark", emit=_nobody, health=Health(_nobody))  # noqa: S106
 
 
 def _nobody(_: Event) -> None:

@@ -64,7 +64,13 @@ MUTANTS = [
     Mutant("no rev check", (("beat/scripts/fire.lua", "if now_rev ~= rev then return 'CHANGED', '' end", ""),), FIRE),
     Mutant(
         "no TYPE guard",
-        (("beat/scripts/fire.lua", "wrong = not places and queue_problem(id, job, queue, crowd and not crowd.is_more)", ""),),
+        (
+            (
+                "beat/scripts/fire.lua",
+                "wrong = not places and queue_problem(id, job, queue, crowd and not crowd.is_more)",
+                "",
+            ),
+        ),
         FIRE,
     ),
     Mutant(
@@ -445,8 +451,20 @@ MUTANTS = [
     *(
         Mutant(f"many ticks in a page: {name}", ((f"beat/scripts/{file}.lua", what, instead),), tests)
         for name, file, what, instead, tests in (
-            ("who takes a place is not counted", "fire", "sizes[key] = sizes[key] + more", "sizes[key] = sizes[key]", CROWDED),
-            ("who leaves a line is counted on", "fire", "sizes[key] = sizes[key] - less", "sizes[key] = sizes[key]", SLOTS),
+            (
+                "who takes a place is not counted",
+                "fire",
+                "sizes[key] = sizes[key] + more",
+                "sizes[key] = sizes[key]",
+                CROWDED,
+            ),
+            (
+                "who leaves a line is counted on",
+                "fire",
+                "sizes[key] = sizes[key] - less",
+                "sizes[key] = sizes[key]",
+                SLOTS,
+            ),
             ("who is in a slot is asked too early", "parts/room", "  write_opened()\n", "", SLOTS),
             ("a crowd is of another", "fire", "known[-words]", "known[#known]", FIRE),
             ("its room is everybody's", "fire", "crowd.is_more = crowd.slot ~= ''", "crowd.is_more = false", SLOTS),

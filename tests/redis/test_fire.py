@@ -761,7 +761,8 @@ def test_a_number_of_arguments_that_is_no_whole_number_of_items_does_nothing(par
 def test_a_crowd_that_is_torn_does_nothing(cut: int, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     ats = [put_and_claim(store, each) for each in ("first", "report")]
     before, (shared, members) = everything(store), counted([verdict(ats[0], "first"), verdict(ats[0])])
-    assert len(whole := (*shared, *members)) == 20
+    whole = (*shared, *members)
+    assert len(whole) == 20
     monkeypatch.setattr(store_module, "counted", lambda _: [whole[:cut]])
     assert fire(store, verdict(ats[0])) == [Reply("BADARG", "not a whole number of items")]
     assert not changed(before, store)
@@ -790,7 +791,7 @@ def test_who_shares_what_changes_no_order(store: Store) -> None:
     for each in "abcde":
         put(store, each, at)
     assert len(claim(store).claims) == 5
-    others = {"b": {"queue": "rq:queue:other"}, "c": {"slot": "skip 1 1"}, "e": {"max_runs": 7}}
+    others: dict[str, Any] = {"b": {"queue": "rq:queue:other"}, "c": {"slot": "skip 1 1"}, "e": {"max_runs": 7}}
     assert set(codes(store, *(verdict(at, each, **others.get(each, {})) for each in "abcde"))) == {"OK"}
     assert queued(store) == [f"beat_{each}_{at}" for each in "acde"]
     assert queued(store, "rq:queue:other") == [f"beat_b_{at}"]
