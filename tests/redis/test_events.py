@@ -777,7 +777,7 @@ def test_an_outbox_that_is_no_stream_is_refused(redis: Any, server: PrivateRedis
 def test_who_may_not_read_is_told_so(redis: Any, server: PrivateRedis, group: str | None) -> None:
     redis.execute_command("ACL", "SETUSER", "guest", "on", "nopass", "+@all", "~other:*")
     try:
-        with pytest.raises(NoRedis, match="Redis does not let this user read the outbox"):
+        with pytest.raises(NoRedis, match="Redis does not let user 'guest' read the outbox: "):
             read(server.url.replace("unix://", "unix://guest:x@"), group=group, follow=True)
     finally:
         redis.execute_command("ACL", "DELUSER", "guest")
