@@ -68,8 +68,10 @@ def number(info: Mapping[str, Any]) -> tuple[int, ...]:
 
 
 def user(client: Redis) -> str:
-    """As whom this client works."""
-    return str(client.connection_pool.connection_kwargs.get("username") or "default")
+    """As whom this client works; a name without a password is often one, put in the wrong place, and not shown."""
+    given = client.connection_pool.connection_kwargs
+    name = str(given.get("username") or "default")
+    return name if name == "default" or given.get("password") else "***"
 
 
 def may_not(client: Redis, what: str, error: Exception) -> NoRedis:
