@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from redis import exceptions
 
+from beat import connection
 from beat.errors import NoRedis
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def greet(client: Redis) -> None:
     except exceptions.AuthenticationError as e:
         raise NoRedis(f"Redis refuses user {user(client)!r}: {_first(e)}. Is the password in the URL right?") from None
     except exceptions.NoPermissionError as e:
-        raise NoRedis(f"Redis does not let user {user(client)!r} work: {_first(e)}") from None
+        raise may_not(client, "work", e) from None
     except exceptions.ResponseError as e:
         if str(e).startswith("WRONGPASS"):
             raise NoRedis(f"Redis refuses user {user(client)!r}: {_first(e)}") from None
@@ -67,8 +68,21 @@ def number(info: Mapping[str, Any]) -> tuple[int, ...]:
 
 
 def user(client: Redis) -> str:
-    """As whom this client works."""
-    return str(client.connection_pool.connection_kwargs.get("username") or "default")
+    """As whom this client works; a name without a password is often one, put in the wrong place, and not shown."""
+    given = client.connection_pool.connection_kwargs
+    name = str(given.get("username") or "default")
+    return name if name == "default" or given.get("password") else "***"
+
+
+def may_not(client: Redis, what: str, error: Exception) -> NoRedis:
+    """`Redis does not let user 'beat' work: …`; to Redis 7.0 it is "this user", to others often nobody."""
+    return NoRedis(f"Redis does not let user {user(client)!r} {what}: {_first(error)}")
+
+
+def refused(client: Redis, where: str, error: Exception) -> NoRedis:
+    """`Redis at redis://db refuses: …`; who is refused for want of rights is named."""
+    who = f" user {user(client)!r}" if connection.forbids(error) else ""
+    return NoRedis(f"Redis at {where} refuses{who}: {_first(error)}")
 
 
 def refusals(info: Mapping[str, Any]) -> Iterator[Remark]:

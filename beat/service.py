@@ -32,7 +32,7 @@ from beat import (
 )
 from beat.book import Book
 from beat.dialogue import Dialogue
-from beat.errors import ConfigError, NoRedis
+from beat.errors import ConfigError
 from beat.event import Event
 from beat.guard import Guard, Mark
 from beat.health import Health, Patience
@@ -139,8 +139,8 @@ class Scheduler:
         emit, store, desk = self._observers.emit, self._store(Dialogue), self._store(Dialogue)
         self._lookout = Lookout(store, name=self.name, emit=emit)
         sync = Sync(store, self._schedules, beat=self.name, emit=emit, **self._told)
-        self._until_it_works(lambda: self._greet(store))
-        self._until_it_works(lambda: self._register(store, sync))
+        self._until_it_works(store.client, lambda: self._greet(store))
+        self._until_it_works(store.client, lambda: self._register(store, sync))
         book = Book(store, ((each, each.rev) for each in self._schedules))
         told: Any = {"token": self.name, "emit": emit, "health": self._health, "only": globs.lua(self._only)}
         ticker = assembly.ticker(desk, book, Pace.of(self.settings), told, guard=Guard(self._mark), tally=self._tally)
@@ -172,9 +172,9 @@ class Scheduler:
         def emit(event: Event) -> None:
             self._observers.emit(replace(event, name="would_fire") if event.name == "fired" else event)
 
-        self._until_it_works(lambda: self._greet(store))
+        self._until_it_works(store.client, lambda: self._greet(store))
         cast: list[rehearsal.Part] = []
-        self._until_it_works(lambda: cast.extend(rehearsal.cast(store, self._schedules)))
+        self._until_it_works(store.client, lambda: cast.extend(rehearsal.cast(store, self._schedules)))
         cast = [part for part in cast if self._only is None or fnmatch.fnmatchcase(part[0].id, self._only)]
         desk = rehearsal.Rehearsal(cast, store.time, store.keys)
         book = Book(desk, ((schedule, rev) for schedule, rev, _ in cast))
@@ -189,7 +189,7 @@ class Scheduler:
         store.tracer = tracing.wanted(self.settings)
         return store
 
-    def _until_it_works(self, step: Callable[[], None]) -> None:
+    def _until_it_works(self, client: Redis, step: Callable[[], None]) -> None:
         """Redis may be away when a beat starts: it waits."""
         patience = Patience()
         while not self._stopping.is_set():
@@ -197,7 +197,7 @@ class Scheduler:
                 step()
             except connection.Errors as e:
                 if connection.forbids(e):
-                    raise NoRedis(f"Redis does not let this user work: {e}") from None
+                    raise server.may_not(client, "work", e) from None
                 self._health.failed("start", e)
                 patience.wait(self._stopping)
             else:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from beat import clock, connection, moving, redis_url
+from beat import clock, connection, moving, redis_url, server
 from beat.cli import asking, output
 from beat.errors import BadInstant, NoRedis
 from beat.zones import zone
@@ -96,13 +96,14 @@ def _read(source: str, place: str | None, *, url: str | None, tz: str | None, sy
             with output.kept_for_the_report():
                 return moving.rq_cron.read(str(place), importing=importing)
     where = asking.where(place or url)
+    shown, client = redis_url.masked(where), connection.connect(where)
     try:
-        return moving.rq_scheduler.read(connection.connect(where), tz=tz)
+        return moving.rq_scheduler.read(client, tz=tz)
     except connection.Errors as e:
+        if connection.forbids(e) or isinstance(e, connection.Refused):
+            raise server.refused(client, shown, e) from e
         said = str(e).split("\n")[0].rstrip(". ")
-        refuses = connection.forbids(e) or isinstance(e, connection.Refused)
-        shown = redis_url.masked(where)
-        raise NoRedis(f"Redis at {shown} refuses: {said}" if refuses else f"no Redis answers at {shown}: {said}") from e
+        raise NoRedis(f"no Redis answers at {shown}: {said}") from e
 
 
 def _tell(reading: Reading, added: list[Added] | None, *, dry_run: bool) -> None:

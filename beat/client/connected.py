@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any, Self
 
-from beat import connection, redis_url, settings
+from beat import connection, redis_url, server, settings
 from beat.client.archive import Archive
 from beat.errors import ConfigError, NoRedis
 from beat.keys import Keys
@@ -59,7 +59,7 @@ class Connected:
         try:
             yield
         except connection.Errors as e:
-            said = str(e).split("\n")[0].rstrip(". ")
             if connection.forbids(e) or isinstance(e, connection.Refused):
-                raise NoRedis(f"Redis at {self._where} refuses: {said}") from e
+                raise server.refused(self._store.client, self._where, e) from e
+            said = str(e).split("\n")[0].rstrip(". ")
             raise NoRedis(f"no Redis answers at {self._where}: {said}; start one, or set BEAT_REDIS_URL") from e

@@ -51,7 +51,10 @@ def is_refused(reply: object) -> bool:
 def lacking(error: Exception) -> str:
     """The right that Redis would have asked for, as far as it says."""
     command = re.search(r"'([\w|-]+)' command|command '([\w|-]+)'", str(error))
-    return f"+{(command[1] or command[2]).lower()}" if command else "the right to these keys"
+    if command:
+        return f"+{(command[1] or command[2]).lower()}"
+    # Of a command inside a script Redis 7.0 does not say which it is; what is lacking is told among the rights.
+    return "the right to these keys" if "key" in str(error) else "a right that Redis does not name"
 
 
 def server(store: Store, url: str) -> Server:

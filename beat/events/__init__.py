@@ -15,7 +15,7 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from beat import connection, redis_url, settings
+from beat import connection, redis_url, server, settings
 from beat.errors import BadOption, ConfigError, NoRedis
 from beat.events.notice import Missed, Notice
 from beat.events.readers import Alone, Member
@@ -95,29 +95,29 @@ class _Reading:
         """What the reader takes, until it is time to end."""
         client = connection.connect(redis)
         try:
-            yield from self._read(made(Outbox(client, key)), _wait_s(client))
+            yield from self._read(client, made(Outbox(client, key)))
         finally:
             client.connection_pool.disconnect()
 
-    def _read(self, reader: Alone | Member, wait_s: float) -> Generator[Notice | Missed, None, None]:
-        last = time.monotonic()
+    def _read(self, client: Redis, reader: Alone | Member) -> Generator[Notice | Missed, None, None]:
+        last, wait_s = time.monotonic(), _wait_s(client)
         while not self.stopping.is_set():
-            taken = self._until_it_works(reader.look)
+            taken = self._until_it_works(client, reader.look)
             for each in taken or ():
                 if self.stopping.is_set() or not reader.fresh:
                     break
                 if each.value is not None:
                     yield each.value
-                self._until_it_works(each.settle)
+                self._until_it_works(client, each.settle)
             if taken:
                 last = time.monotonic()
                 continue
             left = wait_s if self.quiet_s is None else last + self.quiet_s - time.monotonic()
             if not self.follow or left <= 0:
                 return
-            self._until_it_works(partial(reader.wait, int(min(left, wait_s) * 1000)))
+            self._until_it_works(client, partial(reader.wait, int(min(left, wait_s) * 1000)))
 
-    def _until_it_works(self, step: Callable[[], T]) -> T | None:
+    def _until_it_works(self, client: Redis, step: Callable[[], T]) -> T | None:
         """What the step returns; None if it is time to stop before it works."""
         patience, away = Patience(), False
         while not (away and self.stopping.is_set()):
@@ -125,7 +125,7 @@ class _Reading:
                 result = step()
             except connection.Errors as e:
                 if connection.forbids(e):
-                    raise NoRedis(f"Redis does not let this user read the outbox: {e}") from None
+                    raise server.may_not(client, "read the outbox", e) from None
                 if not self.follow:
                     raise NoRedis(f"the outbox cannot be read: {cause(e)}") from None
                 if not away:

@@ -12,7 +12,7 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, Any
 
-from beat import connection
+from beat import connection, server
 from beat.errors import BeatError, ConfigError, NoRedis
 from beat.event import Event
 from beat.health import cause
@@ -81,7 +81,7 @@ class Metrics:
             self.keep()
         except connection.Refused as e:
             if connection.forbids(e):
-                raise NoRedis(f"Redis does not let this user keep metrics: {e}") from None
+                raise server.may_not(self._store.client, "keep metrics", e) from None
             raise
 
     def page(self) -> str:

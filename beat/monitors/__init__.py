@@ -9,8 +9,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from beat import connection, sentry_dsn
-from beat.errors import NoRedis
+from beat import connection, sentry_dsn, server
 from beat.keys import Keys
 from beat.lock import Lock
 from beat.monitors import healthchecks, sentry
@@ -57,7 +56,7 @@ class Monitors:
                     self._lead(client, register, lock, stopping)
         except connection.Refused as e:
             if connection.forbids(e):
-                raise NoRedis(f"Redis does not let this user read the outbox as one of a group: {e}") from None
+                raise server.may_not(client, "read the outbox as one of a group", e) from None
             raise
         finally:
             client.connection_pool.disconnect()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import pytest
+from redis import Redis
 
 import beat
 from beat import Client, clock, ledger
@@ -21,8 +22,6 @@ from tests.redis.making import Calls, everything
 
 if TYPE_CHECKING:
     from datetime import datetime
-
-    from redis import Redis
 
     from beat.embedded import PrivateRedis
     from beat.history import Line
@@ -102,11 +101,19 @@ def test_a_url_that_redis_py_cannot_use_is_configuration() -> None:
         Client("redis://localhost/0?colour=red")
 
 
-def test_a_user_who_may_not_read_is_told_so(redis: Redis, server: PrivateRedis) -> None:
-    redis.acl_setuser("joe", enabled=True, passwords=["+hunter2"], keys=["*"], commands=["+time"])
+@pytest.mark.parametrize(
+    ("rules", "lacks"),
+    [({"keys": ["*"], "commands": ["+time"]}, "'multi' command"), ({"categories": ["+@all"]}, "key")],
+    ids=["a command", "keys"],
+)
+@pytest.mark.parametrize("connected", [str, Redis.from_url], ids=["a URL", "a client"])
+def test_a_user_who_may_not_read_is_told_so(
+    rules: dict[str, Any], lacks: str, connected: Any, redis: Redis, server: PrivateRedis
+) -> None:
+    redis.acl_setuser("joe", enabled=True, passwords=["+hunter2"], **rules)
     try:
-        with pytest.raises(NoRedis, match=r"refuses: .*joe") as refusal:
-            Client(server.url.replace("unix://", "unix://joe:hunter2@")).show("report")
+        with pytest.raises(NoRedis, match=rf"refuses user 'joe': .*{lacks}") as refusal:
+            Client(connected(server.url.replace("unix://", "unix://joe:hunter2@"))).show("report")
     finally:
         redis.acl_deluser("joe")
     assert "hunter2" not in str(refusal.value)

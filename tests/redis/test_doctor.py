@@ -450,6 +450,15 @@ def test_who_may_read_nothing_is_told_what_is_lacking(server: PrivateRedis, redi
 
 
 @pytest.mark.usefixtures("healthy")
+def test_a_command_that_a_script_may_not_call_is_no_matter_of_keys(server: PrivateRedis, redis: Redis) -> None:
+    with user(server, redis, *EVERYTHING, "-hmget") as doctor:
+        told = {each.check: each.what for each in doctor.examine()}
+    assert told["number"].startswith("could not look at the schedules: this user lacks ")
+    assert told["number"].endswith((" +hmget", " a right that Redis does not name"))  # the latter before 7.2
+    assert "+hmget on ~beat:*" in told["lacking"]
+
+
+@pytest.mark.usefixtures("healthy")
 def test_who_may_run_no_script_is_told_so(server: PrivateRedis, redis: Redis) -> None:
     with user(server, redis, *EVERYTHING, "-evalsha") as doctor:
         told = {each.check: each for each in doctor.examine()}
@@ -521,6 +530,23 @@ def test_a_right_that_redis_does_not_name_is_not_made_up(store: Store) -> None:
         assert reading.tried(lambda: client.get("beat:due")) == Unseen("the right to these keys")
     finally:
         admin.execute_command("ACL", "DELUSER", "few")
+
+
+@pytest.mark.parametrize(
+    ("said", "right"),
+    [
+        ("this user has no permissions to run the 'xinfo|stream' command", "+xinfo|stream"),
+        ("ACL failure in script: User few has no permissions to run the 'hmget' command script: on", "+hmget"),
+        ("The user executing the script can't run this command or subcommand script: 1, on @user_script:1.",
+         "a right that Redis does not name"),
+        ("No permissions to access a key", "the right to these keys"),
+        ("this user has no permissions to access one of the keys used as arguments", "the right to these keys"),
+        ("The user executing the script can't access at least one of the keys mentioned in the command arguments",
+         "the right to these keys"),
+    ],
+)  # fmt: skip
+def test_the_right_is_told_from_the_words_of_every_server(said: str, right: str) -> None:
+    assert reading.lacking(Exception(said)) == right
 
 
 def test_plain_findings_can_be_written_as_json(doctor: Doctor) -> None:

@@ -160,7 +160,8 @@ def test_every_verdict_of_a_chain_has_its_line(store: Store) -> None:
         ("enqueued", text(at + 300), "scheduler"), ("enqueued", text(at + 240), "catchup"), ("skipped", text(at), None),
     ]  # fmt: skip
     assert hash_of(store)["kept"] == "3"
-    assert list(open_runs(store)) == list(records(store)) == [late.job, on_time.job]
+    assert list(open_runs(store)) == [late.job, on_time.job]
+    assert records(store).keys() == {late.job, on_time.job}  # a hash: Redis hands them out in an order of its own
 
 
 def test_every_line_is_an_event_too_in_the_same_order(store: Store) -> None:

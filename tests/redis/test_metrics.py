@@ -642,7 +642,7 @@ def test_a_user_who_may_not_keep_them_is_told_and_shown_what_is_there(store: Sto
         metrics = Metrics(mine, few.client, "beat-1", events.append, Tally(), stopping=stopping)
         companions.start([metrics], events.append, stopping)
         wait_until(lambda: [event for event in events if event.name == "companion_failed"])
-        assert (get(port).status, "does not let this user keep metrics" in events[-1].fields["error"]) == (200, True)
+        assert (get(port).status, "does not let user 'few' keep metrics: " in events[-1].fields["error"]) == (200, True)
         stopping.set()
         wait_until(lambda: not [each for each in threading.enumerate() if each.name == "beat-metrics"])
 

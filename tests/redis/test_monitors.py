@@ -393,7 +393,7 @@ def test_who_may_not_read_as_one_of_a_group_says_so(store: Store, redis: Redis, 
     tell(redis, "succeeded")
     with restricted(store, "-xreadgroup") as barred, Beat(barred.client) as beat:
         wait_until(lambda: beat.error)
-    assert "Redis does not let this user read the outbox as one of a group" in str(beat.error)
+    assert "Redis does not let user 'few' read the outbox as one of a group: " in str(beat.error)
 
 
 # --- the index -------------------------------------------------------------------------------------------------------

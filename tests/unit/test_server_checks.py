@@ -26,10 +26,14 @@ class Client:
     """Answers PING and INFO, or raises."""
 
     def __init__(
-        self, info: Mapping[str, Any] | Exception, ping: Exception | None = None, user: str | None = None
+        self,
+        info: Mapping[str, Any] | Exception,
+        ping: Exception | None = None,
+        user: str | None = None,
+        password: str | None = "s3cret",  # noqa: S107 (it must not be shown)
     ) -> None:
         self._info, self._ping = info, ping
-        kwargs = {"username": user, "password": "s3cret"}
+        kwargs = {"username": user, "password": password}
         self.connection_pool = SimpleNamespace(connection_kwargs=kwargs)
 
     def ping(self) -> bool:
@@ -120,6 +124,12 @@ def test_a_server_that_hides_what_it_is_is_taken_as_it_is() -> None:
 @pytest.mark.parametrize("user", [None, "ops"])
 def test_who_may_not_enter_is_named(error: Exception, user: str | None) -> None:
     assert repr(user or "default") in refused(Client(WELL, ping=error, user=user))
+
+
+def test_a_password_in_the_place_of_the_name_is_not_shown() -> None:
+    wrong = exceptions.AuthenticationError("invalid username-password pair or user is disabled.")
+    assert "user '***'" in refused(Client(WELL, ping=wrong, user="s3cret", password=None))
+    assert "user 'default'" in refused(Client(WELL, ping=wrong, password=None))
 
 
 @pytest.mark.parametrize(

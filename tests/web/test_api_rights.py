@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from redis import Redis
 
+from beat import server
 from beat.doctor import rights
 from beat.keys import Keys
 from beat.web.access import Access
@@ -31,6 +32,11 @@ def admin(crew: Crew) -> Iterator[Any]:
         client.execute_command("ACL", "DELUSER", "web")
 
 
+def least(admin: Any) -> rights.Rule:
+    """The rights of a beat, in the words that this server knows."""
+    return rights.rule(Keys(), version=server.number(admin.info()))
+
+
 def user(admin: Any, crew: Crew, rule: rights.Rule) -> str:
     """The URL of a user with these rights."""
     assert admin.execute_command("ACL", "SETUSER", "web", *rule.words(), f">{PASSWORD}") == "OK"
@@ -38,7 +44,7 @@ def user(admin: Any, crew: Crew, rule: rights.Rule) -> str:
 
 
 def test_a_user_who_may_only_read_is_told_everything(admin: Any, crew: Crew) -> None:
-    url = user(admin, crew, rights.rule(Keys(), version=(7, 2)).reading())
+    url = user(admin, crew, least(admin).reading())
     program = Visitor.of(url, access=Access(read_only=True))
     assert everything(program, crew)
     assert program.get("/metrics").status_code == 200
@@ -47,7 +53,7 @@ def test_a_user_who_may_only_read_is_told_everything(admin: Any, crew: Crew) -> 
 
 
 def test_what_redis_does_not_let_a_user_change_is_refused_in_a_sentence(admin: Any, crew: Crew) -> None:
-    program = Visitor.of(user(admin, crew, rights.rule(Keys(), version=(7, 2)).reading()))
+    program = Visitor.of(user(admin, crew, least(admin).reading()))
     for change in CHANGES:
         body = {"every": "2h"} if change == "reschedule" else {}
         answer = program.ask("POST", f"{V1}/schedules/{'held' if change == 'resume' else 'report'}/{change}", json=body)
@@ -57,7 +63,7 @@ def test_what_redis_does_not_let_a_user_change_is_refused_in_a_sentence(admin: A
 
 
 def test_the_user_of_a_beat_can_change_everything(admin: Any, crew: Crew) -> None:
-    program = Visitor.of(user(admin, crew, rights.rule(Keys(), version=(7, 2))))
+    program = Visitor.of(user(admin, crew, least(admin)))
     assert post(program, "/schedules/report/trigger", 201, kwargs={"copies": 3})
     assert post(program, "/schedules/report/pause", until="1h")
     assert post(program, "/schedules/report/resume")
