@@ -120,7 +120,9 @@ def standing(schedule: Schedule, now: datetime) -> str:
 
 
 def _after(schedule: Schedule, instant: datetime) -> datetime | None:
-    return prepare.after(schedule, instant.replace(microsecond=0))  # ticks are whole seconds: one question for a second
+    if instant.microsecond:  # ticks are whole seconds: one question for a second
+        instant = instant.replace(microsecond=0)
+    return prepare.after(schedule, instant)
 
 
 def _rest(schedule: Schedule, seen: State, base: datetime) -> Placement | None:

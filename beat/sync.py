@@ -101,7 +101,8 @@ class Sync:
     def _bring(self, page: Sequence[Schedule], new: list[str]) -> Iterator[None]:
         """Until every one has its answer: what changed while we looked at it is looked at again. Stops at questions."""
         for _ in range(_TRIES):
-            sights = [Sight(schedule.id, schedule.rev, standing(schedule, self._now)) for schedule in page]
+            now = self._now.replace(microsecond=0)
+            sights = [Sight(schedule.id, schedule.rev, standing(schedule, now)) for schedule in page]
             looked = self._store.looking(sights, app=self.app)
             yield
             found = looked()
