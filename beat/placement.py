@@ -120,9 +120,7 @@ def standing(schedule: Schedule, now: datetime) -> str:
 
 
 def _after(schedule: Schedule, instant: datetime) -> datetime | None:
-    if instant.microsecond:  # ticks are whole seconds: one question for a second
-        instant = instant.replace(microsecond=0)
-    return prepare.after(schedule, instant)
+    return prepare.after(schedule, instant.replace(microsecond=0))  # ticks are whole seconds: one question for a second
 
 
 def _rest(schedule: Schedule, seen: State, base: datetime) -> Placement | None:
