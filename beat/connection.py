@@ -168,9 +168,12 @@ class _Words(dict["Value", bytes]):
     """Each word as it goes over the wire. The items of a page have most of theirs in common."""
 
     def __missing__(self, word: Value) -> bytes:
-        if isinstance(word, bool) or not isinstance(word, str | bytes | int):
+        if type(word) is str:  # as nearly every one is
+            written = word.encode()
+        elif isinstance(word, bool) or not isinstance(word, str | bytes | int):
             raise TypeError(f"{word!r:.60} is no word for Redis")
-        written = word if isinstance(word, bytes) else str(word).encode()
+        else:
+            written = word if isinstance(word, bytes) else str(word).encode()
         self[word] = packed = b"$%d\r\n%b\r\n" % (len(written), written)
         return packed
 

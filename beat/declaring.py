@@ -42,8 +42,8 @@ def declare(path: str, expression: str | None, given: Options, defaults: Default
     named = queues[0] if isinstance(queues, list | tuple) and queues else None  # a document has it beside the others
     if named is not None and given.get("queue") not in (None, named):
         raise BadOption(f"queue={given['queue']!r:.60} and queues= are two places: leave one of them out")
-    if not queues:
-        rest.setdefault("queue", defaults.queues[options.priority(given.get("priority", "normal"))])
+    if not queues and "queue" not in rest:
+        rest["queue"] = defaults.queues[options.priority(given.get("priority", "normal"))]
     when = timing(
         expression,
         every=given.get("every"),

@@ -88,6 +88,7 @@ def rule(schedule: Schedule) -> dict[str, Any]:
     return named
 
 
+@kinds.remembered
 def ticks(schedule: Schedule) -> str:
     """All that decides the ticks, as JSON: what the ledger keeps of a definition.
 

@@ -11,11 +11,12 @@ from beat.protocol import Claimed, Decided, Looked, replies
 from beat.store import Store, words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from beat.connection import Redis
     from beat.keys import Keys
     from beat.protocol import Item, Registration, Reply, Sight
+    from beat.scripts import Value
 
 
 class Dialogue(Store):
@@ -60,6 +61,20 @@ class Dialogue(Store):
         """Brings definitions into Redis; in the same way."""
         self._line.ask([self.call("register", words_of(items), beat=beat)])
         return lambda: replies(self._reply()[1:])
+
+    def in_turn(self, name: str, pages: Iterable[Iterable[Sequence[Value]]], /, **named: Any) -> Iterator[Any]:
+        """Runs a script for each of these pages of items: one goes out before the answer about the last has come."""
+        waits = False
+        try:
+            for page in pages:
+                self._line.ask([self.call(name, page, **named)])
+                if waits:
+                    yield self._reply()
+                waits = True
+            if waits:
+                yield self._reply()
+        finally:
+            self.hang_up()  # whatever happened: nobody may read an answer that was meant for this
 
     def _reply(self) -> Any:
         [reply] = self._line.answer()

@@ -12,8 +12,8 @@ from beat.errors import BadDuration
 _UNITS = {"w": 604_800_000, "d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}
 _WORDS = {"w": "week", "d": "day", "h": "hour", "m": "minute", "s": "second", "ms": "millisecond"}
 _PART = r"(?:(\d{1,12})%s)?"
-_SHAPE = re.compile("".join(_PART % unit for unit in _UNITS), re.ASCII)
-_PLAIN = re.compile(r"\d{1,12}(?:\.\d{1,6})?", re.ASCII)
+_SHAPE = "(?a)" + "".join(_PART % unit for unit in _UNITS)
+_PLAIN = r"(?a)\d{1,12}(?:\.\d{1,6})?"
 _EXAMPLES = "write seconds, a timedelta, or text such as '10s', '15m', '1h30m', '1d', '2w'"
 
 
@@ -37,9 +37,9 @@ def parse(value: object, name: str = "duration") -> timedelta:
 def _read(value: str, name: str) -> timedelta:
     written = value.strip()
     try:
-        if _PLAIN.fullmatch(written):
+        if re.fullmatch(_PLAIN, written):
             return timedelta(seconds=float(written))
-        if written and (found := _SHAPE.fullmatch(written)):
+        if written and (found := re.fullmatch(_SHAPE, written)):
             parts = zip(found.groups(default="0"), _UNITS.values(), strict=True)
             return timedelta(milliseconds=sum(int(number) * unit for number, unit in parts))
     except OverflowError as e:

@@ -28,7 +28,6 @@ ends with.
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
@@ -169,6 +168,8 @@ class Stuck(BeatError):
 
 def nearest(word: str, names: Iterable[str]) -> str:
     """The name that is most like `word`, or nothing."""
+    import difflib  # noqa: PLC0415 (where nothing is misspelt, nobody waits for it)
+
     by_lower = {name.lower(): name for name in names}
     found = difflib.get_close_matches(word.lower()[:_SHOWN], by_lower, n=1, cutoff=0.6)
     return by_lower[found[0]] if found else ""

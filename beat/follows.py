@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from beat import options
+from beat import checks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +19,7 @@ class Follows:
     id: str
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "id", options.schedule_id(self.id, "follows"))
+        object.__setattr__(self, "id", checks.identifier(self.id, "follows"))
 
     def after(self, _instant: datetime) -> None:
         """No tick can be foretold."""

@@ -17,7 +17,7 @@ from beat.errors import BadOption, did_you_mean
 WhenFull = Literal["wait", "skip"]
 MOST_RUNNING = 1000
 MOST_WAITING = 1000
-_LINE = re.compile(r"(wait|skip) (\d{1,4})(?: (\d{1,4}))?", re.ASCII)
+_LINE = r"(?a)(wait|skip) (\d{1,4})(?: (\d{1,4}))?"
 """As the scripts read it, too."""
 
 
@@ -43,7 +43,7 @@ class Group:
     @classmethod
     def read(cls, name: str, line: str) -> Group:
         """From the line that Redis has; refuses what is none."""
-        if not (found := _LINE.fullmatch(line)):
+        if not (found := re.fullmatch(_LINE, line)):
             raise BadOption(f"group {name!r:.120}: {line!r:.60} must be like 'wait 5 1000'")
         when_full, running, waiting = found.groups()
         return cls(name, int(running), cast("WhenFull", when_full), int(waiting or MOST_WAITING))

@@ -5,19 +5,17 @@ from __future__ import annotations
 import re
 
 DEFAULT = "redis://localhost:6379/0"
-_URL = re.compile(
-    r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)?"
+# Patterns are text: `re` compiles each when it is first asked for, for which most commands need not wait.
+_URL = (
+    r"(?a)(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)?"
     r"(?:(?P<user>[^\s:/?#@]*)(?P<password>:[^\s/?#]*)?@)?"
     r"(?P<host>(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?P<port>:\d*)?)?"
-    r"(?P<path>/[A-Za-z0-9_./-]*)?(?:\?(?P<query>[^\s#@]*))?",
-    re.ASCII,
+    r"(?P<path>/[A-Za-z0-9_./-]*)?(?:\?(?P<query>[^\s#@]*))?"
 )
-_PLAIN_QUERY = re.compile(r"(?:(?:db|protocol|\w*timeout)=\d{0,5}|ssl_cert_reqs=(?:none|optional|required))", re.ASCII)
+_PLAIN_QUERY = r"(?a)(?:(?:db|protocol|\w*timeout)=\d{0,5}|ssl_cert_reqs=(?:none|optional|required))"
 _HOST = r"rediss?://(?:[^/?]*@)?(?:[^]:/?@[]+|\[[0-9A-Fa-f:.%]+\])"
 _PORT = r":(?:[1-9]\d{0,3}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d\d|655[0-2]\d|6553[0-5])"
-_SECRET = re.compile(
-    r"(rediss?://|unix://)[^\s'\"]*@|(://)[^\s/?#@'\"]*@|((?:password|secret)=)[^\s&'\"]+", re.IGNORECASE
-)
+_SECRET = r"(?i)(rediss?://|unix://)[^\s'\"]*@|(://)[^\s/?#@'\"]*@|((?:password|secret)=)[^\s&'\"]+"  # noqa: S105 (a pattern)
 # The first pattern that a URL matches is what is wrong with it; redis-py takes most such URLs for something else.
 _WRONG = [
     (r"\s*", "is empty: write redis://localhost:6379/0"),
@@ -47,7 +45,7 @@ def problem(url: str) -> str:
 
 def masked(url: str) -> str:
     """A Redis URL without its secrets; of text that is not clearly a URL, nothing that could be one."""
-    found = _URL.fullmatch(url)
+    found = re.fullmatch(_URL, url)
     bare = found and not found["scheme"] and not found["port"] and found["host"] != "localhost"
     if not found or bare:
         scheme = re.match(r"[a-z][a-z0-9+]*://", url, re.ASCII)
@@ -56,7 +54,7 @@ def masked(url: str) -> str:
     if found["user"] is not None:
         # Without a colon it is a name to Redis, but people put the password there.
         user = f"{found['user']}:***@" if found["password"] else "***@"
-    pairs = (pair if _PLAIN_QUERY.fullmatch(pair) else _hidden(pair) for pair in (found["query"] or "").split("&"))
+    pairs = (pair if re.fullmatch(_PLAIN_QUERY, pair) else _hidden(pair) for pair in (found["query"] or "").split("&"))
     query = f"?{'&'.join(pairs)}" if found["query"] else ""
     return f"{found['scheme'] or ''}{user}{found['host'] or ''}{found['path'] or ''}{query}"
 
@@ -65,7 +63,7 @@ def hidden(text: str) -> str:
     """Any text, without what could be the password of a URL in it."""
     if "@" not in text and "=" not in text:
         return text
-    return _SECRET.sub(lambda found: f"{found[3]}***" if found[3] else f"{found[1] or found[2]}***@", text)
+    return re.sub(_SECRET, lambda found: f"{found[3]}***" if found[3] else f"{found[1] or found[2]}***@", text)
 
 
 def _hidden(pair: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from beat import definitions, durations, jobs, overrides, routing
+from beat import definitions, durations, jobs, kinds, overrides, routing
 from beat.protocol import Registration
 
 if TYPE_CHECKING:
@@ -33,13 +33,8 @@ def registration(schedule: Schedule, seen: State | None, placed: Placement, orig
     ruling, rev = overrides.in_force(schedule, override)
     template = jobs.template(schedule)
     fields: dict[str, str] = {
-        "func": schedule.func,
-        "queue": schedule.queue,
-        "priority": schedule.priority,
-        "description": schedule.description,
-        **_policies(schedule),
+        **_shown(schedule),
         **_rule(ruling),
-        **{name: str(seconds) for name, seconds in jobs.own_ttls(schedule).items()},
         **jobs.plain_meta(schedule, template, rev),
         "definition": definitions.write(ruling),
         **({"declared": definitions.write(schedule), "declared_rev": schedule.rev} if rev != schedule.rev else {}),
@@ -63,6 +58,7 @@ class _Written(NamedTuple):
     template: Mapping[str, bytes]
 
 
+@kinds.remembered
 def _rule(schedule: Schedule) -> dict[str, str]:
     """What decides the ticks, for who looks with redis-cli."""
     rule = definitions.rule(schedule)
@@ -95,9 +91,16 @@ def _registration(
     )
 
 
-def _policies(schedule: Schedule) -> dict[str, str]:
-    """Those that are worth a line for who looks with redis-cli; the definition has all of them."""
-    shown = {
+@kinds.remembered
+def _shown(schedule: Schedule) -> dict[str, str]:
+    """What is worth a line for who looks with redis-cli; the definition has all of it."""
+    told = {
+        "func": schedule.func,
+        "queue": schedule.queue,
+        "priority": schedule.priority,
+        "description": schedule.description,
+    }
+    policies = {
         "misfire": schedule.misfire if schedule.misfire != "once" else "",
         "overlap": schedule.overlap if schedule.overlap != "allow" else "",
         "max_runs": str(schedule.max_runs or ""),
@@ -109,4 +112,5 @@ def _policies(schedule: Schedule) -> dict[str, str]:
         "requires": ", ".join(map(str, schedule.requires)),
         "monitor": str(schedule.monitor) if schedule.monitor else "",
     }
-    return {name: value for name, value in shown.items() if value}
+    ttls = {name: str(seconds) for name, seconds in jobs.own_ttls(schedule).items()}
+    return told | {name: value for name, value in policies.items() if value} | ttls

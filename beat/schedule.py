@@ -85,10 +85,12 @@ class Schedule:
     declared: Place | None = None
 
     def __post_init__(self) -> None:
+        values = vars(self)
         with options.Reading() as reading:
-            for reading.name, check in _CHECKS.items():
-                if getattr(self, reading.name) is not _SOUND.get(reading.name, self):
-                    object.__setattr__(self, reading.name, check(self))
+            for name, check, sound in _CHECKED:
+                if values[name] is not sound:
+                    reading.name = name
+                    values[name] = check(self)
         if self.start and self.end and self.start >= self.end:
             raise BadInstant(f"start {clock.text(self.start)} must lie before end {clock.text(self.end)}")
         if self.renamed_from == self.id:
@@ -222,5 +224,6 @@ _CHECKS: Mapping[str, Callable[[Schedule], Any]] = {  # in this order: what othe
     **place_options.CHECKS,
     "monitor": lambda s: monitor.read(s.monitor),
 }
-_SOUND = {each.name: each.default for each in fields(Schedule) if each.name in _CHECKS and each.name != "tz"}
-"""Defaults that need no check: most values of most schedules are these."""
+_SOUND = {each.name: each.default for each in fields(Schedule) if each.name != "tz"}
+_CHECKED = [(name, check, _SOUND.get(name, _CHECKS)) for name, check in _CHECKS.items()]  # which no value ever is
+"""Each with the default that needs no check: most values of most schedules are these."""

@@ -11,10 +11,9 @@ from typing import NamedTuple
 OFF = "off"
 """In place of a DSN: nothing is sent, and nobody misses it."""
 EXAMPLE = "https://key@o1.ingest.sentry.io/42"
-_DSN = re.compile(
-    r"(?P<scheme>https?)://(?P<key>[A-Za-z0-9_-]+)(?::[^\s@/?#]*)?@(?P<host>[A-Za-z0-9.-]+(?::\d{1,5})?|\[[0-9A-Fa-f:]+\](?::\d{1,5})?)"
-    r"(?P<path>(?:/[A-Za-z0-9_.~-]+)*)/(?P<project>[A-Za-z0-9_-]+)/?",
-    re.ASCII,
+_DSN = (
+    r"(?a)(?P<scheme>https?)://(?P<key>[A-Za-z0-9_-]+)(?::[^\s@/?#]*)?@(?P<host>[A-Za-z0-9.-]+(?::\d{1,5})?|\[[0-9A-Fa-f:]+\](?::\d{1,5})?)"
+    r"(?P<path>(?:/[A-Za-z0-9_.~-]+)*)/(?P<project>[A-Za-z0-9_-]+)/?"
 )
 
 
@@ -30,7 +29,7 @@ class Dsn(NamedTuple):
 
 def read(text: str) -> Dsn | None:
     """None for what is no DSN."""
-    found = _DSN.fullmatch(text)
+    found = re.fullmatch(_DSN, text)
     if found is None:
         return None
     base = f"{found['scheme']}://{found['host']}{found['path']}"
@@ -41,7 +40,7 @@ def masked(text: str) -> str:
     """A DSN without its key, and `off` as it is; of what is neither, nothing that could be a key."""
     if text == OFF:
         return text
-    if found := _DSN.fullmatch(text):
+    if found := re.fullmatch(_DSN, text):
         return f"{found['scheme']}://***@{found['host']}{found['path']}/{found['project']}"
     scheme = re.match(r"https?://", text, re.ASCII)
     return f"{scheme[0] if scheme else ''}***"

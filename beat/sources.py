@@ -1,21 +1,22 @@
 """Raw settings, and where each one came from: flags, the environment, pyproject.toml.
 
 The order of precedence is kept here and nowhere else, and no sentence made here shows a password. Nothing here imports
-pydantic, so that a command which needs only the presets starts at once.
+pydantic, nor anything else that takes long, so that a command which needs only the presets starts at once.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from beat import groups, redis_url, sentry_dsn, web_settings
 from beat.errors import BadOption, ConfigError, did_you_mean
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 ENV = "BEAT_"
 QUEUES: Mapping[str, str] = {"high": "high", "normal": "default", "low": "low"}
@@ -25,17 +26,19 @@ _TABLES = {"presets": ";", "queues": ",", "groups": ","}  # what separates `name
 _SHOWN = 60
 _HIDDEN = {"alerts", *web_settings.SECRETS}  # of these nothing is shown
 # A Kubernetes Service called `beat` or `beat-web` puts these into every pod of its namespace; nobody meant a setting.
-_KUBERNETES = re.compile(r"\w*(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_\w+)?)", re.ASCII)
-_KUBERNETES_PORT = re.compile(r"(?:tcp|udp|sctp)://", re.ASCII)
+_KUBERNETES = r"(?a)\w*(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_\w+)?)"
+_NONE: Mapping[str, str] = MappingProxyType({})
 
 
-@dataclass(frozen=True)
-class Raw:
+class Raw(NamedTuple):
     """One value as it was written, and where."""
 
     name: str
-    value: object = field(repr=False)
+    value: object
     origin: str
+
+    def __repr__(self) -> str:
+        return f"Raw(name={self.name!r}, origin={self.origin!r})"  # a value may be a password
 
     def __str__(self) -> str:
         """As it stands in a sentence: `BEAT_INTERVAL='abc'`, without a password."""
@@ -47,22 +50,20 @@ class Raw:
         return f"{self.origin}={self.value if plain else f'<{type(self.value).__name__}>'!s:.{_SHOWN}}"
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(NamedTuple):
     """What the sources say: `values` by name, known or not, and a sentence for each table that is not one."""
 
     values: Mapping[str, Raw]
     problems: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Defaults:
+class Defaults(NamedTuple):
     """What a declaration needs to know: the zone and the names that schedules may use."""
 
     tz: str = "UTC"
-    presets: Mapping[str, str] = field(default_factory=dict)
-    queues: Mapping[str, str] = field(default_factory=lambda: dict(QUEUES))
-    groups: Mapping[str, str] = field(default_factory=dict)
+    presets: Mapping[str, str] = _NONE
+    queues: Mapping[str, str] = QUEUES
+    groups: Mapping[str, str] = _NONE
     """Each as Redis has it: `wait 5 1000`."""
 
 
@@ -87,7 +88,7 @@ def defaults(environ: Mapping[str, str] | None = None, cwd: Path | None = None) 
     found = find(environ=environ, cwd=cwd)
     if found.problems:
         raise ConfigError("\n".join(found.problems))
-    values: dict[str, Any] = {name: found.values[name].value for name in ("tz", *_TABLES) if name in found.values}
+    values: Any = {name: found.values[name].value for name in ("tz", *_TABLES) if name in found.values}
     if not isinstance(values.get("tz", ""), str):
         raise ConfigError(f"{found.values['tz']} must be the name of a time zone, such as 'Europe/Paris'")
     return Defaults(**values)
@@ -103,9 +104,8 @@ _MASKS = {"redis_url": redis_url.masked, "sentry_dsn": sentry_dsn.masked}
 
 
 def _flags(flags: Mapping[str, object]) -> dict[str, Raw]:
-    # click hands over None, or an empty tuple, for what was not given
-    given = {name: value for name, value in flags.items() if value is not None and value != ()}
-    return {name: Raw(name, value, f"--{name.replace('_', '-')}") for name, value in given.items()}
+    given = ((name, value) for name, value in flags.items() if value not in (None, ()))  # click's for "not given"
+    return {name: Raw(name, value, f"--{name.replace('_', '-')}") for name, value in given}
 
 
 def _environment(environ: Mapping[str, str]) -> dict[str, Raw]:
@@ -120,8 +120,8 @@ def _environment(environ: Mapping[str, str]) -> dict[str, Raw]:
 
 def _by_kubernetes(variable: str, value: str) -> bool:
     if variable.endswith("_PORT"):
-        return bool(_KUBERNETES_PORT.match(value)) or variable.endswith("_SERVICE_PORT")
-    return bool(_KUBERNETES.fullmatch(variable))
+        return value.startswith(("tcp://", "udp://", "sctp://")) or variable.endswith("_SERVICE_PORT")
+    return bool(re.fullmatch(_KUBERNETES, variable))
 
 
 def _shared(environ: Mapping[str, str]) -> dict[str, Raw]:
@@ -130,24 +130,26 @@ def _shared(environ: Mapping[str, str]) -> dict[str, Raw]:
     for variable in ("REDIS_URL", "RQ_REDIS_URL"):
         if environ.get(variable, "").strip():
             found["redis_url"] = Raw("redis_url", environ[variable], variable)
-    if sentry_dsn.read(environ.get("SENTRY_DSN", "")):
-        found["sentry_dsn"] = Raw("sentry_dsn", environ["SENTRY_DSN"], "SENTRY_DSN")
+    if (dsn := environ.get("SENTRY_DSN")) and sentry_dsn.read(dsn):
+        found["sentry_dsn"] = Raw("sentry_dsn", dsn, "SENTRY_DSN")
     return found
 
 
 def _pyproject(cwd: Path | None) -> dict[str, Raw]:
     try:
-        start = Path.cwd() if cwd is None else cwd.absolute()
+        start = os.path.abspath(cwd or os.curdir)
     except OSError:  # it was removed, as an old release is under a worker that still runs
         return {}
-    for directory in (start, *start.parents):
-        path = directory / "pyproject.toml"
+    above, directory = "", start
+    while directory != above:
+        path = os.path.join(directory, "pyproject.toml")
         if os.path.lexists(path):
             return _tool_beat(path, os.path.relpath(path, start))
+        above, directory = directory, os.path.dirname(directory)
     return {}
 
 
-def _tool_beat(path: Path, shown: str) -> dict[str, Raw]:
+def _tool_beat(path: str, shown: str) -> dict[str, Raw]:
     table = _read(path, shown)
     for key, header in (("tool", "[tool]"), ("beat", "[tool.beat]")):
         inner = table.get(key, {})
@@ -167,11 +169,11 @@ def _printed(key: str) -> str:
     return key if re.fullmatch(r"[\w-]+", key) else repr(safe(key))
 
 
-def _read(path: Path, shown: str) -> dict[str, object]:
+def _read(path: str, shown: str) -> dict[str, object]:
     import tomllib  # noqa: PLC0415 (where there is no such file, nobody waits for it)
 
     try:
-        with path.open("rb") as file:
+        with open(path, "rb") as file:
             return tomllib.load(file)
     except OSError as e:
         raise ConfigError(f"{shown} cannot be read: {e.strerror or e}") from e
@@ -235,6 +237,8 @@ def _pairs(raw: Raw) -> list[tuple[str, object]]:
         return list(raw.value.items())
     text = raw.value.strip() if isinstance(raw.value, str) else ""
     if text.startswith("{"):
+        import json  # noqa: PLC0415 (the same)
+
         try:
             pairs: list[tuple[str, object]] = json.loads(text, object_pairs_hook=list)
         except (ValueError, RecursionError) as e:

@@ -100,12 +100,10 @@ class Store:
         self, revs: Mapping[str, str], functions: Iterable[str] = (), *, digest: str, ttl: int, kept: int = _LASTING_MS
     ) -> Reply:
         """Says what this beat has registered, and which functions may be scheduled from data."""
-        reply, named = (
-            Reply("OK"),
-            {"announced": self.keys.announced(digest), "digest": digest, "ttl": ttl, "kept": kept},
-        )
-        for page in pages([*revs.items(), *((each, "") for each in functions)]):
-            reply = Reply(*map(decoded, self.run("announce", page, **named)))
+        reply, told = Reply("OK"), pages([*revs.items(), *((each, "") for each in functions)])
+        named = {"announced": self.keys.announced(digest), "digest": digest, "ttl": ttl, "kept": kept}
+        for said in self.in_turn("announce", told, **named):
+            reply = Reply(*map(decoded, said))
         return reply
 
     def heartbeat(
@@ -197,6 +195,11 @@ class Store:
         """Runs a script; what its header calls by a name that never changes is filled in."""
         call = self.call(name, items, **named)
         return connection.run(self.client, name, call.items, **call.named)
+
+    def in_turn(self, name: str, pages: Iterable[Iterable[Sequence[Value]]], /, **named: Any) -> Iterator[Any]:
+        """Runs a script for each of these pages of items."""
+        for page in pages:
+            yield self.run(name, page, **named)
 
     def call(self, name: str, items: Iterable[Sequence[Value]], /, **named: Any) -> Call:
         """A script with all that its header asks for: what never changes is filled in."""

@@ -19,6 +19,7 @@ from beat.store import pages
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
 
     from beat.event import Emit
     from beat.groups import Group
@@ -101,8 +102,7 @@ class Sync:
     def _bring(self, page: Sequence[Schedule], new: list[str]) -> Iterator[None]:
         """Until every one has its answer: what changed while we looked at it is looked at again. Stops at questions."""
         for _ in range(_TRIES):
-            sights = [Sight(schedule.id, schedule.rev, standing(schedule, self._now)) for schedule in page]
-            looked = self._store.looking(sights, app=self.app)
+            looked = self._store.looking(_sights(page, self._now), app=self.app)
             yield
             found = looked()
             kin = yield from lineage.trace(self._store, page, found, self.schedules)
@@ -183,6 +183,13 @@ def _news(found: Prospect, reply: Reply) -> Iterator[Event]:
     if before.override and found.rev not in {before.rev, schedule.rev}:
         by, rule, code = before.overridden_by or "somebody", str(found.ruling.timing), str(schedule.timing)
         yield Event("overridden", schedule.id, {"by": by, "rule": rule, "code": code})
+
+
+def _sights(page: Sequence[Schedule], now: datetime) -> list[Sight]:
+    """How each should stand; those of a kind tick alike."""
+    kinds = {schedule.kind: schedule for schedule in page}
+    following = {kind: standing(schedule, now) for kind, schedule in kinds.items()}
+    return [Sight(schedule.id, schedule.rev, following[schedule.kind]) for schedule in page]
 
 
 def _in_turn(steps: Iterable[Iterator[None]]) -> None:

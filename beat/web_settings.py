@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 
 SECRETS = ("web_token", "web_users")
 """The settings that hold them."""
 HIDDEN = "***"
-_TOKEN = re.compile(r"[!-~]{16,200}")
-_USER = re.compile(r"[^\s:,]{1,64}")
+_TOKEN = r"[!-~]{16,200}"  # noqa: S105 (a pattern)
+_USER = r"[^\s:,]{1,64}"
 _LONGEST = 200
 
 
 def token(value: str | None) -> str | None:
     """The token, or none; refuses one that could be guessed, without showing it."""
-    if value is not None and not _TOKEN.fullmatch(value):
+    if value is not None and not re.fullmatch(_TOKEN, value):
         raise ValueError("is no token: 16 to 200 letters, digits or signs, no spaces, as `openssl rand -hex 16` prints")
     return value
 
@@ -27,7 +26,7 @@ def users(value: object) -> Mapping[str, str]:
     if not isinstance(found, Mapping) or not all(isinstance(each, str) for pair in found.items() for each in pair):
         raise ValueError("must be a table: write name:password,name:password, or one JSON object")
     for name, password in found.items():
-        if not _USER.fullmatch(name) or not name.isprintable():
+        if not re.fullmatch(_USER, name) or not name.isprintable():
             raise ValueError("holds a name that cannot be: 1 to 64 characters without spaces, colons and commas")
         if not password or len(password) > _LONGEST or not password.isprintable():
             raise ValueError(f"holds a password that cannot be: 1 to {_LONGEST} characters, on one line")
@@ -41,6 +40,8 @@ def counted(found: Mapping[str, str]) -> str:
 
 def _pairs(text: str) -> object:
     if text.startswith("{"):
+        import json  # noqa: PLC0415 (a command that needs no users does not wait for it)
+
         try:
             pairs = json.loads(text, object_pairs_hook=list)
         except (ValueError, RecursionError):

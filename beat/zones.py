@@ -9,10 +9,10 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib.util
+import os.path
 import re
 import zoneinfo
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from beat.errors import BadInstant, BadZone, did_you_mean
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 DAY = 86_400
 _FIRST_YEAR, _LAST_YEAR = 1800, 9990  # zones know nothing older; datetime ends at 9999
 _NOT_ZONES = {"localtime", "Factory", "posixrules"}  # files beside the zones: this machine's own setting, and "unset"
-_OFFSET = re.compile(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d\d))?", re.ASCII | re.IGNORECASE)
+_OFFSET = r"(?ai)(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d\d))?"
 
 
 class Stretch(NamedTuple):
@@ -43,10 +43,10 @@ class Stretch(NamedTuple):
 
 def version() -> str:
     """The release of the time zone data in use, such as `2026b`; `unknown` where it does not say."""
-    places = [*map(Path, zoneinfo.TZPATH), *(Path(spec) for spec in _packaged())]
-    for place in places:
+    for place in [*zoneinfo.TZPATH, *_packaged()]:
         for name, pattern in (("tzdata.zi", r"# version (\S+)"), ("+VERSION", r"(\S+)")):
-            with contextlib.suppress(OSError), (place / name).open(encoding="ascii", errors="replace") as file:
+            path = os.path.join(place, name)
+            with contextlib.suppress(OSError), open(path, encoding="ascii", errors="replace") as file:
                 if found := re.match(pattern, file.readline()):
                     return found[1]
     return "unknown"
@@ -54,7 +54,7 @@ def version() -> str:
 
 def _packaged() -> list[str]:
     spec = importlib.util.find_spec("tzdata")
-    return [str(Path(place) / "zoneinfo") for place in spec.submodule_search_locations or ()] if spec else []
+    return [os.path.join(place, "zoneinfo") for place in spec.submodule_search_locations or ()] if spec else []
 
 
 class Zone:
@@ -126,8 +126,9 @@ def _listed() -> frozenset[str]:
     """The names that the package tzdata lists: nearly all, without a walk over the hundreds of files of the system."""
     listed: set[str] = set()
     for place in _packaged():
-        with contextlib.suppress(OSError):
-            listed.update(Path(place).with_name("zones").read_text("ascii").split())
+        beside = os.path.join(os.path.dirname(place), "zones")
+        with contextlib.suppress(OSError), open(beside, encoding="utf-8") as file:
+            listed.update(file.read().split())
     return frozenset(listed - _NOT_ZONES)
 
 
@@ -140,7 +141,7 @@ def names() -> frozenset[str]:
 def _advice(name: object) -> str:
     if not isinstance(name, str):
         return "give the name of an IANA zone, as in tz='Europe/Paris'"
-    if found := _OFFSET.fullmatch(name.strip()):
+    if found := re.fullmatch(_OFFSET, name.strip()):
         # POSIX signs: Etc/GMT-2 is two hours ahead of UTC.
         ahead = f"Etc/GMT{'-' if found[1] == '+' else '+'}{int(found[2])}"
         exists = ahead in names() and found[3] in (None, "00")

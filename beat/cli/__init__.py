@@ -8,11 +8,9 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-import traceback
 from typing import TYPE_CHECKING
 
 import click
-from click.shell_completion import CompletionItem
 
 from beat import redis_url
 from beat._version import __version__
@@ -22,6 +20,8 @@ from beat.errors import BeatError, did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import NoReturn
+
+    from click.shell_completion import CompletionItem
 
 _BUG, _INTERRUPTED = 70, 130
 _COMPLETE = "_BEAT_COMPLETE"
@@ -86,6 +86,8 @@ class _Commands(click.Group):
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """From the table: no module is imported to name it."""
+        from click.shell_completion import CompletionItem  # noqa: PLC0415 (for shells alone)
+
         told = ((name, text) for group in COMMANDS.values() for name, text in group.items())
         named = [CompletionItem(name, help=text) for name, text in told if name.startswith(incomplete)]
         return named or click.Command.shell_complete(self, ctx, incomplete)
@@ -153,6 +155,8 @@ def _run(arguments: list[str]) -> int:
         output.hang_up(sys.stdout)
         return 0
     except Exception:  # noqa: BLE001 (the last line of defence: say that it is ours)
+        import traceback  # noqa: PLC0415
+
         output.echo(output.printable(redis_url.hidden(traceback.format_exc())), err=True, ended=False)
         return _failed("this is a bug in beat, not in what you did; please report it with the lines above", _BUG)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from beat import clock, durations, options, sources
+from beat import checks, clock, durations, sources
 from beat.cli import output
 from beat.cron import Cron
 from beat.errors import BadInstant, BadZone, ConfigError, DeclarationError
@@ -97,7 +97,7 @@ def _rule(words: Sequence[str], every: str | None, tz: str, *, seconds: bool, pr
 
 
 def _seeded(rule: Clocked, name: str | None) -> Clocked:
-    seed = None if name is None else options.schedule_id(name)
+    seed = None if name is None else checks.identifier(name, "id")
     if not isinstance(rule, Cron) or not rule.hashed:
         return rule
     if seed is None:

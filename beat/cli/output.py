@@ -1,17 +1,15 @@
 """What commands print: JSON documents for programs, tables and sentences for people, plain columns for pipes.
 
-Nothing is cut short, nothing that a user wrote can steer the terminal, and a reader who leaves early is no error.
+Nothing is cut short, nothing that a user wrote can steer the terminal, and a reader who leaves early is no error. What
+only documents or only terminals need is imported for them, so that the others need not wait.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
-import json
 import os
-import shutil
 import sys
-import textwrap
 import unicodedata
 from typing import TYPE_CHECKING, Any
 
@@ -32,18 +30,24 @@ _NARROW = 16  # with less room than this, a last column is hard to read
 
 def document(**content: Any) -> None:
     """Prints one JSON document, in ASCII: whatever a value holds, every program and every terminal can read it."""
-    echo(json.dumps({"schema_version": SCHEMA_VERSION, **content}, indent=2))
+    echo(_json({"schema_version": SCHEMA_VERSION, **content}))
 
 
 def long_document(name: str, items: Iterable[Any], **content: Any) -> None:
     """The same, with a list that is printed as it comes, however long it is."""
-    head = json.dumps({"schema_version": SCHEMA_VERSION, **content}, indent=2).removesuffix("\n}")
+    head = _json({"schema_version": SCHEMA_VERSION, **content}).removesuffix("\n}")
     echo(f'{head},\n  "{name}": [', ended=False)
     between = "\n"
     for each in items:
-        echo(between + textwrap.indent(json.dumps(each, indent=2), "    "), ended=False)
+        echo(between + "    " + _json(each).replace("\n", "\n    "), ended=False)
         between = ",\n"
     echo("]\n}" if between == "\n" else "\n  ]\n}")
+
+
+def _json(value: Any) -> str:
+    import json  # noqa: PLC0415
+
+    return json.dumps(value, indent=2)
 
 
 def complaint(level: str, message: str, where: str | None = None, *, err: bool = False) -> None:
@@ -182,11 +186,17 @@ def wrapped(line: str, *, err: bool = False) -> list[str]:
     """`line` as it fits a terminal, going on below with an indent; as it is for a pipe."""
     if not is_terminal(err=err):
         return [line]
-    return textwrap.wrap(line, columns(), subsequent_indent=_GAP, break_long_words=False, break_on_hyphens=False)
+    return _wrap(line, columns(), subsequent_indent=_GAP, break_long_words=False)
 
 
 def _words(text: str, room: int) -> list[str]:
-    return textwrap.wrap(text, room, break_on_hyphens=False) or [""]
+    return _wrap(text, room) or [""]
+
+
+def _wrap(text: str, room: int, **how: Any) -> list[str]:
+    import textwrap  # noqa: PLC0415
+
+    return textwrap.wrap(text, room, break_on_hyphens=False, **how)
 
 
 def _width(text: str) -> int:
@@ -196,6 +206,8 @@ def _width(text: str) -> int:
 
 def columns() -> int:
     """How wide the terminal is; 80 where there is none, or what COLUMNS says."""
+    import shutil  # noqa: PLC0415
+
     return shutil.get_terminal_size().columns
 
 

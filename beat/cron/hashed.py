@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from beat.cron.fields import Field
     from beat.cron.refusals import Word
 
-_ITEM = re.compile(r"H(?:\((?P<low>[A-Za-z0-9]+)-(?P<high>[A-Za-z0-9]+)\))?(?:/(?P<step>[A-Za-z0-9]*))?")
-_SIGN = re.compile(r"(?<![A-Za-z])H(?![A-Za-z])")  # not the H of THU
+_ITEM = r"H(?:\((?P<low>[A-Za-z0-9]+)-(?P<high>[A-Za-z0-9]+)\))?(?:/(?P<step>[A-Za-z0-9]*))?"
+_SIGN = r"(?<![A-Za-z])H(?![A-Za-z])"  # not the H of THU
 
 
 class Span(NamedTuple):
@@ -30,12 +30,12 @@ class Span(NamedTuple):
 
 def within(expression: str) -> bool:
     """Whether an expression that is well formed needs an id."""
-    return "H" in expression and _SIGN.search(expression) is not None
+    return "H" in expression and re.search(_SIGN, expression) is not None
 
 
 def needs_id(expression: str) -> BadCron:
     """The refusal of a question that nobody can answer without an id."""
-    found = _SIGN.search(expression)
+    found = re.search(_SIGN, expression)
     return BadCron(
         expression,
         "H needs a schedule's id: it has one in @periodic or in a Schedule",
@@ -54,7 +54,7 @@ def span(column: Field, item: Word, seed: str | None) -> Span | None:
 
     Without a seed it is all that might be chosen: enough to refuse what is wrong whatever the id.
     """
-    found = _ITEM.fullmatch(item.text)
+    found = re.fullmatch(_ITEM, item.text) if "H" in item.text else None
     if not found:
         return None
     column = COMMON_DAY if column is DAY else column

@@ -15,8 +15,8 @@ _FOREIGN = {  # what other crons know and this one does not: character → what 
     "#": "the n-th weekday has no sign here; write '1-7' for the first week and let the job look at the weekday",
     "R": "a random time would differ from process to process; 'H' is one that the schedule's id decides",
 }
-_HASH = re.compile(r"[\d/()-]*H(?:[\d/()-].*)?", re.ASCII | re.IGNORECASE)
-_SIGN = re.compile(r"[\d/()-]*([?LWR#])[\d/()-]*", re.ASCII)
+_HASH = r"(?ai)[\d/()-]*H(?:[\d/()-].*)?"
+_SIGN = r"(?a)[\d/()-]*([?LWR#])[\d/()-]*"
 
 
 class Word(NamedTuple):
@@ -46,10 +46,10 @@ def wrong_number(found: int, columns: tuple[Field, ...]) -> str:
 
 def unreadable(column: Field, word: Word) -> BadCron:
     """A word that is no value of its field; other crons' signs get their own advice."""
-    if found := _SIGN.fullmatch(word.text.upper()):
+    if found := re.fullmatch(_SIGN, word.text.upper()):
         problem = f"{column.name} {word.text!r} uses {found[1]!r}, which beat does not know"
         return word.refuse(problem, f"Note: {_FOREIGN[found[1]]}.")
-    if _HASH.fullmatch(word.text):
+    if re.fullmatch(_HASH, word.text):
         rule = "is a capital letter" if "h" in word.text else "stands alone or with a range in brackets, a step or both"
         problem = f"{column.name} {word.text!r}: H {rule}"
         some = f"H({column.low}-{column.low + 5})"

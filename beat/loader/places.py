@@ -127,9 +127,10 @@ def _found(pattern: str, directory: str | Path) -> list[str]:
 
 def shown(file: str) -> str:
     """Relative to the current directory when below it."""
-    with contextlib.suppress(OSError):
+    try:
         return _below(file, os.getcwd())  # noqa: PTH109 (a Path would take longer to make than all the rest)
-    return file
+    except OSError:
+        return file
 
 
 @functools.lru_cache(maxsize=1024)  # asked for every schedule, of a few files

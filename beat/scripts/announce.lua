@@ -29,9 +29,16 @@ for key, wanted in pairs({[announced] = 'hash', [announcements] = 'zset', [meta]
   if kind ~= 'none' and kind ~= wanted then return {'BADTYPE', key .. ' is a ' .. kind .. ', not a ' .. wanted} end
 end
 redis.call('HSETNX', meta, 'format', format)
+local revs, paths = {}, {}
 for i = 5, #ARGV, 2 do
-  if ARGV[i + 1] ~= '' then redis.call('HSET', announced, ARGV[i], ARGV[i + 1]) else redis.call('ZADD', functions, now, ARGV[i]) end
+  if ARGV[i + 1] ~= '' then
+    revs[#revs + 1], revs[#revs + 2] = ARGV[i], ARGV[i + 1]
+  else
+    paths[#paths + 1], paths[#paths + 2] = now, ARGV[i]
+  end
 end
+if #revs > 0 then redis.call('HSET', announced, unpack(revs)) end
+if #paths > 0 then redis.call('ZADD', functions, unpack(paths)) end
 redis.call('ZREMRANGEBYSCORE', functions, '-inf', now - kept)
 redis.call('PEXPIRE', announced, ttl)
 redis.call('ZREMRANGEBYSCORE', announcements, '-inf', now)

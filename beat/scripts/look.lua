@@ -20,16 +20,22 @@ local schedule_prefix, template_prefix, app = unpack(ARGV, 1, 3)
 -- include quoted
 
 local first, width = 4, 3
-local told = {}
+local told, templates = {}, {}
+for at = first, #ARGV, width do templates[#templates + 1] = template_prefix .. ARGV[at] end
+local complete = #templates > 0 and redis.call('EXISTS', unpack(templates)) == #templates  -- mostly: none is asked for by itself
+
+local function is_as_it_should_be(key, rev, next)
+  local h = redis.pcall('HMGET', key, 'next_run', 'due_at', 'rev', 'state', 'app', 'override', 'unannounced_at')
+  return h[1] == next and h[2] == next and h[3] == rev and h[4] == 'active' and (app == '' or h[5] == app)
+    and not h[6] and not h[7]  -- what an operator has laid over it is in force, or is to be
+end
 
 local function look(at)
   local id, rev, next = unpack(ARGV, at, at + width - 1)
-  local h = redis.pcall('HMGET', schedule_prefix .. id, 'rev', 'timing_rev', 'state', 'next_run', 'due_at', 'last_run', 'run_count',
+  local key, there = schedule_prefix .. id, complete and 1 or redis.call('EXISTS', template_prefix .. id)
+  if next ~= '' and there == 1 and is_as_it_should_be(key, rev, next) then return end
+  local h = redis.pcall('HMGET', key, 'rev', 'timing_rev', 'state', 'next_run', 'due_at', 'last_run', 'run_count',
     'manual_count', 'last_skip', 'override', 'unannounced_at', 'renamed_to', 'source', 'app', 'overridden_by')
-  local there = redis.call('EXISTS', template_prefix .. id)
-  local same = next ~= '' and h[4] == next and h[5] == next and h[1] == rev and h[3] == 'active' and not h[11] and there == 1
-    and (app == '' or h[14] == app) and not h[10]  -- what an operator has laid over it is in force, or is to be
-  if same then return end
   for i = 1, 15 do h[i] = h[i] and quoted(h[i]) or 'null' end  -- what is no hash has none of them
   told[#told + 1] = string.format('[%d,%s,%d]', (at - first) / width, table.concat(h, ','), there)
 end

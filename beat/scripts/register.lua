@@ -77,7 +77,7 @@ local running_prefix, waiting_prefix, followers_prefix = ARGV[11], ARGV[12], ARG
 
 local first, width = 14, 18
 local lasting = 30 * 86400  -- seconds for which an old id says where its schedule went
-local added, placings, removed = {}, {}, {}
+local added, placings, removed, members = {}, {}, {}, {}
 
 local function add(list, ...)
   for _, value in ipairs({...}) do list[#list + 1] = value end
@@ -126,12 +126,15 @@ local function write_job(key)
   job.key = key
 end
 
-local function misplaced(id, old)
-  local kinds = {[schedule_prefix .. id] = 'hash', [runs_prefix .. id] = 'list', [old and waiting_prefix .. id or schedule_prefix .. id] = old and 'zset' or 'hash'}
-  for key, wanted in pairs(kinds) do
-    local kind = kind_of(key)
-    if kind ~= 'none' and kind ~= wanted then return key .. ' is a ' .. kind .. ', not a ' .. wanted end
-  end
+local function other(key, kind, wanted)
+  if kind ~= 'none' and kind ~= wanted then return key .. ' is a ' .. kind .. ', not a ' .. wanted end
+end
+
+local function misplaced(id, old)  -- what is wrong, or nothing; whether there is a hash; whether there is a ledger
+  local key, runs, line = schedule_prefix .. id, runs_prefix .. id, old and waiting_prefix .. id
+  local hash, ledger = kind_of(key), kind_of(runs)
+  local wrong = other(key, hash, 'hash') or other(runs, ledger, 'list') or line and other(line, kind_of(line), 'zset')
+  return wrong, hash ~= 'none', ledger ~= 'none'
 end
 
 local function take_line(old, id)  -- the ticks that wait, be it for the room of a group
@@ -205,13 +208,13 @@ end
 local function upsert(at)
   local id, rev, seen_rev, seen_next, seen_state, state, next, next_due, rule, origin, declared, app, old, func, version, follows, fields, template = unpack(ARGV, at, at + width - 1)
   local key, from = schedule_prefix .. id, schedule_prefix .. (old ~= '' and old or id)
-  local wrong = misplaced(id, old ~= '') or old ~= '' and misplaced(old)
+  local wrong, is_there, has_ledger = misplaced(id, old ~= '')
+  if not wrong and old ~= '' then wrong, is_there = misplaced(old) end
   if wrong then return 'BADTYPE', wrong end
-  local is_there = redis.call('EXISTS', from) == 1
   local h = redis.call('HMGET', from, 'rev', 'next_run', 'state', 'due_at', 'revs', 'run_count', 'skip_count', 'version', 'rule', 'source',
     'app', 'pause_until', 'unannounced_at', 'paused_at', 'follows', 'monitor')
   local now_rev, next_run, now_state, due_at, revs, run_count, skip_count, now_version, was, source, was_app, pause_until, held, paused_at, followed, monitor = unpack(h, 1, 16)
-  local names = now_rev and old == '' and {} or renamed(id)
+  local names = old == '' and (now_rev or not is_there) and {} or renamed(id)
   if is_elsewhere(id, old, app, names) then return 'RETRY', '' end
   local code, words = refused(origin, func, source)
   if code then return code, words end
@@ -253,11 +256,12 @@ local function upsert(at)
     add(written, 'app', app)
     if was_app and was_app ~= app then redis.pcall('SREM', app_prefix .. was_app, id) end
     if old ~= '' and was_app then redis.pcall('SREM', app_prefix .. was_app, old) end
-    redis.pcall('SADD', app_prefix .. app, id)  -- an index, as the others
+    members[app] = members[app] or {}
+    add(members[app], id)
   end
   if not now_rev then
-    add(written, 'created_at', now_text, 'run_count', run_count or 0, 'skip_count', skip_count or 0)
-    if redis.call('EXISTS', runs_prefix .. id) == 0 then add(written, 'kept', 0) end  -- so that its first verdict need not count
+    add(written, 'created_at', now_text, 'run_count', run_count or '0', 'skip_count', skip_count or '0')
+    if not has_ledger then add(written, 'kept', '0') end  -- so that its first verdict need not count
   end
   if next == '' then
     redis.call('HDEL', key, 'next_run', 'due_at')
@@ -318,6 +322,7 @@ if #added > 0 then
   redis.call('SADD', schedules, unpack(added))
   arrange(added)
 end
+for app, ids in pairs(members) do redis.pcall('SADD', app_prefix .. app, unpack(ids)) end  -- an index, as the others
 if #placings > 0 then redis.call('ZADD', due, unpack(placings)) end
 if #removed > 0 then redis.call('ZREM', due, unpack(removed)) end
 return replies
