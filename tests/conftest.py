@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import signal
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,9 @@ for name in list(os.environ):
     colours, others = {"NO_COLOR", "FORCE_COLOR"}, {"SENTRY_DSN", "SENTRY_ENVIRONMENT", "DJANGO_SETTINGS_MODULE"}
     if name.startswith("BEAT_") or name in {"REDIS_URL", "RQ_REDIS_URL", *colours, *others}:
         del os.environ[name]
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell starts so what it starts in its background
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # else nothing that a test starts can be interrupted
 
 gc.disable()  # twelve thousand tests are collected, and none of it is garbage
 
