@@ -20,10 +20,11 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from beat.cli import COMMANDS
 
@@ -120,46 +121,48 @@ def _nursery() -> socket.socket:
 
 
 def main(calls: socket.socket) -> None:
-    """Forks a keeper for each call, until nobody is left who could call."""
+    """Forks a child for each call, until nobody is left who could call."""
     for name in IMPORTED:
         importlib.import_module(name)
     gc.collect()
     gc.freeze()  # so that no child copies what it only looks through
-    signal.signal(signal.SIGCHLD, _reap)
+    living: dict[int, socket.socket] = {}
+    signal.signal(signal.SIGCHLD, lambda *_: _reap(living))
     while True:
         call, fds, *_ = socket.recv_fds(calls, len(CALL), 4)
         if not call:
             return
-        if not os.fork():
-            calls.close()
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            _keep(*fds)
-            return
-        for fd in fds:
-            os.close(fd)
-
-
-def _reap(*_: object) -> None:
-    """Waits for the keepers that have ended, so that the time that they and theirs took is counted as ours."""
-    with contextlib.suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG) != (0, 0):
-            pass
-
-
-def _keep(caller: int, *streams: int) -> None:
-    """Forks the child, says its id, waits for it, and says how it ended."""
-    with socket.socket(fileno=caller) as answer:
+        caller, *streams = fds
+        answer = socket.socket(fileno=caller)
         with answer.makefile("r") as asked:
             command, cwd, env = json.load(asked)
-        child = os.fork()
-        if child:
-            for stream in streams:
-                os.close(stream)
-            answer.sendall(child.to_bytes(SIZE))
-            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-            answer.sendall(code.to_bytes(SIZE, signed=True))
-            os._exit(0)
-    _become(command, cwd, env, streams)
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])  # its end is to be told after its id
+        if not (child := os.fork()):
+            for each in (calls, answer, *living.values()):
+                each.close()
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
+            _become(command, cwd, env, streams)
+            return
+        for fd in streams:
+            os.close(fd)
+        living[child] = answer
+        _say(answer, child)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
+
+
+def _reap(living: dict[int, socket.socket]) -> None:
+    """Says of those that have ended how they did; the time that they took is counted as ours."""
+    with contextlib.suppress(ChildProcessError):
+        while (ended := os.waitpid(-1, os.WNOHANG)) != (0, 0):
+            child, status = ended
+            with living.pop(child) as answer:
+                _say(answer, os.waitstatus_to_exitcode(status))
+
+
+def _say(answer: socket.socket, number: int) -> None:
+    with contextlib.suppress(OSError):  # nobody listens any longer
+        answer.sendall(number.to_bytes(SIZE, signed=True))
 
 
 def _become(command: list[str], cwd: str, env: Mapping[str, str], streams: Iterable[int]) -> None:
@@ -176,7 +179,43 @@ def _become(command: list[str], cwd: str, env: Mapping[str, str], streams: Itera
         warnings.simplefilter(env["PYTHONWARNINGS"])  # type: ignore[arg-type]
     sys.path[:1] = [cwd, *filter(None, env.get("PYTHONPATH", "").split(os.pathsep))]
     sys.argv = command
-    runpy.run_module(command[0], run_name="__main__", alter_sys=True)
+    if (code := _ran(command[0])) is not None:
+        _end(code)
+        sys.exit(code)
+
+
+def _ran(module: str) -> int | None:
+    """The code with which it ended; `None` if it just came to its end."""
+    try:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        if not isinstance(end.code, int | None):
+            raise
+        return end.code or 0
+    return None
+
+
+def _end(code: int) -> None:
+    """Ends it as Python would, but leaves what the nursery imported as it is: to take it apart is to write into each
+    page of its memory, which takes longer than most commands. Where there are threads, or nobody reads what it has
+    written, this returns, and the end is Python's own.
+    """
+    if threading.active_count() > 1:
+        return
+    atexit._run_exitfuncs()  # noqa: SLF001 (as Python does, and multiprocessing in its children)
+    sys.unraisablehook = _of_no_place
+    gc.collect()  # what warns when it is thrown away
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (AttributeError, OSError, ValueError):
+        return
+    os._exit(code)
+
+
+def _of_no_place(said: Any) -> None:
+    """What Python throws away at its end is thrown away by no line of a program."""
+    sys.__unraisablehook__(type(said)((said.exc_type, said.exc_value, None, said.err_msg, said.object)))
 
 
 if __name__ == "__main__":

@@ -39,6 +39,8 @@ _COPY = (
 # line, so that the numbers of the lines stay right.
 _TAKES = "local told_micros, told_seconds = table.remove(ARGV), table.remove(ARGV)\n"
 
+_KEPT = "redis.told"  # scripts may have no global of their own
+
 
 class Clocked(Redis):
     """A client whose scripts are told the manual clock's time, whatever server runs them."""
@@ -80,6 +82,14 @@ class ClockedRedis(Clocked, FakeRedis):
     def told(self, script: str) -> str:
         """What is run in the place of a script, whose copies are copies."""
         return _COPY + _COPIES.sub(_copied, super().told(script))
+
+    def eval(self, script: str, numkeys: int, *keys_and_args: Any) -> Any:
+        """Runs a script, and keeps it as a function: what fakeredis is given to run, it compiles at each call."""
+        sha = _digest(script)
+        kept = f"{_KEPT}['{sha}']"
+        FakeRedis.eval(self, f"{_KEPT} = {_KEPT} or {{}} {kept} = function() {self.told(script)}\nend", 0)
+        self._told[sha] = self.script_load(f"return {kept}()")
+        return self.evalsha(sha, numkeys, *keys_and_args)
 
 
 def _copied(call: re.Match[str]) -> str:

@@ -15,7 +15,7 @@ import pytest
 
 from tests.files import lay_out
 from tests.nursery import Forked
-from tests.process.commands import environment
+from tests.process.commands import ended, environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,6 +43,21 @@ print(json.dumps({
 print("words", file=sys.stderr)
 sys.exit(7)
 """
+
+ENDS = {
+    "by itself": "print('a')",
+    "with a code": "print('a'); sys.exit(3)",
+    "with words": "print('a'); sys.exit('b')",
+    "with an error": "print('a'); 1 / 0",
+    "interrupted": "signal.raise_signal(signal.SIGINT)",
+    "with a last wish": "atexit.register(print, 'b'); print('a'); sys.exit(3)",
+    "with a file that was left open": "f = open(os.devnull); g = [f]; g.append(g); f = g = 0; sys.exit(3)",
+    "while others work": "threading.Thread(target=lambda: (time.sleep(0.1), print('b'))).start(); sys.exit(3)",
+    "while others sleep": "threading.Thread(target=time.sleep, args=[60], daemon=True).start(); sys.exit(3)",
+    "where nobody reads": "ours, theirs = os.pipe(); os.dup2(theirs, 1); os.close(ours); print('a'); sys.exit(3)",
+    "in silence": "sys.stdout.close(); sys.exit(3)",
+}
+LAST = "import atexit, os, signal, sys, threading, time\n"
 
 
 @pytest.fixture
@@ -75,6 +90,18 @@ def test_it_finds_and_leaves_everything_as_one_that_was_started_does(here: Path)
         assert forked.wait(30) == done.returncode == 7
         assert written(same[2]) == written(given[2]) == "words\n"
         assert json.loads(written(same[1])) == json.loads(written(given[1]))
+
+
+@pytest.mark.parametrize("last", ENDS.values(), ids=ENDS)
+def test_it_ends_as_one_that_was_started_does(last: str, home: Path) -> None:
+    lay_out(home, {"ending.py": LAST + last})
+    told = environment(PYTHONUNBUFFERED="1")  # as the nursery
+    done = subprocess.run(
+        [sys.executable, "-m", "ending"], cwd=home, env=told, stdin=subprocess.DEVNULL, capture_output=True, check=False
+    )
+    forked = ended(["ending"], home, told)
+    assert (forked.returncode, forked.stdout) == (done.returncode, done.stdout)
+    assert forked.stderr.splitlines()[-1:] == done.stderr.splitlines()[-1:]  # a traceback begins in the nursery
 
 
 def test_it_can_be_waited_for_and_killed(here: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import time
 from collections import Counter
@@ -147,8 +148,14 @@ class Life:
                 "stopped_count": counted["stopped"],
             },
         }
-        entries = [entry for line in reversed(written) if (entry := ledger.read(line))]
+        entries = [entry for line in reversed(written) if (entry := read(line))]
         return verify("report", entries, **(known | other))
+
+
+@functools.cache
+def read(line: bytes) -> Entry | None:
+    """Each life is verified again and again, with one line that differs."""
+    return ledger.read(line)
 
 
 def sound(found: Verification) -> Verification:
