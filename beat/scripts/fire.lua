@@ -101,7 +101,7 @@ local first, width = 15, 23
 local stamp = to_text(tonumber(time[1]), string.format('.%06d', tonumber(time[2])))
 local signed = ',"at":"' .. now_text .. '","beat":' .. quoted(token) .. '}'
 local enqueued = ',"enqueued":"' .. now_text .. '","n":'
-local kinds, pushes, scores, gone, ours, last_code, barred, opened, noted = {}, {}, {}, {}, {}, {}, {}, {}, {}
+local kinds, pushes, scores, gone, ours, last_code, barred, opened, noted, is_new = {}, {}, {}, {}, {}, {}, {}, {}, {}, {}
 local outbox_wrong, jobs_exist
 local nobody, more = {}, {'last_job', 'manual_count', 'skips'}  -- what `decide` asks of a schedule if there is anything special about a tick
 local starts, ids, crowds = {}, {}, {}  -- where each item begins, whose it is, and what a plain one shares with others
@@ -122,13 +122,13 @@ local function size_of(key)  -- nothing if it is no sorted set
 end
 
 local function join(key, score, member)
-  local more = redis.call('ZADD', key, score, member)
-  if sizes[key] then sizes[key] = sizes[key] + more end
+  local added = redis.call('ZADD', key, score, member)
+  if sizes[key] then sizes[key] = sizes[key] + added end
 end
 
 local function leave(key, member)
-  local less = redis.call('ZREM', key, member)
-  if sizes[key] then sizes[key] = sizes[key] - less end
+  local removed = redis.call('ZREM', key, member)
+  if sizes[key] then sizes[key] = sizes[key] - removed end
 end
 
 local function read_page()  -- where the items are; false if they are torn
@@ -283,6 +283,7 @@ local function note(id, slot, group, job, queue, tick, by, number, created_at, r
     .. (result_ttl and is_count(result_ttl) and ',"result_ttl":' .. digits_of(number_of(result_ttl)) or '')
     .. (failure_ttl and is_count(failure_ttl) and ',"failure_ttl":' .. digits_of(number_of(failure_ttl)) or '') .. '}'
   open_run(job, record)
+  is_new[job] = true
   if slot ~= '' then join(running_prefix .. id, since, job) end
   if group ~= '' then join(running_prefix .. '@' .. group, since, job) end
 end
@@ -398,11 +399,11 @@ local function decide(i, crowd)
     slot, max_runs, group = crowd.slot, crowd.max_runs, crowd.group
     at, number, error, last, reason, data, why, expects, uses = 'back', '0', '', '', '', '', '', '', ''
   end
-  local shared = crowd or {}
-  if shared.sense == nil then
-    shared.sense = makes_sense(kind, tick, due, next, next_due, job, queue, at, number, last, slot, max_runs, group, reason)
-  end
-  if not shared.sense then return 'BADARG', '' end
+  local sense
+  if crowd then sense = crowd.makes_sense end
+  if sense == nil then sense = makes_sense(kind, tick, due, next, next_due, job, queue, at, number, last, slot, max_runs, group, reason) end
+  if crowd then crowd.makes_sense = sense end
+  if not sense then return 'BADARG', '' end
   local key, admits, manual = schedule_prefix .. id, kind == 'admit' or kind == 'pass', kind == 'manual'
   local is_more = kind ~= 'fire' or slot ~= '' or group ~= '' or max_runs ~= ''
   local h = redis.pcall('HMGET', key, 'state', 'rev', 'next_run', 'due_at', 'run_count', 'skip_count', 'kept', 'result_ttl',
@@ -587,7 +588,7 @@ local barred_here = forbidden({{'type', a_key}, {'hmget', a_key, 'x'}, {'hget', 
   {'zrem', running_prefix .. 'x', 'x'}, {'zcard', waiting_prefix .. 'x'}, {'zadd', waiting_prefix .. 'x', 0, 'x'}, {'zrem', waiting_prefix .. 'x', 'x'},
   {'zadd', waiting_slots, 0, 'x'}, {'zrem', waiting_slots, 'x'}, {'zscore', open, 'x'}, {'zmscore', open, 'x'}, {'zadd', open, 'XX', 0, 'x'},
   {'zscore', running_prefix .. 'x', 'x'}, {'zscore', waiting_prefix .. 'x', 'x'}, {'zrange', waiting_prefix .. 'x', 0, -1},
-  {'exists', waiting_prefix .. 'x'}, {'del', waiting_prefix .. 'x'}, {'zmscore', waiting_prefix .. 'x', 'x'}, {'hget', groups, 'x'}, {'hget', job_prefix .. 'x', 'x'}, {'lrange', a_ledger, 0, -1},
+  {'del', waiting_prefix .. 'x'}, {'zmscore', waiting_prefix .. 'x', 'x'}, {'hget', groups, 'x'}, {'hget', job_prefix .. 'x', 'x'}, {'lrange', a_ledger, 0, -1},
   {'sadd', index_prefix .. 'x', 'x'}, {'srem', index_prefix .. 'x', 'x'}})
 if barred_here then return redis.error_reply('NOPERM ' .. barred_here) end
 local replies, locks = {now, 'OK'}, {}
@@ -601,9 +602,8 @@ for n, i in ipairs(starts) do  -- a chain is several items of one schedule: its 
   if stays then
     scores[id] = nil  -- it has no lock, and moves nothing
     if code == 'GONE' and kind ~= 'manual' then
-      redis.call('DEL', waiting_prefix .. id)
-      redis.call('ZREM', waiting_slots, id)
-      sizes[waiting_prefix .. id] = 0
+      redis.pcall('DEL', waiting_prefix .. id)
+      redis.pcall('ZREM', waiting_slots, id)
     elseif kind ~= 'manual' and (code == 'BADTYPE' or code == 'BADSTATE' or code == 'BADARG') then
       step_aside(i)
     end

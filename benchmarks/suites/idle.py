@@ -123,7 +123,8 @@ def spent(present: Present, seconds: float) -> dict[str, float]:
 
 def passes(made: Stage, databases: Sequence[int]) -> list[tuple[list[float], float]]:
     """For each database how long each pass took, in seconds, and the microseconds that one has cost Redis."""
-    tickers, stopping = [_ticker(f"{made.url.removesuffix('/0')}/{number}") for number in databases], threading.Event()
+    clients = [connection.connect(f"{made.url.removesuffix('/0')}/{number}") for number in databases]
+    tickers, stopping = [_ticker(client) for client in clients], threading.Event()
     turns: list[list[float]] = [[] for _ in tickers]
     for _ in range(WARM + TURNS):
         for ticker, taken in zip(tickers, turns, strict=True):
@@ -135,14 +136,16 @@ def passes(made: Stage, databases: Sequence[int]) -> list[tuple[list[float], flo
         for _ in range(TURNS):
             ticker.turn(stopping)
         busy.append(made.busy_us())
+    for client in clients:
+        client.close()
     spent_us = [(after - before) / TURNS for before, after in itertools.pairwise(busy)]
     return [(taken[WARM:], used) for taken, used in zip(turns, spent_us, strict=True)]
 
 
-def _ticker(url: str) -> Ticker:
+def _ticker(client: connection.Redis) -> Ticker:
     mine = settings.load(environ={}).settings
     limits = {"history_limit": mine.history_limit, "events_limit": mine.events_limit}
-    store = Dialogue(connection.connect(url), Keys(mine.prefix), **limits)
+    store = Dialogue(client, Keys(mine.prefix), **limits)
     return Ticker(store, Book(store), Pace.of(mine), token="benchmark", emit=_nobody, health=Health(_nobody))  # noqa: S106
 
 

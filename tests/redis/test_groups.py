@@ -102,6 +102,18 @@ def test_who_could_not_be_closed_has_ended_all_the_same(store: Store, status: st
 # --- letting in ------------------------------------------------------------------------------------------------------
 
 
+def test_who_steps_aside_leaves_the_line_to_others_of_the_page(store: Store) -> None:
+    place = Town(store, *(periodic(each, group="g", queue=f"to_{each}") for each in "abcx"), g="wait 1")
+    items = [place.chain(each)[0]._replace(kind="admit", last="", next="", next_due=0) for each in "abc"]
+    assert place.codes("x", "a", "b", "c") == ["OK", "WAITS", "WAITS", "WAITS"]
+    place.client.hset("beat:groups", "g", "wait 9")
+    place.client.zrem(
+        "beat:waiting:@g", *place.client.zrange("beat:waiting:@g", -1, -1)
+    )  # c is not in the line of the group
+    place.client.set("rq:queue:to_b", "garbage", px=60_000)
+    assert [reply.code for reply in store.fire(items, token=OTHER).replies] == ["OK", "BADTYPE", "OK"]
+
+
 def test_who_waits_is_let_in_by_ticks_whatever_the_schedule(store: Store) -> None:
     place = town(store, "wait 1", "a", "b", "c")
     place.put("b", place.start + 2)

@@ -242,6 +242,7 @@ def test_a_manual_run_may_take_the_place_of_the_next_tick(store: Store) -> None:
     assert fire(store, item) == [OK]
     found = hash_of(store)
     assert (found["next_run"], found["skip_count"], score(store)) == (text(at + 60), "1", (at + 60) * 1000)
+    assert (found["kept"], found["skips"]) == ("2", "instead 1")
     skipped = lines(store)[0]
     assert (skipped["type"], skipped["tick"], skipped["reason"], skipped["behind"]) == (
         "skipped", text(at), "instead", "beat_report_m1",

@@ -13,9 +13,11 @@ from beat import clock, policies
 from beat.attendant import Attendant
 from beat.book import Book
 from beat.every import Every
+from beat.keys import Keys
 from beat.protocol import Item, Reply, Slot
 from beat.schedule import Schedule
 from beat.slots import Slots
+from beat.store import Store
 from beat.sync import Sync
 from beat.watcher import Watcher
 from tests.redis.making import (
@@ -38,10 +40,10 @@ from tests.redis.making import (
 
 if TYPE_CHECKING:
     from beat.event import Event
-    from beat.store import Store
 
 RUNNING, WAITING, SLOTS = "beat:running:report", "beat:waiting:report", "beat:waiting"
 SKIP, WAIT, REPLACE = "skip 1 0", "wait 1 1", "replace 1 1"
+NO_LIST = "beat:runs:report is a string, not a list"
 OK, STALE, FULL = Reply("OK"), "STALE", Reply("FULL")
 
 
@@ -174,6 +176,74 @@ def test_the_newest_replaces_who_waits(store: Store) -> None:
         (text(first + 1), "replaced", job(first + 2)),
     ]
     assert hash_of(store)["skip_count"] == "2"
+
+
+def test_the_newest_replaces_all_who_wait_and_each_is_counted(store: Store) -> None:
+    place = Place(store, "wait 1 5")
+    assert [place.fire().code for _ in range(4)] == ["OK", "WAITS", "WAITS", "WAITS"]
+    assert place.fire(REPLACE).code == "WAITS"
+    state = hash_of(store)
+    assert (state["skip_count"], state["kept"], state["skips"]) == ("3", "4", "replaced 3")
+    assert [line["n"] for line in place.lines if line["type"] == "skipped"] == [3, 2, 1]
+
+
+def test_what_stands_in_line_and_is_no_tick_goes_without_a_verdict(store: Store) -> None:
+    place = Place(store, WAIT)
+    assert [place.fire().code for _ in range(2)] == ["OK", "WAITS"]
+    store.client.zadd(WAITING, {"garbage": 9e12})
+    assert place.fire(REPLACE).code == "WAITS"
+    assert (len(place.waiting), hash_of(store)["skip_count"], hash_of(store)["skips"]) == (1, "1", "replaced 1")
+
+
+def test_a_verdict_that_a_line_of_who_waits_pushes_out_is_kept_no_longer(store: Store) -> None:
+    small = Store(store.client, Keys(), history_limit=2)
+    place = Place(small, WAIT)
+    place.fire()
+    small.client.rpush("beat:runs:report", '{"type":"enqueued"}')
+    small.client.hset("beat:schedule:report", "kept", 2)
+    assert place.fire().code == "WAITS"
+    while small.client.llen("beat:runs:report") < 4 * 2 + 20:
+        small.client.lpush("beat:runs:report", '{"type":"succeeded"}')
+    assert place.fire(REPLACE).code == "WAITS"
+    kept = [line for line in place.lines if line["type"] in {"enqueued", "skipped"}]
+    assert hash_of(small)["kept"] == str(len(kept))
+
+
+def test_what_a_page_has_just_fired_has_its_room_in_every_slot(store: Store) -> None:
+    store.client.hset("beat:groups", "g", "wait 5 5")
+    place = Place(store, "", group="g")
+    items = [place.item()]
+    place.at += 1
+    items.append(place.item(SKIP))
+    assert [*store.fire(items, token=TOKEN).replies] == [OK, Reply("SKIPPED", "overlap")]
+
+
+@pytest.mark.parametrize("full", [SKIP, WAIT, REPLACE, "skip 1", "wait 1"])
+def test_without_a_ledger_no_tick_is_skipped_or_waits(store: Store, full: str) -> None:
+    in_group = full.count(" ") == 1
+    store.client.hset("beat:groups", "g", full if in_group else "wait 9")
+    place = Place(store, "" if in_group else full, group="g")
+    place.fire()
+    store.client.delete("beat:runs:report")
+    store.client.set("beat:runs:report", "garbage", px=60_000)
+    before, state = everything(store), hash_of(store)
+    assert [*store.fire([place.item()], token=TOKEN).replies] == [Reply("BADTYPE", NO_LIST)]
+    assert changed(before, store) == {"beat:schedule:report", "beat:lock:report", "beat:due"}
+    assert hash_of(store) == {**state, "last_error": NO_LIST}
+
+
+@pytest.mark.parametrize("kind", ["admit", "pass"])
+def test_without_a_ledger_nobody_leaves_the_line(store: Store, kind: str) -> None:
+    place = Place(store, WAIT)
+    place.fire()
+    waits = place.at
+    assert place.fire().code == "WAITS"
+    store.client.hset("beat:schedule:report", "state", "paused")  # so that its turn passes, too
+    store.client.delete("beat:runs:report")
+    store.client.set("beat:runs:report", "garbage", px=60_000)
+    item = verdict(waits, following=None, kind=kind, last="", slot=WAIT, reason="dependency")
+    assert [reply.code for reply in store.fire([item], token=OTHER).replies] == ["BADTYPE"]
+    assert (place.waiting, hash_of(store)["skip_count"]) == ([f"report {text(waits)} scheduler"], "0")
 
 
 def test_the_ticks_of_one_page_find_no_more_room_than_those_of_several(store: Store) -> None:

@@ -38,8 +38,8 @@ local function who_is_in(key)  -- after what this page has opened is there to be
   return in_slot(key)
 end
 
-local function adopt(key, job)  -- what was fired before there was a slot; what this page fires is in it already
-  if job and redis.call('ZSCORE', open, job) and not (size_of(key) > 0 and redis.call('ZSCORE', key, job)) then
+local function adopt(key, job)  -- what was fired before there was a slot
+  if job and (is_new[job] or redis.call('ZSCORE', open, job)) and not (size_of(key) > 0 and redis.call('ZSCORE', key, job)) then
     join(key, since, job)
   end
 end
@@ -120,7 +120,7 @@ local function stand_in_line(item, key, newest, tally, group)  -- no room, of it
   else
     for _, member in ipairs(policy == 'replace' and redis.call('ZRANGE', waiting, 0, -1) or {}) do  -- the newest wins
       local older = string.match(member, '^%S+ (%S+)')
-      skipped(item.id, older, older, 1, 'replaced', item.job, tally)
+      if older then skipped(item.id, older, older, 1, 'replaced', item.job, tally) end  -- else it is no tick
       leave_line(item.id, item.group, member)
     end
     stand = size_of(waiting) - hall_of(item)
@@ -131,14 +131,15 @@ local function stand_in_line(item, key, newest, tally, group)  -- no room, of it
     move(item.id, key, item.next, number_of(item.next_due), item.error, 'last_skip', item.tick, counts_of(tally))
     return 'SKIPPED', reason
   end
+  if tally.has_grown then redis.call('HSET', key, counts_of(tally)) end  -- before another line pushes a verdict out
   waits_now(item, key, newest, group)
   local next = finishes(item.id, item.run_count, item.asked, item.max_runs) and '' or item.next
-  move(item.id, key, next, number_of(item.next_due), item.error, 'last_skip', item.tick, counts_of(tally))
+  move(item.id, key, next, number_of(item.next_due), item.error, 'last_skip', item.tick)
   return 'WAITS', newest
 end
 
 local function passes_by(item, key, reason, tally, behind)  -- a tick that waited, and will not become a job
-  skipped(item.id, item.tick, item.tick, 1, reason, behind or '', tally, item.why, item.after)
+  if not skipped(item.id, item.tick, item.tick, 1, reason, behind or '', tally, item.why, item.after) then return no_ledger(item.id, key) end
   leave_line(item.id, item.group, member_of(item))
   redis.call('HSET', key, counts_of(tally))
   return 'SKIPPED', reason
