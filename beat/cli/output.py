@@ -10,7 +10,6 @@ import contextlib
 import functools
 import os
 import sys
-import unicodedata
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -201,6 +200,10 @@ def _wrap(text: str, room: int, **how: Any) -> list[str]:
 
 def _width(text: str) -> int:
     """How many columns of a terminal `text` takes: letters of East Asia take two."""
+    if text.isascii():
+        return len(text)
+    import unicodedata  # noqa: PLC0415
+
     return len(text) + sum(unicodedata.east_asian_width(c) in "WF" for c in text)
 
 

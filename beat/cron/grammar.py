@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import re
-import unicodedata
 from typing import TYPE_CHECKING, NamedTuple
 
 from beat.cron import hashed, refusals, values
@@ -90,6 +89,8 @@ def _refuse_foreign_text(expression: str) -> None:
         )
     for position, character in enumerate(expression):
         if not (character.isascii() and character.isprintable()):
+            import unicodedata  # noqa: PLC0415 (for a refusal alone)
+
             name = unicodedata.name(character, f"U+{ord(character):04X}")
             problem = f"character {position + 1} is {name}; an expression is plain ASCII with spaces between its fields"
             raise BadCron(expression, problem, (position, position + 1), refusals.example(FIVE))
