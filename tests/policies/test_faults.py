@@ -44,9 +44,11 @@ FAULTS = [
     ),
     Fault("ended runs take up room", "fire", "if unseen then return", "if false then return"),
     Fault(
-        "no verdict on what was replaced", "fire", "skip_count, kept = skipped(item.id, older,", "local _ = tostring("
+        "no verdict on what was replaced", "fire", "if older then skipped(item.id, older,", "if older then tostring("
     ),
-    Fault("more runs than max_runs", "fire", "if finishes(id, key, number_of(total), max_runs) then", "if false then"),
+    Fault(
+        "more runs than max_runs", "fire", "if finishes(id, number_of(total), asked, max_runs) then", "if false then"
+    ),
     Fault(
         "who waits comes twice",
         "fire",
@@ -64,20 +66,20 @@ GROUP_FAULTS = [
     Fault(
         "one run too many of a group",
         "fire",
-        "if redis.call('ZCARD', key) + item.jobs <= most then",
-        "if redis.call('ZCARD', key) + item.jobs <= most + 1 then",
+        "if size_of(key) + item.jobs <= most then",
+        "if size_of(key) + item.jobs <= most + 1 then",
     ),
     Fault(
         "of those that wait for the group the newest comes first",
         "fire",
-        "redis.call('ZADD', waiting_prefix .. '@' .. group, to_ms(item.tick), member_of(item))",
-        "redis.call('ZADD', waiting_prefix .. '@' .. group, -to_ms(item.tick), member_of(item))",
+        "join(waiting_prefix .. '@' .. group, tick, member_of(item))",
+        "join(waiting_prefix .. '@' .. group, '-' .. tick, member_of(item))",
     ),
     Fault(
         "who waits for the group is forgotten",
         "fire",
-        "redis.call('ZADD', waiting_slots, now, '@' .. group)",
-        "redis.call('ZREM', waiting_slots, '@' .. group)",
+        "redis.call('ZADD', waiting_slots, since, group and '@' .. group or item.id)",
+        "redis.call(group and 'ZREM' or 'ZADD', waiting_slots, group and '@' .. group or since, item.id)",
     ),
 ]
 
