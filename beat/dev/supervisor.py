@@ -99,6 +99,7 @@ class _Supervisor:
     async def _survey(self) -> Survey:
         """Loads the modules anew; what changes from here on counts as a change."""
         before = watch.look(self._seen)
+        watch.forget_compiled(self._seen, before)
         loading = asyncio.create_task(self._load())
         await first(self._stop, loading)
         if not loading.done():

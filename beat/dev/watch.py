@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from importlib.util import cache_from_source
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,6 +38,13 @@ async def changed(before: Look) -> str:
             return names[0]
         await asyncio.sleep(_SETTLED_S if names else _EVERY_S)
         last = now
+
+
+def forget_compiled(before: Look, now: Look) -> None:
+    """Has Python read anew what has changed: it goes by size and whole seconds, and files are edited twice in one."""
+    for file in _different(before, now):
+        with contextlib.suppress(OSError, NotImplementedError):  # there is none, or Python keeps none
+            Path(cache_from_source(file)).unlink()
 
 
 def _different(before: Look, now: Look) -> list[str]:

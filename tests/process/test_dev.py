@@ -380,6 +380,22 @@ def test_it_may_begin_with_a_mistake(here: Path, start: Start) -> None:
     dev.said("good morning")
 
 
+def test_what_is_edited_twice_in_a_second_is_read_twice(here: Path, start: Start) -> None:
+    file, second_ns = here / "tasks.py", time.time_ns() // 10**9 * 10**9
+
+    def save(text: str, at_ns: int) -> None:
+        (new := file.with_suffix(".new")).write_text(text, encoding="utf-8")
+        os.utime(new, ns=(at_ns, at_ns))
+        new.replace(file)
+
+    good = file.read_text(encoding="utf-8")
+    save(good.replace('"1s"', '"1x"'), second_ns)
+    dev = start("tasks.py")
+    dev.said("tasks.py:5.*'1x' is not a length of time")
+    save(good, second_ns + 1)
+    dev.said("good morning")
+
+
 def test_without_reloading_a_mistake_ends_it(here: Path) -> None:
     edit(here / "tasks.py", '"1s"', '"1x"')
     code, words = refused(here, "tasks.py", "--no-reload")
