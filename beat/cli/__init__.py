@@ -155,7 +155,7 @@ def _run(arguments: list[str]) -> int:
         output.hang_up(sys.stdout)
         return 0
     except Exception:  # noqa: BLE001 (the last line of defence: say that it is ours)
-        import traceback  # noqa: PLC0415
+        import traceback  # noqa: PLC0415 (for a bug alone)
 
         output.echo(output.printable(redis_url.hidden(traceback.format_exc())), err=True, ended=False)
         return _failed("this is a bug in beat, not in what you did; please report it with the lines above", _BUG)

@@ -44,7 +44,7 @@ def long_document(name: str, items: Iterable[Any], **content: Any) -> None:
 
 
 def _json(value: Any) -> str:
-    import json  # noqa: PLC0415
+    import json  # noqa: PLC0415 (for documents alone)
 
     return json.dumps(value, indent=2)
 
@@ -193,7 +193,7 @@ def _words(text: str, room: int) -> list[str]:
 
 
 def _wrap(text: str, room: int, **how: Any) -> list[str]:
-    import textwrap  # noqa: PLC0415
+    import textwrap  # noqa: PLC0415 (for terminals alone)
 
     return textwrap.wrap(text, room, break_on_hyphens=False, **how)
 
@@ -202,14 +202,14 @@ def _width(text: str) -> int:
     """How many columns of a terminal `text` takes: letters of East Asia take two."""
     if text.isascii():
         return len(text)
-    import unicodedata  # noqa: PLC0415
+    import unicodedata  # noqa: PLC0415 (for letters beyond ASCII alone)
 
     return len(text) + sum(unicodedata.east_asian_width(c) in "WF" for c in text)
 
 
 def columns() -> int:
     """How wide the terminal is; 80 where there is none, or what COLUMNS says."""
-    import shutil  # noqa: PLC0415
+    import shutil  # noqa: PLC0415 (for terminals alone)
 
     return shutil.get_terminal_size().columns
 

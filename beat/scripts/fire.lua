@@ -104,7 +104,7 @@ local enqueued = ',"enqueued":"' .. now_text .. '","n":'
 local kinds, pushes, scores, gone, ours, last_code, barred, opened, noted, is_new = {}, {}, {}, {}, {}, {}, {}, {}, {}, {}
 local outbox_wrong, jobs_exist
 local nobody, more = {}, {'last_job', 'manual_count', 'skips'}  -- what `decide` asks of a schedule if there is anything special about a tick
-local starts, ids, crowds = {}, {}, {}  -- where each item begins, whose it is, and what a plain one shares with others
+local starts, ids, crowds = {}, {}, {}  -- where each item begins, whose it is, and what one of a crowd shares with others
 local wanted = {fire = true, skip = true, admit = true, pass = true, manual = true, resume = true, release = true, quarantine = true}
 
 local function kind_once(key)  -- the keys that many items share are looked at once
@@ -113,7 +113,7 @@ local function kind_once(key)  -- the keys that many items share are looked at o
 end
 
 local sizes = {}  -- of slots and lines, asked once: only this script changes them meanwhile
-local function size_of(key)  -- nothing if it is no sorted set
+local function size_of(key)  -- false if it is no sorted set
   if sizes[key] == nil then
     local size = redis.pcall('ZCARD', key)
     sizes[key] = type(size) == 'number' and size
