@@ -2,38 +2,48 @@
 
     python -m benchmarks.guard
 
-beat beside RQ's own `enqueue_many`, in turns on one private Redis. Busy machines are given another try: noise passes, a
-doubling of the cost does not. How many `redis.call` a fire takes is counted in tests/redis/test_speed.py.
+beat beside RQ's own `enqueue_many`, in turns on one private Redis; the most of five tries decide, so that noise passes
+and a doubling of the cost does not. How many `redis.call` a fire takes is counted in tests/redis/test_speed.py.
 """
 
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 from benchmarks.firing import BeatAct, floor
 from benchmarks.stage import stage
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 JOBS = 5_000
-LEAST = 1.0
-"""Usually it is 1.3 to 2; half of that must not pass."""
+LEAST = 1.5
+"""Usually it is 2 to 3, as the server's allocator is: half of that must not pass."""
 TRIES = 5
+"""Most of them decide: one that a busy machine spoiled does not, nor one that it let off."""
 
 
 def main() -> int:
+    ratios: list[float] = []
     with stage() as made:
-        beat, best = BeatAct(made), 0.0
-        for attempt in range(1, TRIES + 1):
-            ours = beat(JOBS, 1)["fires per second"]
+        beat = BeatAct(made)
+        while (verdict := judged(ratios)) is None:
+            ours = beat(JOBS, 1, times=1)["fires per second"]
             theirs = floor(made, "enqueue_many", JOBS, 1)["fires per second"]
-            best = max(best, ours / theirs)
-            print(f"try {attempt}: {ours:,.0f} fires per second, {ours / theirs:.2f} × enqueue_many", flush=True)
-            if best >= LEAST:
-                return 0
-    print(
-        f"beat has become slow: {best:.2f} × enqueue_many at best, {LEAST} is the least. See `make bench`.",
-        file=sys.stderr,
-    )
-    return 1
+            ratios.append(ours / theirs)
+            print(f"try {len(ratios)}: {ours:,.0f} fires per second, {ratios[-1]:.2f} × enqueue_many", flush=True)
+    if not verdict:
+        found = ", ".join(f"{ratio:.2f}" for ratio in ratios)
+        print(f"beat has become slow: {found} × enqueue_many, {LEAST} is the least. See `make bench`.", file=sys.stderr)
+    return int(not verdict)
+
+
+def judged(ratios: Sequence[float]) -> bool | None:
+    """Whether it is quick enough; None while the tries that are left could still decide otherwise."""
+    quick = sum(ratio >= LEAST for ratio in ratios)
+    slow = len(ratios) - quick
+    return None if max(quick, slow) <= TRIES // 2 else quick > slow
 
 
 if __name__ == "__main__":

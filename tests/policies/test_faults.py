@@ -78,8 +78,8 @@ GROUP_FAULTS = [
     Fault(
         "who waits for the group is forgotten",
         "fire",
-        "redis.call('ZADD', waiting_slots, since, group and '@' .. group or item.id)",
-        "redis.call(group and 'ZREM' or 'ZADD', waiting_slots, group and '@' .. group or since, item.id)",
+        "redis.call('ZADD', waiting_slots, 'LT', at_once and since or in_a_while, group and '@' .. group or item.id)",
+        "if not group then redis.call('ZADD', waiting_slots, since, item.id) end",
     ),
 ]
 

@@ -83,7 +83,7 @@ FILLED_IN = {
 """What Store knows by itself."""
 LOCKS_OWN = {"token", "ttl"}
 """What a Lock is made with."""
-OPTIONS = {"NX", "XX", "PX", "EX", "SADD", "SREM", "LIMIT", "COUNT", "REPLACE", "MAXLEN", "NUMSUB"}
+OPTIONS = {"NX", "XX", "LT", "PX", "EX", "SADD", "SREM", "LIMIT", "COUNT", "REPLACE", "MAXLEN", "NUMSUB"}
 """Words in capitals that Redis understands."""
 
 

@@ -559,6 +559,7 @@ def test_when_runs_may_overlap_again_nobody_waits_any_longer(store: Store) -> No
     place = house.place
     place.slot = "wait 1 3"
     assert [place.fire().code for _ in range(3)] == ["OK", "WAITS", "WAITS"]
+    store.client.zadd(SLOTS, {"report": 0})
     house.attendant.turn()
     assert place.waiting == []
     assert len(queued(store)) == 3
@@ -640,6 +641,7 @@ def test_who_waits_for_a_schedule_that_was_deleted_is_forgotten(store: Store) ->
     house.place.fire()
     house.place.fire()
     store.client.delete("beat:schedule:report")
+    store.client.zadd(SLOTS, {"report": 0})
     house.attendant.turn()
     assert not store.client.exists(WAITING, SLOTS)
 
@@ -677,4 +679,25 @@ def test_a_slot_is_looked_at_by_one_of_many_beats_at_a_time(store: Store) -> Non
     house = House(store, overlap="wait")
     house.place.fire()
     house.place.fire()
+    store.client.zadd(SLOTS, {"report": 0})
     assert [Slots(store).attend(limit=10, interval=60_000)[0] for _ in range(3)] == [1, 0, 0]
+
+
+@pytest.mark.parametrize(("overlap", "later_ms"), [("wait", 900), ("replace", 0)])
+def test_who_has_just_found_it_full_is_not_looked_at_at_once_unless_somebody_has_to_go(
+    store: Store, overlap: str, later_ms: int
+) -> None:
+    place = House(store, overlap=overlap).place
+    place.fire()
+    before = clock.to_ms(store.time())
+    assert place.fire().code == "WAITS"
+    when = store.client.zscore(SLOTS, "report") or 0
+    assert before <= when - later_ms <= clock.to_ms(store.time())
+
+
+def test_who_comes_into_a_line_that_is_to_be_looked_at_puts_that_off_for_nobody(store: Store) -> None:
+    place = House(store, overlap="wait", max_waiting=2).place
+    assert [place.fire().code for _ in range(2)] == ["OK", "WAITS"]
+    store.client.zadd(SLOTS, {"report": 1})
+    assert place.fire().code == "WAITS"
+    assert store.client.zscore(SLOTS, "report") == 1

@@ -8,6 +8,7 @@ import pytest
 
 from beat import clock, scripts
 from benchmarks.claimers import Call, rate
+from benchmarks.guard import LEAST, judged
 from benchmarks.readings import Ran
 from benchmarks.suites import commands, crowd, many, outcomes, parts, takeover
 
@@ -115,3 +116,25 @@ def test_the_cost_of_a_part_is_that_of_one_call(monkeypatch: pytest.MonkeyPatch)
     called: list[int] = []
     assert parts.each_us(lambda: called.append(1), 100) == pytest.approx(5000)
     assert len(called) == 101  # the first one only warms up
+
+
+# guard
+
+QUICK, SLOW = LEAST, LEAST - 0.01
+
+
+@pytest.mark.parametrize(
+    ("ratios", "verdict"),
+    [
+        ([], None),
+        ([QUICK, QUICK], None),
+        ([QUICK, QUICK, QUICK], True),
+        ([SLOW, QUICK, SLOW, QUICK], None),
+        ([SLOW, QUICK, SLOW, QUICK, QUICK], True),
+        ([SLOW, SLOW], None),
+        ([SLOW, SLOW, SLOW], False),
+        ([9.0, SLOW, 9.0, SLOW, SLOW], False),
+    ],
+)
+def test_the_most_of_five_tries_say_whether_beat_has_become_slow(ratios: list[float], *, verdict: bool | None) -> None:
+    assert judged(ratios) is verdict

@@ -1,5 +1,5 @@
 -- Room for runs: a schedule's own, and its group's. A tick that finds none waits in line, or is skipped.
-local limits, looked = {}, {}
+local limits, looked, in_a_while = {}, {}, digits_of(now + 900)
 local function limits_of(group)  -- what becomes of a tick when the group is full, how many may run and wait; nothing where nobody says so
   if limits[group] == nil then
     local full, most, waits = string.match(redis.call('HGET', groups, group) or '', '^(%a+) (%d%d?%d?%d?) ?(%d?%d?%d?%d?)$')
@@ -93,7 +93,8 @@ local function enter_line(item, group)
   local tick = digits_of(to_ms(item.tick))  -- by their ticks, whatever the jitter
   join(waiting_prefix .. item.id, tick, member_of(item))
   if group then join(waiting_prefix .. '@' .. group, tick, member_of(item)) end
-  redis.call('ZADD', waiting_slots, since, group and '@' .. group or item.id)
+  local at_once = item.overlap == 'replace' and not group  -- somebody has to go; else it was full just now, and whoever closes a run says so
+  redis.call('ZADD', waiting_slots, 'LT', at_once and since or in_a_while, group and '@' .. group or item.id)
 end
 
 local function leave_line(id, group, member)
