@@ -87,7 +87,8 @@ def found(written: str) -> datetime | None:
 
 @_remembered
 def _read(written: str) -> datetime:
-    return utc(datetime.fromisoformat(written))
+    found = datetime.fromisoformat(written)
+    return found if found.tzinfo is UTC else utc(found)
 
 
 def from_ms(milliseconds: int) -> datetime:

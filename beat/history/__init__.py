@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from beat import frozen
 from beat.history.lines import OPEN, WAITING, Action, Change, Fired, Line, Part, Passed, Waits
 from beat.history.parts import parts, together
 from beat.ledger import ASKED, Acted, Changed, Enqueued, Entry, Outcome, Reopened, Skipped, Waiting
@@ -30,6 +31,11 @@ def assemble(schedule_id: str, entries: Iterable[Entry]) -> list[Line]:
     lines: list[Line] = []
     for entry in known.entries:
         match entry:
+            case Enqueued() | Outcome() | Reopened():
+                job = job_of(entry)
+                if job not in shown and (isinstance(entry, Enqueued) or job not in known.enqueued):
+                    shown.add(job)
+                    lines.append(_fired(schedule_id, entry, known))
             case Skipped():
                 lines.append(_passed(schedule_id, entry, known.ticks.get(entry.tick)))
             case Changed():
@@ -39,11 +45,6 @@ def assemble(schedule_id: str, entries: Iterable[Entry]) -> list[Line]:
             case Waiting():
                 if known.ticks.get(entry.tick) is entry and not known.is_decided(entry):
                     lines.append(_waits(schedule_id, entry))
-            case Enqueued() | Outcome() | Reopened():
-                job = job_of(entry)
-                if job not in shown and (isinstance(entry, Enqueued) or job not in known.enqueued):
-                    shown.add(job)
-                    lines.append(_fired(schedule_id, entry, known))
     return lines
 
 
@@ -82,19 +83,21 @@ def job_of(entry: Enqueued | Outcome | Reopened) -> str:
 
 
 def _fired(schedule_id: str, entry: Enqueued | Outcome | Reopened, known: _Known) -> Fired:
-    job, verdict = job_of(entry), dict[str, Any]()
-    waited = known.waits.get(job)
+    job = job_of(entry)
+    told: dict[str, Any] = {
+        "schedule_id": schedule_id, "tick": entry.tick, "job_id": job, "at": entry.at, "beat": entry.beat,
+    }  # fmt: skip
     if isinstance(entry, Enqueued):
         late_ms = None if entry.by in ASKED else entry.late_ms
-        verdict = {"triggered_by": entry.by, "enqueued_at": entry.at, "late_ms": late_ms, "number": entry.number}
-        verdict |= {"queue": entry.queue, "why": entry.why, "after": entry.after, "shards": max(0, entry.shards)}
-    if waited:
-        verdict["waited"] = _waits(schedule_id, waited)
-    shards, newest = verdict.get("shards", 0), known.newest.get(job)
+        told |= {"triggered_by": entry.by, "enqueued_at": entry.at, "late_ms": late_ms, "number": entry.number}
+        told |= {"queue": entry.queue, "why": entry.why, "after": entry.after, "shards": max(0, entry.shards)}
+    if waited := known.waits.get(job):
+        told["waited"] = _waits(schedule_id, waited)
+    shards, newest = told.get("shards", 0), known.newest.get(job)
     is_whole = not shards and job not in known.shares
     if is_whole:
-        verdict |= _ended(newest) if isinstance(newest, Outcome) else {"attempts": _attempts(newest)}
-    made = Fired(schedule_id=schedule_id, tick=entry.tick, job_id=job, at=entry.at, beat=entry.beat, **verdict)
+        told |= _ended(newest) if isinstance(newest, Outcome) else {"attempts": _attempts(newest)}
+    made = frozen.made(Fired, told)
     return made if is_whole else together(made, parts(job, shards, known.shares.get(job, ())))
 
 

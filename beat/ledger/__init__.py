@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
+from beat import frozen
 from beat.ledger.values import FLAG, GARBLED, INSTANT, JSON, MAPPING, MAYBE, SECONDS, WHOLE, WORD, Value, either
 
 if TYPE_CHECKING:
@@ -172,14 +173,15 @@ Entry = Enqueued | Skipped | Waiting | Outcome | Reopened | Changed | Acted
 def read(line: bytes) -> Entry | None:
     """The entry that the line holds; None for anything that is no line of ours, whatever it is."""
     try:
-        found = JSON.decode(line.decode(errors="replace"))
-        kind = _KINDS[found["type"]]
-        return kind(
-            **{
-                name: value.read(own)
+        found, end = JSON.raw_decode(text := line.decode(errors="replace"))
+        kind = _KINDS[found["type"] if end == len(text) else ""]
+        return frozen.made(
+            kind,
+            {
+                name: own if type(own) is value.plain else value.read(own)
                 for name, key, value, needed in _SHAPES[kind]
                 if (own := found.get(key)) is not None or (needed and key in found)
-            }
+            },
         )
     except (ValueError, TypeError, KeyError, RecursionError):  # no text, no JSON, no object, not all of a line
         return None

@@ -21,6 +21,8 @@ class Value(NamedTuple):
 
     read: Callable[[Any], Any]
     write: Callable[[Any], Any] = lambda value: value
+    plain: type | None = None
+    """What needs no reading: there are thousands of lines to a page."""
 
 
 def _word(value: Any) -> str:
@@ -75,6 +77,7 @@ def either(nothing: str | None, value: Value) -> Value:
 
 
 JSON = json.JSONDecoder(parse_constant=_refuse)
-WORD, WHOLE, SECONDS, INSTANT = Value(_word), Value(_whole), Value(_seconds), Value(clock.read, clock.text)
+WORD = Value(_word, plain=str)
+WHOLE, SECONDS, INSTANT = Value(_whole), Value(_seconds), Value(clock.read, clock.text)
 FLAG, MAPPING = Value(lambda value: value is True), Value(_mapping, dict)
 MAYBE, GARBLED = either(None, INSTANT), Value(_garbled, clock.text)
