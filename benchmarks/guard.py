@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 JOBS = 5_000
 LEAST = 1.5
-"""Usually it is 2 to 3, as the server's allocator is: half of that must not pass."""
+"""Usually it is 2 to 3.5, as the server's allocator is: at twice the cost it is hardly ever reached."""
 TRIES = 5
 """Most of them decide: one that a busy machine spoiled does not, nor one that it let off."""
 

@@ -21,6 +21,7 @@ CHANGES = ("registered", "updated", "moved", "rescheduled", "reset")
 ASKED = ("manual", "backfill")
 """By whom a run is wanted that nobody was late with: somebody asked for it when it was enqueued."""
 ACTIONS = ("paused", "resumed", "deferred", "retired", "renamed")
+_BLANK = " \t\r\n"  # JSON's; a line that somebody has put back may end with one
 
 
 @dataclass(frozen=True)
@@ -173,7 +174,7 @@ Entry = Enqueued | Skipped | Waiting | Outcome | Reopened | Changed | Acted
 def read(line: bytes) -> Entry | None:
     """The entry that the line holds; None for anything that is no line of ours, whatever it is."""
     try:
-        found, end = JSON.raw_decode(text := line.decode(errors="replace"))
+        found, end = JSON.raw_decode(text := line.decode(errors="replace").strip(_BLANK))
         kind = _KINDS[found["type"] if end == len(text) else ""]
         return frozen.made(
             kind,

@@ -90,7 +90,7 @@ class ManualBeat:
     def tick(self) -> list[Fired]:
         """Fires what is due now, as one pass of a beat does: what is too late is skipped, all but the latest."""
         before = len(self.fired)
-        self._attendant.turn()
+        self._attend()
         self._ticker.turn(threading.Event())
         self._complain()
         return self.fired[before:]
@@ -135,6 +135,14 @@ class ManualBeat:
         found = [fired.scheduled_for for fired in self.fired if fired.schedule_id == schedule.id]
         span = f"after {shown(schedule, self._started)} and up to {shown(schedule, self.clock.now)}"
         compare(schedule, instants(schedule, at), found, f"was not fired as expected {span}")
+
+    def _attend(self) -> None:
+        """Sees to all who wait: a beat does so every second, and here the clock may stand still."""
+        key = self._desk.keys.waiting_slots
+        slots: Any = self.redis.zrange(key, 0, -1)
+        if slots:
+            self.redis.zadd(key, dict.fromkeys(slots, 0), xx=True)
+            self._attendant.turn()
 
     def _close(self, job: str, started: datetime) -> None:
         """As when a worker has ended it, and somebody took note: another tick may wait for that."""

@@ -13,11 +13,8 @@ expression with seconds, rq-scheduler because it cuts its times. Their lateness 
 as it is for beat. Celery beat and RedBeat count the next second from when they got round to the last one, and their
 messages name no tick: their lateness is the gap between two messages beyond one second. That leaves out what sending
 takes, about a millisecond, and does not add up the drift: a lower bound, not to be held against the others' figures.
-rq-scheduler looks four times a second (as it comes: once a minute), so an eighth of a second is what to expect.
-
-All but the sustained load take turns, round after round, and the median of the rounds counts: on a shared machine a
-moment in which it stood still decides about the 99th percentile of its round, and not of all. That of fewer than a
-hundred ticks is the worst of them.
+rq-scheduler looks four times a second (as it comes: once a minute), so an eighth of a second is what to expect. A 99th
+percentile of fewer than a hundred ticks is the worst of them.
 """
 
 from __future__ import annotations
@@ -28,7 +25,6 @@ import math
 import subprocess
 import sys
 import time
-from collections import defaultdict
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -66,44 +62,38 @@ PEERS: dict[str, tuple[Contender, Rule]] = {
 PATIENCE_S = 30
 EVENTS = "beat:events"
 SECONDS, WORKERS = 60, 2
-ROUNDS = 3
-TICKS, FLOCKS, MESSAGES = 100, 3, 6
-"""So many in each round: ticks of one schedule, times that many are due at once, ticks of each peer."""
+MESSAGES = 15
+"""So many ticks of each peer."""
 
 
 def run(scale: Scale, say: Say) -> Iterator[Figure]:
-    taken: dict[tuple[str, str], list[Sequence[float]]] = defaultdict(list)
     with stage() as made:
-        for turn in range(1 if scale.quick else ROUNDS):
-            for words, who, load, act in acts(made, scale, say, turn):
-                say(f"{who}: {load}, {words}, round {turn + 1}")
-                try:
-                    taken[who, load].append(act())
-                except Exception as e:  # noqa: BLE001 (whatever it is, the figures of the others are not lost for it)
-                    say(f"{who} failed: {type(e).__name__}: {e}")
-    for (who, load), rounds in taken.items():
-        yield from figures(rounds, who, load)
+        for words, who, load, act in acts(made, scale, say):
+            say(f"{who}: {load}, {words}")
+            try:
+                late = act()
+            except Exception as e:  # noqa: BLE001 (whatever it is, the figures of the others are not lost for it)
+                say(f"{who} failed: {type(e).__name__}: {e}")
+            else:
+                yield from figures(late, who, load)
 
 
-def acts(made: Stage, scale: Scale, say: Say, turn: int) -> Iterator[tuple[str, str, str, Callable[[], list[float]]]]:
+def acts(made: Stage, scale: Scale, say: Say) -> Iterator[tuple[str, str, str, Callable[[], Sequence[float]]]]:
     """How much, who, with which load, and how it is measured; quick is beat alone."""
-    ticks, flocks = scale.pick((TICKS, FLOCKS), (6, 1))
+    ticks, flocks = scale.pick((300, 6), (6, 1))
     yield f"{ticks} ticks", "beat", ONE, partial(popped, made, schedules=1, every_s=1, rounds=ticks)
     yield f"{flocks} times", "beat", FLOCK, partial(popped, made, schedules=500, every_s=5, rounds=flocks)
-    if scale.quick:
-        return
-    if turn == 0:
+    if not scale.quick:
         words = f"{SECONDS} s, {WORKERS} workers"
         yield words, "beat", SUSTAINED, partial(sustained, made, schedules=1_000, seconds=SECONDS, say=say)
-    for who, (contender, rule) in PEERS.items():
-        yield f"{MESSAGES} ticks", who, ONE, partial(paced, made, contender, rule, MESSAGES + 1)
+        for who, (contender, rule) in PEERS.items():
+            yield f"{MESSAGES} ticks", who, ONE, partial(paced, made, contender, rule, MESSAGES + 1)
 
 
-def figures(rounds: Sequence[Sequence[float]], who: str, load: str) -> Iterator[Figure]:
-    """From seconds, those of each round."""
+def figures(lateness: Sequence[float], who: str, load: str) -> Iterator[Figure]:
+    """From seconds."""
     for what, percent in (("p50", 50), ("p99", 99), ("max", 100)):
-        values = tuple(percentile(late, percent) * 1000 for late in rounds)
-        yield Figure("lateness", f"lateness {what}", values, "ms", who, {"load": load})
+        yield Figure("lateness", f"lateness {what}", (percentile(lateness, percent) * 1000,), "ms", who, {"load": load})
 
 
 def popped(made: Stage, *, schedules: int, every_s: int, rounds: int) -> list[float]:

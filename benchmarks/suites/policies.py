@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 TITLE = "What policies cost"
 SUITE = "policies"
 SCHEDULES = 10_000
-ROUNDS, TRIES = 9, 4
+ROUNDS, TRIES = 7, 4
 PLAIN, TIME, PLACE = "beat, plain", "beat", "beat, place"
 QUEUES = ("q0", "q1", "q2")
 TASKS = """

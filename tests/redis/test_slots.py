@@ -10,7 +10,7 @@ import pytest
 from redis.exceptions import ResponseError
 
 from beat import clock, policies
-from beat.attendant import Attendant
+from beat.attendant import INTERVAL_MS, Attendant
 from beat.book import Book
 from beat.every import Every
 from beat.keys import Keys
@@ -683,7 +683,7 @@ def test_a_slot_is_looked_at_by_one_of_many_beats_at_a_time(store: Store) -> Non
     assert [Slots(store).attend(limit=10, interval=60_000)[0] for _ in range(3)] == [1, 0, 0]
 
 
-@pytest.mark.parametrize(("overlap", "later_ms"), [("wait", 900), ("replace", 0)])
+@pytest.mark.parametrize(("overlap", "later_ms"), [("wait", INTERVAL_MS), ("replace", 0)])
 def test_who_has_just_found_it_full_is_not_looked_at_at_once_unless_somebody_has_to_go(
     store: Store, overlap: str, later_ms: int
 ) -> None:

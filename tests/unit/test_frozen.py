@@ -29,13 +29,28 @@ def test_it_is_the_same_as_if_its_class_had_made_it(kind: type, *, every: bool) 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_missing_is_named_as_its_class_would(kind: type) -> None:
+def test_what_is_missing_is_refused_as_its_class_would(kind: type) -> None:
     told = values(kind, every=True)
     del told["at"]
-    with pytest.raises(TypeError, match="needs at"):
+    with pytest.raises(TypeError, match="'at'"):
         frozen.made(kind, told)
     with pytest.raises(TypeError, match="'at'"):
         kind(**told)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_no_field_is_refused_as_its_class_would(kind: type) -> None:
+    told = values(kind, every=False) | {"atr": AT}
+    with pytest.raises(TypeError, match="'atr'"):
+        frozen.made(kind, told)
+    with pytest.raises(TypeError, match="'atr'"):
+        kind(**told)
+
+
+def test_what_may_change_is_shared_with_nobody() -> None:
+    one, other = (frozen.made(Outcome, values(Outcome, every=False)) for _ in range(2))
+    assert one.details == other.details == {}
+    assert one.details is not other.details
 
 
 def test_it_cannot_be_changed() -> None:

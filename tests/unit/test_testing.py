@@ -332,6 +332,17 @@ def test_what_becomes_of_one_job_becomes_of_no_other(registry: Registry) -> None
     assert first.job_id != second.job_id
 
 
+def test_who_waits_for_a_run_that_a_worker_has_ended_has_its_turn_though_the_clock_stands_still(
+    registry: Registry,
+) -> None:
+    registry.register(tell_the_run, every="1m", overlap="wait")
+    beat = ManualBeat(START, registry=registry)
+    beat.tick_until("2m")
+    assert (len(beat.fired), beat.tick()) == (1, []), "the second tick waits"
+    rq.SimpleWorker([rq.Queue(connection=beat.redis)], connection=beat.redis).work(burst=True)
+    assert [fired.scheduled_for for fired in beat.tick()] == [START + timedelta(minutes=2)]
+
+
 def test_an_rq_worker_can_work_on_them(registry: Registry) -> None:
     registry.register(tell_the_run, every="20m")
     beat = ManualBeat(START, registry=registry)
