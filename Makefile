@@ -89,7 +89,7 @@ peers: $(READY) ## rq cron, rq-scheduler, RedBeat, Celery beat and beat under th
 	$(BIN)/python -m benchmarks.peers.run
 
 .PHONY: bench
-bench: $(READY) ## beat beside its peers and what Redis can do, every budget (installs the peers; half an hour)
+bench: $(READY) ## beat beside its peers and what Redis can do, every budget (installs the peers; most of an hour)
 	$(BIN)/python -m benchmarks --docs
 
 .PHONY: bench-quick

@@ -187,6 +187,12 @@ def test_what_is_no_line_is_none(written: bytes) -> None:
     assert ledger.read(written) is None
 
 
+def test_white_space_around_a_line_says_nothing_and_anything_else_spoils_it() -> None:
+    written = json.dumps(line("enqueued")).encode()
+    assert ledger.read(b" \t" + written + b"\r\n") == ledger.read(written) is not None
+    assert [ledger.read(each) for each in (b"x" + written, written + b"x", written + written)] == [None] * 3
+
+
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "-1e999", "9" * 400, "9" * 5000])
 def test_a_number_that_is_none_makes_it_no_line(number: str) -> None:
     for kind, name in [("succeeded", "duration"), ("succeeded", "attempts"), ("enqueued", "n"), ("skipped", "count")]:
