@@ -276,6 +276,12 @@ local function enqueue(id, job, queue, at, meta, ttl, data, origin)
   push(job, queue, at)
 end
 
+local has_new = {}  -- slots with runs that this page has opened, and that may not be written yet
+local function take_room(key, job)
+  join(key, since, job)
+  has_new[key] = has_new[key] or is_new[job]
+end
+
 local function note(id, slot, group, job, queue, tick, by, number, created_at, retries, result_ttl, failure_ttl, part)
   local record = '{"schedule":' .. quoted(id) .. ',"tick":"' .. tick .. '","by":' .. quoted(by) .. ',"queue":' .. quoted(queue)
     .. enqueued .. number .. ',"life":' .. quoted(created_at or '') .. (group ~= '' and ',"group":' .. quoted(group) or '') .. part
@@ -284,8 +290,8 @@ local function note(id, slot, group, job, queue, tick, by, number, created_at, r
     .. (failure_ttl and is_count(failure_ttl) and ',"failure_ttl":' .. digits_of(number_of(failure_ttl)) or '') .. '}'
   open_run(job, record)
   is_new[job] = true
-  if slot ~= '' then join(running_prefix .. id, since, job) end
-  if group ~= '' then join(running_prefix .. '@' .. group, since, job) end
+  if slot ~= '' then take_room(running_prefix .. id, job) end
+  if group ~= '' then take_room(running_prefix .. '@' .. group, job) end
 end
 
 local function later(id, key, code, words)  -- what cannot be enqueued is looked at again in 30 s

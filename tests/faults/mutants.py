@@ -321,8 +321,8 @@ MUTANTS = [
         (
             (
                 "beat/scripts/fire.lua",
-                "if group ~= '' then join(running_prefix .. '@' .. group",
-                "if false then join(running_prefix .. '@' .. group",
+                "if group ~= '' then take_room(running_prefix .. '@' .. group",
+                "if false then take_room(running_prefix .. '@' .. group",
             ),
         ),
         GROUPED,
@@ -465,7 +465,8 @@ MUTANTS = [
                 "sizes[key] = sizes[key]",
                 SLOTS,
             ),
-            ("who is in a slot is asked too early", "parts/room", "  write_opened()\n", "", SLOTS),
+            ("who is in a slot is asked too early", "parts/room", "if has_new[key] then write_opened() end", "", SLOTS),
+            ("nobody knows what a page has put into a slot", "fire", "or is_new[job]\n", "\n", SLOTS),
             ("what was fired just now is not known", "parts/room", "is_new[job] or ", "", SLOTS),
             ("a tick waits untold", "parts/room", "policy ~= 'skip' and no_kind(", "false and no_kind(", SLOTS),
             (

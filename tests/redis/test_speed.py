@@ -46,3 +46,23 @@ def test_the_costs_of_shared_keys_do_not_grow_with_the_page(store: Store) -> Non
         return sum(counted.get(name, 0) for name in ("zadd", "rpush", "sadd", "del", "mget", "exists", "type", "time"))
 
     assert shared(40) == shared(2)
+
+
+def test_what_a_page_has_opened_is_written_once_however_many_find_their_slots_full(store: Store) -> None:
+    def written(full: int) -> int:
+        at = second(store) - 5
+        for n in range(40):
+            put(store, f"s{n}", at)
+        for n in range(0, 2 * full, 2):  # a run of it goes on
+            store.client.zadd(f"beat:running:s{n}", {f"busy_{n}": 0})
+            store.client.zadd("beat:open", {f"busy_{n}": 0})
+        claim(store)
+        slots = {n: "skip 1 0" if n < 2 * full and n % 2 == 0 else "" for n in range(40)}
+        calls = Calls(store)
+        decided = store.fire([verdict(at, f"s{n}", slot=slots[n]) for n in range(40)], token=TOKEN)
+        counted = calls.count()["zadd"]
+        assert sum(reply.code == "SKIPPED" for reply in decided.replies) == full
+        store.client.flushall()
+        return counted
+
+    assert written(20) == written(1)

@@ -32,15 +32,15 @@ local function hall_of(item)  -- how many of its ticks have its own room already
   return size_of(waiting_prefix .. item.id) > 0 and in_hall(item.id, item.group) or 0
 end
 
-local function who_is_in(key)  -- after what this page has opened is there to be seen
-  write_opened()
+local function who_is_in(key)  -- after what this page has opened in it is there to be seen
+  if has_new[key] then write_opened() end
   sizes[key] = nil
   return in_slot(key)
 end
 
 local function adopt(key, job)  -- what was fired before there was a slot
   if job and (is_new[job] or redis.call('ZSCORE', open, job)) and not (size_of(key) > 0 and redis.call('ZSCORE', key, job)) then
-    join(key, since, job)
+    take_room(key, job)
   end
 end
 
