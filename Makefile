@@ -93,7 +93,7 @@ bench: $(READY) ## beat beside its peers and what Redis can do, every budget (in
 	$(BIN)/python -m benchmarks --docs
 
 .PHONY: bench-quick
-bench-quick: $(READY) ## the same with less of everything: under two minutes
+bench-quick: $(READY) ## the same with less of everything, without policies: under two minutes
 	$(BIN)/python -m benchmarks --quick
 
 .PHONY: bench-ticks

@@ -62,7 +62,7 @@ FULL = (
     Size(100_000, 10, times=1),
     Size(100_000, 100, times=1),
 )
-QUICK = (Size(1_000, 1, peers_s=2), Size(10_000, 1))
+QUICK = (Size(1_000, 1, peers_s=2, times=1), Size(10_000, 1, times=1))
 
 
 def run(scale: Scale, say: Say) -> Iterator[Figure]:
