@@ -52,7 +52,7 @@ class Beat:
 
     def kill(self) -> None:
         self.process.kill()
-        self.process.wait()
+        self.process.wait(60)
 
     def freeze(self) -> None:
         self.process.send_signal(signal.SIGSTOP)

@@ -16,6 +16,7 @@ import importlib
 import json
 import os
 import runpy
+import select
 import signal
 import socket
 import subprocess
@@ -127,8 +128,18 @@ def main(calls: socket.socket) -> None:
     gc.collect()
     gc.freeze()  # so that no child copies what it only looks through
     living: dict[int, socket.socket] = {}
-    signal.signal(signal.SIGCHLD, lambda *_: _reap(living))
+    woken, waker = socket.socketpair()  # a signal that comes just before one waits would be seen after that only
+    for each in (woken, waker):
+        each.settimeout(0)
+    signal.set_wakeup_fd(waker.fileno(), warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
     while True:
+        ready, _, _ = select.select([calls, woken], [], [])
+        if woken in ready:
+            woken.recv(4096)
+            _reap(living)
+        if calls not in ready:
+            continue
         call, fds, *_ = socket.recv_fds(calls, len(CALL), 4)
         if not call:
             return
@@ -136,19 +147,17 @@ def main(calls: socket.socket) -> None:
         answer = socket.socket(fileno=caller)
         with answer.makefile("r") as asked:
             command, cwd, env = json.load(asked)
-        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])  # its end is to be told after its id
         if not (child := os.fork()):
-            for each in (calls, answer, *living.values()):
-                each.close()
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
+            signal.set_wakeup_fd(-1)
+            for each in (calls, answer, woken, waker, *living.values()):
+                each.close()
             _become(command, cwd, env, streams)
             return
         for fd in streams:
             os.close(fd)
         living[child] = answer
         _say(answer, child)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
 
 
 def _reap(living: dict[int, socket.socket]) -> None:
