@@ -172,11 +172,10 @@ class Nemesis:
         end = time.monotonic() + seconds
         while left := self._left():
             assert time.monotonic() < end, f"waited {seconds} s in vain for {left}\n{self._beats[0].log[-1500:]}"
-            if patient:
-                time.sleep(5)
-            else:
+            if not patient:
                 self._let_time_pass()
             self._maintain()
+            time.sleep(5 if patient else 0.5)  # the beat has much to read
 
     def _left(self) -> list[str]:
         """All that waits or goes on, for RQ and for beat."""
@@ -190,6 +189,7 @@ class Nemesis:
         redis = self.ledgers.redis
         redis.delete(*(f"rq:clean_registries:{queue}" for queue in QUEUES))
         entries = [entry for queue in QUEUES for entry in redis.zrange(f"rq:wip:{queue}", 0, -1)]
+        entries += [entry for queue in QUEUES for entry in redis.lrange(f"rq:queue:{queue}:intermediate", 0, -1)]
         for job in {*self.ledgers.open(), *(entry.partition(":")[0] for entry in entries)}:
             queue = KINDS[schedule_of(job)][2].get("queue", MIXED)
             if self._is_over(job):
