@@ -42,12 +42,17 @@ class Slots:
             pipe.zadd(keys.waiting_slots, {words.partition(" ")[0]: now + _ASIDE_MS for words in waiting})
             pipe.execute()
 
-    def withdraw(self, ids: Sequence[str], *, kept: int = _CANCELLED_S) -> None:
-        """Ends jobs that are no longer wanted: those in a queue at once, the others as soon as their workers hear."""
+    def withdraw(self, slot: str, ids: Sequence[str], *, kept: int = _CANCELLED_S) -> None:
+        """Ends jobs that are no longer wanted: those in a queue at once, the others as soon as their workers hear.
+
+        A slot in which that has made room is the next to be looked at.
+        """
         replies = self._store.run("withdraw", [(each,) for each in ids], kept=kept)
         for each, (code, worker) in zip(ids, replies, strict=True):
             if code == b"STARTED":
                 jobs.stop(self._store.client, each, decoded(worker))
+        if any(code == b"OK" for code, _ in replies):
+            self._store.client.zadd(self._store.keys.waiting_slots, {slot: 0}, xx=True)
 
 
 def _rest(told: Any) -> dict[str, Any]:

@@ -566,13 +566,11 @@ def test_when_runs_may_overlap_again_nobody_waits_any_longer(store: Store) -> No
 
 
 @shows("withdraw", "OK")
-def test_who_is_to_be_replaced_is_taken_out_of_the_queue(store: Store) -> None:
+def test_who_is_to_be_replaced_is_taken_out_of_the_queue_and_the_newest_is_there_at_once(store: Store) -> None:
     house = House(store, overlap="replace")
     place = house.place
     assert [place.fire().code, place.fire().code] == ["OK", "WAITS"]
-    for _ in range(2):
-        store.client.zadd(SLOTS, {"report": 0}, xx=True)
-        house.attendant.turn()
+    house.attendant.turn()
     assert queued(store) == [place.jobs[1]]
     assert place.running == [place.jobs[1]]
     assert store.client.hget(f"rq:job:{place.jobs[0]}", "status") == b"canceled"
