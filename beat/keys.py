@@ -93,6 +93,10 @@ class Keys:
         """Hash: what became of each part of a tick that went to all queues, until the last has ended."""
         return f"{self.prefix}shards:{job}"
 
+    def told(self, job: str) -> str:
+        """Text: the worker that was told to stop a job, while it is not to be told again."""
+        return f"{self.prefix}told:{job}"
+
     def index(self, name: str) -> str:
         """Set: the ids of those that are paused, retired, failing …; `all`: sorted. An index only, as `due` is."""
         return f"{self.prefix}in:{name}"

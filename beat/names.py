@@ -53,6 +53,7 @@ def _families(keys: Keys) -> dict[str, Value]:
         "index_prefix": keys.index(""),
         "app_prefix": keys.app(""),
         "request_prefix": keys.request(""),
+        "told_prefix": keys.told(""),
         "deliveries_prefix": keys.deliveries(""),
         "messages_prefix": keys.messages(""),
     }

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 _ASIDE_MS = 30_000
 _CANCELLED_S = 86_400
 """For how long RQ's record of a job stays that was taken out of its queue."""
+_TOLD_MS = 90_000
+"""How soon a worker is told again to stop a job: RQ gives who is called back then a minute."""
 
 
 class Slots:
@@ -42,12 +44,12 @@ class Slots:
             pipe.zadd(keys.waiting_slots, {words.partition(" ")[0]: now + _ASIDE_MS for words in waiting})
             pipe.execute()
 
-    def withdraw(self, slot: str, ids: Sequence[str], *, kept: int = _CANCELLED_S) -> None:
+    def withdraw(self, slot: str, ids: Sequence[str], *, kept: int = _CANCELLED_S, told: int = _TOLD_MS) -> None:
         """Ends jobs that are no longer wanted: those in a queue at once, the others as soon as their workers hear.
 
         A slot in which that has made room is the next to be looked at.
         """
-        replies = self._store.run("withdraw", [(each,) for each in ids], kept=kept)
+        replies = self._store.run("withdraw", [(each,) for each in ids], kept=kept, told=told)
         for each, (code, worker) in zip(ids, replies, strict=True):
             if code == b"STARTED":
                 jobs.stop(self._store.client, each, decoded(worker))

@@ -76,7 +76,7 @@ PLAIN = {
 FAMILIES = {"schedule", "template", "runs", "running", "waiting", "followers", "shards", "in", "app", "incidents"}
 LAPSING = {
     "lock", "instance", "announced", "repairing", "repaired", "watching", "searched", "request", "slow", "monitoring",
-    "tally", "alerting", "deliveries", "messages",
+    "tally", "alerting", "deliveries", "messages", "told",
 }  # fmt: skip
 
 

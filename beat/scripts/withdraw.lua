@@ -1,28 +1,38 @@
 #!lua
--- Takes jobs out of their queues that are no longer wanted. What a worker has begun it leaves: that one must be told.
+-- Takes jobs out of their queues that are no longer wanted. What a worker has begun it leaves: that one must be told, and
+-- once: a worker of RQ that is told again while it calls back whoever wants to know of the stop kills itself.
 --
 -- ARGV[1] job_prefix        text  followed by a job id: RQ's hash
 -- ARGV[2] queue_prefix      text  followed by the name of a queue: its key
 -- ARGV[3] scheduled_prefix  text  followed by the name of a queue: what waits for a retry
 -- ARGV[4] kept              s     how long RQ's record of a cancelled job stays
--- ARGV[5…] items, each of
+-- ARGV[5] told_prefix       text  followed by a job id: there while its worker is not to be told again
+-- ARGV[6] told              ms    for how long
+-- ARGV[7…] items, each of
 -- ITEM[1] job  text  the id of the job
 --
 -- Replies {{code, words}, …}, one for each item
 --   OK       it is in no queue any more, and RQ calls it canceled
---   STARTED  a worker has it; words: its name
+--   STARTED  a worker has it, and nobody has told it yet; words: its name
+--   TOLD     a worker has it, and was told
 --   STALE    it is not in the queue, and nobody has begun it
-local job_prefix, queue_prefix, scheduled_prefix, kept = unpack(ARGV, 1, 4)
+local job_prefix, queue_prefix, scheduled_prefix, kept, told_prefix, told = unpack(ARGV, 1, 6)
 
 -- include allowed
 
 local function kind_of(key) return redis.call('TYPE', key)['ok'] end
 
+local function tell(job, worker)
+  if forbidden({{'set', told_prefix .. job, worker, 'NX', 'PX', told}}) then return 'STALE', '' end
+  if not redis.call('SET', told_prefix .. job, worker, 'NX', 'PX', told) then return 'TOLD', '' end
+  return 'STARTED', worker
+end
+
 local function withdraw(job)
   local key = job_prefix .. job
   if kind_of(key) ~= 'hash' then return 'STALE', '' end
   local status, worker, origin = unpack(redis.call('HMGET', key, 'status', 'worker_name', 'origin'))
-  if status == 'started' then return 'STARTED', worker or '' end
+  if status == 'started' then return tell(job, worker or '') end
   local queue, scheduled = queue_prefix .. (origin or ''), scheduled_prefix .. (origin or '')
   if forbidden({{'lrem', queue, -1, job}, {'zrem', scheduled, job}, {'hset', key, 'x', ''}, {'expire', key, 1}}) then return 'STALE', '' end
   local out = kind_of(queue) == 'list' and redis.call('LREM', queue, -1, job) > 0
@@ -34,5 +44,5 @@ local function withdraw(job)
 end
 
 local replies = {}
-for i = 5, #ARGV do replies[#replies + 1] = {withdraw(ARGV[i])} end
+for i = 7, #ARGV do replies[#replies + 1] = {withdraw(ARGV[i])} end
 return replies

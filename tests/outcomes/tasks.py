@@ -127,6 +127,11 @@ def stopped_badly(job: Job, _connection: Redis) -> None:
     raise RuntimeError("the callback itself")
 
 
+def stopped_slowly(job: Job, _connection: Redis) -> None:
+    say("callback", str(job.id))
+    time.sleep(2.5)
+
+
 # --- schedules -------------------------------------------------------------------------------------------------------
 
 TOLD = {"success": True, "message": "42 rows", "details": {"rows": 42}}
@@ -160,6 +165,7 @@ SCHEDULES: dict[str, tuple[Any, dict[str, Any]]] = {
     "slow": (slow, {}),
     "slow-called-back-badly": (slow, {"on_failure": failed_badly}),
     "stopped-badly": (slow, {"on_stopped": stopped_badly}),
+    "replaced-slowly": (slow, {"on_stopped": stopped_slowly, "overlap": "replace"}),
     "until-told": (until_told, {}),
     "until-told-for-ever": (until_told, {"job_timeout": -1}),
     "until-told-or-retried": (until_told, {"retry": 1}),

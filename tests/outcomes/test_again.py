@@ -179,3 +179,13 @@ def test_a_run_that_is_cancelled_while_it_goes_on_ends_as_it_ends(stage: Stage) 
         stage.steps.said(job, "end")
         stage.ends_as(job, "succeeded")
     assert counts(stage, "until-told") == (before[0] + 1, *before[1:])
+
+
+def test_a_worker_that_takes_its_time_to_stop_a_run_lives_to_begin_the_newest(stage: Stage) -> None:
+    with stage.worker("replaced-slowly") as worker:
+        first = stage.fire("replaced-slowly")
+        stage.steps.said(first, "start")
+        second = stage.fire("replaced-slowly")
+        assert stage.steps.said(second, "start").parent == worker.pid
+        assert stage.steps.words(first) == ["start", "callback"]
+        stage.ended(first, "stopped")

@@ -66,7 +66,6 @@ class Model:
         self._ticks, self._coming = ticks, next(ticks, None)
         self._due: deque[Tick] = deque()
         self._running: set[datetime] = set()
-        self._withdrawn: set[datetime] = set()
         self._succeeded: datetime | None = None
         self._resumes = datetime.min.replace(tzinfo=UTC)
 
@@ -114,7 +113,7 @@ class Model:
             self._coming = next(self._ticks, None)
         self._make_room(ended)
         replaces = self.policy.overlap == "replace" and self._line  # the newest wins: out of the queue with the older
-        self._withdrawn = self._running.intersection(queued if replaces else ())
+        self._make_room(self._running.intersection(queued if replaces else ()))
         if now >= self._resumes:
             self._decide(now)
         for tick in arrivals:
@@ -197,7 +196,6 @@ class Model:
 
     def _fire(self, tick: Tick, how: str) -> None:
         """Into the room, or into the line, or neither."""
-        self._make_room(self._withdrawn)
         policy = self.policy
         if self._has_own_room():
             self._enter_group(tick, how)

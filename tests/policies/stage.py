@@ -118,7 +118,7 @@ class Stage:
         assert {*waited} <= {*self.verdicts}, "a tick waits for nothing"
         assert {run.job for run in self._runs if run.stage == "dead"} == self.lost
         keys = {text(key).removeprefix("beat:") for key in self.redis.keys("beat:*")}
-        for_a_while = ("announced:", "request:", *(("shards:",) if self.schedule.overlap == "replace" else ()))
+        for_a_while = ("announced:", "request:", *(("shards:", "told:") if self.schedule.overlap == "replace" else ()))
         assert {key for key in keys - KNOWN if not key.startswith(for_a_while)} == set(), "left behind"
         if self.model.policy.overlap != "allow":
             assert self.redis.zcard("beat:running:x") <= self.model.policy.max_running * self.model.policy.parts

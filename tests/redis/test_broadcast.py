@@ -67,6 +67,20 @@ def test_rq_reads_which_part_each_job_is(store: Store, serializer: Any, meta: di
     assert [job.origin for job in jobs] == list(QUEUES)
 
 
+def test_of_a_run_that_is_replaced_who_has_begun_is_told_once_to_stop(store: Store) -> None:
+    place = town(store, overlap="replace")
+    place.fire("all")
+    place.fire("all")
+    place.client.lrem("rq:queue:x", 1, parts(place)[0])
+    place.client.hset(f"rq:job:{parts(place)[0]}", mapping={"status": "started", "worker_name": "someone"})
+    with place.client.pubsub(ignore_subscribe_messages=True) as heard:
+        heard.subscribe("rq:pubsub:someone")
+        place.attendant.turn()
+        said = [message for _ in range(5) if (message := heard.get_message(timeout=0.5))]
+    assert [place.queued(queue) for queue in QUEUES] == [[], [], []]
+    assert [json.loads(each["data"]) for each in said] == [{"command": "stop-job", "job_id": parts(place)[0]}]
+
+
 WRONG = ["rq:queue:x", "rq:queue:z", "rq:queues", "{job}_s0", "{job}_s2"]
 
 
