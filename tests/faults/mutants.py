@@ -189,6 +189,22 @@ MUTANTS = [
         SLOTS,
     ),
     Mutant(
+        "a worker is told again and again to stop",
+        (
+            (
+                "beat/scripts/withdraw.lua",
+                "worker, 'NX', 'PX', told) then return 'TOLD'",
+                "worker, 'PX', told) then return 'TOLD'",
+            ),
+        ),
+        (*SLOTS, *BROADCAST),
+    ),
+    Mutant(
+        "who replaces a run comes a second later",
+        (("beat/slots.py", 'if any(code == b"OK" for code, _ in replies)', "if not replies"),),
+        SLOTS,
+    ),
+    Mutant(
         "who waits is overtaken",
         (
             (
