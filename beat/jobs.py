@@ -164,8 +164,7 @@ def registry_key(kind: str, queue: str) -> str:
 
 def stop(client: Any, job_id: str, worker: str) -> None:
     """Tells the worker that runs a job to stop it; nobody answers, and a SimpleWorker does not listen."""
-    if worker:
-        send_command(client, worker, "stop-job", job_id=job_id)
+    send_command(client, worker, "stop-job", job_id=job_id)
 
 
 def current_meta() -> Mapping[str, Any] | None:

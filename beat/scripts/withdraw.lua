@@ -15,7 +15,7 @@
 --   OK       it is in no queue any more, and RQ calls it canceled
 --   STARTED  a worker has it, and nobody has told it yet; words: its name
 --   TOLD     a worker has it, and was told
---   STALE    it is not in the queue, and nobody has begun it
+--   STALE    it is not in the queue, and nobody is known to have begun it
 local job_prefix, queue_prefix, scheduled_prefix, kept, told_prefix, told = unpack(ARGV, 1, 6)
 
 -- include allowed
@@ -23,7 +23,7 @@ local job_prefix, queue_prefix, scheduled_prefix, kept, told_prefix, told = unpa
 local function kind_of(key) return redis.call('TYPE', key)['ok'] end
 
 local function tell(job, worker)
-  if forbidden({{'set', told_prefix .. job, worker, 'NX', 'PX', told}}) then return 'STALE', '' end
+  if worker == '' or forbidden({{'set', told_prefix .. job, worker, 'NX', 'PX', told}}) then return 'STALE', '' end
   if not redis.call('SET', told_prefix .. job, worker, 'NX', 'PX', told) then return 'TOLD', '' end
   return 'STARTED', worker
 end

@@ -175,7 +175,7 @@ class Nemesis:
             if not patient:
                 self._let_time_pass()
             self._maintain()
-            time.sleep(5 if patient else 0.5)  # the beat has much to read
+            time.sleep(5 if patient else 0.5)  # each new worker takes what the beat needs to close runs
 
     def _left(self) -> list[str]:
         """All that waits or goes on, for RQ and for beat."""

@@ -129,7 +129,7 @@ def stopped_badly(job: Job, _connection: Redis) -> None:
 
 def stopped_slowly(job: Job, _connection: Redis) -> None:
     say("callback", str(job.id))
-    time.sleep(2.5)
+    time.sleep(2.5)  # meanwhile a beat looks twice whether it has ended
 
 
 # --- schedules -------------------------------------------------------------------------------------------------------

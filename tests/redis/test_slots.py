@@ -587,7 +587,11 @@ def test_who_is_to_be_replaced_and_has_begun_is_told_to_stop(store: Store) -> No
     store.client.lrem(QUEUE, 1, place.jobs[0])
     house.attendant.turn()  # a worker has taken it, and not begun
     assert place.running == place.jobs[:1]
-    store.client.hset(f"rq:job:{place.jobs[0]}", mapping={"status": "started", "worker_name": "someone"})
+    store.client.hset(f"rq:job:{place.jobs[0]}", "status", "started")
+    store.client.zadd(SLOTS, {"report": 0})
+    house.attendant.turn()  # nobody can be told, and so nobody was
+    assert not store.client.exists(f"beat:told:{place.jobs[0]}")
+    store.client.hset(f"rq:job:{place.jobs[0]}", "worker_name", "someone")
     client: Any = store.client
     with client.pubsub() as heard:
         heard.subscribe("rq:pubsub:someone")
