@@ -18,22 +18,46 @@ class Figure:
     suite: str
     what: str
     """The quantity, in words that a table can show: `fires per second`, `lateness p99`."""
-    values: tuple[float, ...]
-    """One for each repetition, in the order in which they were taken."""
+    values: tuple[float | None, ...]
+    """One for each repetition, in the order in which they were taken; None where it failed."""
     unit: str
     who: str = "beat"
     at: Mapping[str, int | str] = field(default_factory=dict)
     """The circumstances: `{"schedules": 10_000, "queues": 10}`."""
 
     @property
+    def known(self) -> tuple[float, ...]:
+        """Of the repetitions that did not fail."""
+        return tuple(value for value in self.values if value is not None)
+
+    @property
     def median(self) -> float:
         """The figure to quote."""
-        return statistics.median(self.values)
+        return statistics.median(self.known)
+
+    @property
+    def worst(self) -> float:
+        """The highest: for what may not happen even once."""
+        return max(self.known)
 
     @property
     def spread(self) -> float:
         """Half of the distance between the lowest and the highest, as a part of the median."""
-        return (max(self.values) - min(self.values)) / 2 / abs(self.median) if self.median else 0.0
+        return (max(self.known) - min(self.known)) / 2 / abs(self.median) if self.median else 0.0
+
+
+def ratio(one: Figure | None, other: Figure | None) -> float | None:
+    """How many times the other the one is: the median over the rounds that both have a value of.
+
+    The machine is faster in one quarter of an hour than in the next, and a round is short. Figures that were not
+    repeated equally often, or have no round in common, are held against each other by their medians. None if one was
+    not measured, or the other is 0.
+    """
+    if one is None or other is None or not other.median:
+        return None
+    pairs = zip(one.values, other.values, strict=True) if len(one.values) == len(other.values) else ()
+    ratios = [a / b for a, b in pairs if a is not None and b]
+    return statistics.median(ratios) if ratios else one.median / other.median
 
 
 class Figures(list[Figure]):

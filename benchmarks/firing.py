@@ -7,9 +7,10 @@ import statistics
 import subprocess
 import sys
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
-from benchmarks.arrivals import count, rate, watch
+from benchmarks.arrivals import count, looked, rate, rate_since, watch
 from benchmarks.peers.stage import Crew
 from benchmarks.processor import cpu_s
 from benchmarks.stage import Beat, tasks, until_registered
@@ -29,6 +30,8 @@ PATIENCE_S = 180.0
 TRIES = 4
 APART_S, SLOWEST = 5, 2_500
 """How far apart they are due again at least, and how many per second are thought to be fired until then."""
+FROM_FIRST = "fires per second, from the first job"
+"""What a peer's rate would be if looking for what is due did not count."""
 
 
 class TooLate(Exception):
@@ -87,20 +90,32 @@ class BeatAct:
 
 
 def peer(stage: Stage, crowd: Crowd, schedules: int, queues: int, *, cap_s: float) -> dict[str, float]:
-    """A peer's rate from its first job to its last, or to the end of `cap_s`."""
+    """A peer's rate.
+
+    Who looks in Redis for what is due is counted as beat is, from then until its last job is there; neither starting
+    nor storing counts. Who has it in memory is counted from its first job to its last, or to the end of `cap_s`.
+    """
     contender = crowd(schedules, queues)
     crew = Crew(contender, stage.url, stage.clean())
     if crew.prepared:
         raise ChildProcessError(f"{contender.title} could not be prepared: {crew.last_words('prepare')}")
     try:
+        stage.redis.config_resetstat()  # what `prepare` asked for is no look
         crew.start(0)
         process = crew.process(0)
-        samples = watch(
-            stage.redis, contender.queues, schedules, cap_s=cap_s, patience_s=PATIENCE_S,
-            alive=lambda: process.poll() is None,
-        )  # fmt: skip
-        return {"fires per second": rate(samples)}
-    except OSError as e:  # nothing came, or it ended
+
+        def alive() -> bool:
+            return process.poll() is None
+
+        seen = partial(watch, stage.redis, contender.queues, schedules, patience_s=PATIENCE_S, alive=alive)
+        if not contender.looks:
+            return {"fires per second": rate(seen(cap_s=cap_s))}
+        began = looked(stage.redis, contender.looks, patience_s=PATIENCE_S, alive=alive)
+        samples = seen(cap_s=PATIENCE_S)
+        if samples[-1].arrived != schedules:
+            raise TimeoutError(f"{samples[-1].arrived:,} of {schedules:,} arrived in {PATIENCE_S:.0f} s")
+        return {"fires per second": rate_since(began, samples), FROM_FIRST: rate(samples)}
+    except OSError as e:  # it did not look, nothing came, or it ended
         raise type(e)(f"{e}; it said last: {crew.last_words()[-500:]}") from None
     finally:
         crew.close()

@@ -5,12 +5,15 @@ from __future__ import annotations
 import itertools
 import os
 import platform
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from beat import clock, embedded
 from beat._version import __version__
 from benchmarks.budgets import budgets
-from benchmarks.figures import Figure, Figures
+from benchmarks.figures import Figure, Figures, ratio
 from benchmarks.peers.contender import PINS
 
 if TYPE_CHECKING:
@@ -25,11 +28,22 @@ _SIGNIFICANT = 3
 def circumstances() -> str:
     """On what it was measured, in one line."""
     peers = ", ".join(f"{name} {pin}" for pins in PINS.values() for name, pin in pins.items() if name != "redis")
-    server = embedded.candidates()[0]
+    ours = ", ".join(f"{name} {version(name)}" for name in ("rq", "redis", "croniter"))
+    server, parser = embedded.candidates()[0], "with" if find_spec("hiredis") else "without"
     return (
-        f"{clock.now().date()}; {platform.system()} {platform.machine()}, {os.cpu_count()} cores (shared); "
-        f"Python {platform.python_version()}; {server.name} {server.version}, AOF everysec; beat {__version__}; {peers}"
+        f"{clock.now().date()}; {platform.system()} {platform.machine()}, {os.cpu_count()} cores of {_processor()}; "
+        f"Python {platform.python_version()}; {server.name} {server.version}, AOF everysec; beat {__version__}, "
+        f"{ours}, {parser} hiredis; beside it {peers}"
     )
+
+
+def _processor() -> str:
+    """What it calls itself, where the system tells."""
+    try:
+        told = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return "an unnamed processor"
+    return next((line.partition(":")[2].strip() for line in told.splitlines() if line.startswith("model name")), "?")
 
 
 def number(value: float) -> str:
@@ -104,13 +118,13 @@ def read(document: Mapping[str, Any]) -> Figures:
 
 
 def _row(figure: Figure, figures: Figures) -> list[str]:
-    ours = None if figure.who == "beat" else figures.median(figure.what, figure.at)
-    ratio = f"{number(figure.median / ours)} ×" if ours else ""
+    beside = None if figure.who == "beat" else ratio(figure, figures.find(figure.what, figure.at))
+    times = "" if beside is None else f"{number(beside)} ×"
     where = ", ".join(
         f"{name} {value:,}" if isinstance(value, int) else f"{value}" for name, value in figure.at.items()
     )
-    spread = f"± {figure.spread:.0%}" if len(figure.values) > 1 else ""
-    return [ratio, figure.what, figure.who, where, _with(figure.median, figure.unit), spread, str(len(figure.values))]
+    spread = f"± {figure.spread:.0%}" if len(figure.known) > 1 else ""
+    return [times, figure.what, figure.who, where, _with(figure.median, figure.unit), spread, str(len(figure.known))]
 
 
 def _measured(budget: Budget) -> str:

@@ -51,6 +51,7 @@ def program(jobs: str, queues: int = 1) -> Contender:
         push="RPUSH",
         files={"jobs.py": JOBS, "program.py": PROGRAM.format(jobs=jobs)},
         command=("{bin}/python", "program.py"),
+        looks="zrangebyscore",  # storing takes HEXISTS, HSET and ZADD
     )
 
 

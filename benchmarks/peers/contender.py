@@ -32,5 +32,8 @@ class Contender:
     files: Mapping[str, str]
     prepare: tuple[str, ...] = ()
     command: tuple[str, ...]
+    looks: str = ""
+    """The Redis command that it begins with when it looks for what is due, and that nothing before needs; nothing when
+    it has its schedules in memory."""
     tick: Callable[[str], int] | None = None
     """The tick that a message is named for, in seconds since the epoch; None when messages name no tick."""

@@ -14,6 +14,7 @@ REDBEAT = replace(
     name="redbeat",
     title=f"RedBeat {PINS['celery']['celery-redbeat']}",
     command=("{bin}/celery", "-A", "app", "beat", "--scheduler", "redbeat.RedBeatScheduler", "--pidfile="),
+    looks="zrangebyscore",
 )
 REDBEAT_TUNED = replace(
     REDBEAT,

@@ -25,6 +25,7 @@ RQ_SCHEDULER = Contender(
     queue="rq:queue:default",
     prepare=("{bin}/python", "register.py", "{url}"),
     command=("{bin}/rqscheduler", "--url", "{url}", "--interval", "0.25"),
+    looks="zrangebyscore",
     files={"jobs.py": "def tick(): pass\n", "register.py": REGISTER},
 )
 

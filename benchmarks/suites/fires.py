@@ -7,22 +7,24 @@ all of them. beat also stands on a second Redis that persists nothing, under a n
 the last job is in the queue. One such moment says little on a shared machine, so they are due three times (100,000 in
 several queues once), and the median counts; nobody takes the jobs out, so the later times find more runs to watch. It
 is flattering that so many are claimed and prepared ahead of time. **Peers** are started by their public entry points
-with everything due already, and their rate is counted from the first arrival that is seen until the last, so that
-neither starting nor reading the schedules counts (RedBeat reads them one by one before it enqueues the first, which is
-a fifth of its time); for a few seconds only, since Celery beat would need many minutes.
-All are told not to log every job. The **floors** are in `benchmarks.floors`.
+with everything due already. Those that look in Redis for what is due (RedBeat, rq-scheduler, APScheduler) are counted
+from when they begin to look, as they would at a due instant, which Redis' statistics tell, until the last job is there.
+Neither starting nor storing counts; reading what is due does (RedBeat reads it one by one before it enqueues the first,
+which is a fifth of its time), and what their rate would be without it is a figure of its own. rq cron and Celery beat
+have it all in memory and are counted from the first arrival that is seen until the last, for a few seconds only, since
+Celery beat would need many minutes. All are told not to log every job. The **floors** are in `benchmarks.floors`.
 """
 
 from __future__ import annotations
 
 import functools
-from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from benchmarks.figures import Figure
-from benchmarks.firing import BeatAct, floor, peer
+from benchmarks.firing import FROM_FIRST, BeatAct, floor, peer
 from benchmarks.peers.crowds import CROWDS
 from benchmarks.stage import stage
+from benchmarks.turns import in_turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -35,13 +37,13 @@ if TYPE_CHECKING:
 TITLE = "Fires per second, all schedules due at once"
 MOST_VOLATILE = 10_000
 """Without persistence no more are tried than this: it would take minutes, and says nothing new."""
-UNITS = {"fires per second": "/s", "Redis time per fire": "µs", "beat CPU per fire": "µs"}
+UNITS = {"fires per second": "/s", FROM_FIRST: "/s", "Redis time per fire": "µs", "beat CPU per fire": "µs"}
 MOST_KEPT = 10_000
 FLOORS = {"enqueue_many": "enqueue_many", "packed commands": "packed"}
 
 
 class Size(NamedTuple):
-    """How much, how often, and for how many seconds the peers are watched; with 0 they take no part."""
+    """How much, how often, and for how many seconds peers are watched that have it in memory; with 0 no peer is."""
 
     schedules: int
     queues: int
@@ -75,28 +77,13 @@ def run(scale: Scale, say: Say) -> Iterator[Figure]:
             if size.peers_s:
                 acts |= peers(kept, size)
             acts |= {who: functools.partial(floor, kept, program, *size[:2]) for who, program in FLOORS.items()}
-            yield from in_turns(size, acts, say)
+            words = f"{size.schedules:,} schedules, {size.queues} queues"
+            at = {"schedules": size.schedules, "queues": size.queues}
+            for (who, what), values in in_turns(size.rounds, acts, words, say).items():
+                yield Figure("fires", what, values, UNITS[what], who, at)
 
 
 def peers(made: Stage, size: Size) -> dict[str, Act]:
     """All of them; with the largest number only who keeps it in its memory: the others take minutes to be given it."""
     crowds = {who: crowd for who, crowd in CROWDS.items() if size.schedules <= MOST_KEPT or who == "rq cron"}
     return {who: functools.partial(peer, made, crowd, *size[:2], cap_s=size.peers_s) for who, crowd in crowds.items()}
-
-
-def in_turns(size: Size, acts: Mapping[str, Act], say: Say) -> Iterator[Figure]:
-    """Each round has all of them; who fails is named, and the others go on."""
-    taken: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for turn in range(size.rounds):
-        for who, act in acts.items():
-            say(f"{who}: {size.schedules:,} schedules, {size.queues} queues, round {turn + 1} of {size.rounds}")
-            try:
-                measured = act()
-            except Exception as e:  # noqa: BLE001 (whatever it is, the figures of the others are not lost for it)
-                say(f"{who} failed: {type(e).__name__}: {e}")
-                continue
-            for what, value in measured.items():
-                taken[who, what].append(value)
-    at = {"schedules": size.schedules, "queues": size.queues}
-    for (who, what), values in taken.items():
-        yield Figure("fires", what, tuple(values), UNITS[what], who, at)

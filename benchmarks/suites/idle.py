@@ -56,7 +56,7 @@ MOST_FOR_PEERS = 10_000
 
 def run(scale: Scale, say: Say) -> Iterator[Figure]:
     calm_s, seconds = scale.pick((5, 72), (0, 3))
-    sizes = scale.pick((1_000, 10_000, 100_000), (1_000, 10_000))
+    sizes = scale.pick((1_000, 10_000, 100_000), (1_000,))
     with stage() as made:
         for database, schedules in enumerate(sizes, 1):
             at = {"schedules": schedules}

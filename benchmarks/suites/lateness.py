@@ -3,6 +3,11 @@
 **one schedule** and **500 in one second** are seen by a watcher that pops the queue as an idle worker would, and notes
 the time of this machine's clock; its own way from Redis and back is in the figure. beat's job ids name their tick.
 
+One schedule is measured three times, taking turns with the peers; each time has its own percentiles, and of those the
+median counts. Beside it sits **a bare process** (`benchmarks.bare`), which wakes at the half seconds, where beat has
+nothing to do, and pushes one element to a list of its own on the same Redis, seen in the same way. That is the floor
+which the machine itself sets: when both are late, it is not beat's doing.
+
 **1,000 per second** is 1,000 schedules every second for a minute, all of a second due at its beginning, with two stock
 `rq worker`s running. They cannot keep up with so much on two cores, and are not meant to: they are there because in
 production they are, and what is measured is the time to the queue. Since they pop, arrivals are read from the outbox,
@@ -28,7 +33,7 @@ import time
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from benchmarks.arrivals import Watcher, past_the_gap, past_the_second
 from benchmarks.figures import Figure
@@ -40,6 +45,7 @@ from benchmarks.peers.rq_scheduler import RQ_SCHEDULER
 from benchmarks.peers.stage import Crew
 from benchmarks.readings import percentile
 from benchmarks.stage import Beat, stage, tasks, until_registered, wait_for
+from benchmarks.turns import in_turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -49,6 +55,7 @@ if TYPE_CHECKING:
     from benchmarks.stage import Stage
 
     Rule = Callable[[Sequence[float]], list[float]]
+    Act = Callable[[], dict[str, list[float]]]
 
 TITLE = "Lateness: due instant to job in the queue"
 ONE, FLOCK, SUSTAINED = "one schedule", "500 in one second", "1,000 per second"
@@ -64,47 +71,85 @@ EVENTS = "beat:events"
 SECONDS, WORKERS = 60, 2
 MESSAGES = 15
 """So many ticks of each peer."""
+BARE, ITS_LIST = "a bare process", "bare"
+
+
+class Arrival(NamedTuple):
+    """Both in seconds since the epoch."""
+
+    at: float
+    due: float
 
 
 def run(scale: Scale, say: Say) -> Iterator[Figure]:
+    """Quick is beat alone, and the bare process."""
+    rounds, ticks, flocks, stretches = scale.pick((3, 120, 6, 1), (1, 6, 1, 0))
     with stage() as made:
-        for words, who, load, act in acts(made, scale, say):
-            say(f"{who}: {load}, {words}")
-            try:
-                late = act()
-            except Exception as e:  # noqa: BLE001 (whatever it is, the figures of the others are not lost for it)
-                say(f"{who} failed: {type(e).__name__}: {e}")
-            else:
-                yield from figures(late, who, load)
+        alone: dict[str, Act] = {"beat": partial(one, made, ticks)}
+        flock: dict[str, Act] = {"beat": lambda: {"beat": late(popped(made, schedules=500, every_s=5, rounds=flocks))}}
+        steady: dict[str, Act] = {"beat": lambda: {"beat": sustained(made, schedules=1_000, seconds=SECONDS, say=say)}}
+        if not scale.quick:
+            alone |= {who: partial(paced, made, who, MESSAGES + 1) for who in PEERS}
+        for load, acts, times in ((ONE, alone, rounds), (FLOCK, flock, 1), (SUSTAINED, steady, stretches)):
+            for (_, who), taken in in_turns(times, acts, load, say).items():
+                yield from figures(taken, who, load)
 
 
-def acts(made: Stage, scale: Scale, say: Say) -> Iterator[tuple[str, str, str, Callable[[], Sequence[float]]]]:
-    """How much, who, with which load, and how it is measured; quick is beat alone."""
-    ticks, flocks = scale.pick((300, 6), (6, 1))
-    yield f"{ticks} ticks", "beat", ONE, partial(popped, made, schedules=1, every_s=1, rounds=ticks)
-    yield f"{flocks} times", "beat", FLOCK, partial(popped, made, schedules=500, every_s=5, rounds=flocks)
-    if not scale.quick:
-        words = f"{SECONDS} s, {WORKERS} workers"
-        yield words, "beat", SUSTAINED, partial(sustained, made, schedules=1_000, seconds=SECONDS, say=say)
-        for who, (contender, rule) in PEERS.items():
-            yield f"{MESSAGES} ticks", who, ONE, partial(paced, made, contender, rule, MESSAGES + 1)
-
-
-def figures(lateness: Sequence[float], who: str, load: str) -> Iterator[Figure]:
-    """From seconds."""
+def figures(taken: Sequence[Sequence[float] | None], who: str, load: str) -> Iterator[Figure]:
+    """From the seconds of each repetition, or None where it failed."""
     for what, percent in (("p50", 50), ("p99", 99), ("max", 100)):
-        yield Figure("lateness", f"lateness {what}", (percentile(lateness, percent) * 1000,), "ms", who, {"load": load})
+        values = tuple(None if seconds is None else percentile(seconds, percent) * 1000 for seconds in taken)
+        yield Figure("lateness", f"lateness {what}", values, "ms", who, {"load": load})
 
 
-def popped(made: Stage, *, schedules: int, every_s: int, rounds: int) -> list[float]:
+def one(made: Stage, ticks: int) -> dict[str, list[float]]:
+    """So many ticks of one schedule, and what the bare process did meanwhile."""
+    with bare(made, ticks + 3 * PATIENCE_S) as watcher:
+        ours = popped(made, schedules=1, every_s=1, rounds=ticks)
+    pushed = meanwhile([Arrival(at, float(instant)) for at, instant in watcher.seen], ours)
+    whole = len(pushed) >= ticks - 1  # one that ended before says nothing; beat's own ticks are not lost for it
+    return {"beat": late(ours), BARE: late(pushed)} if whole else {"beat": late(ours)}
+
+
+def late(arrivals: Sequence[Arrival]) -> list[float]:
+    return [arrival.at - arrival.due for arrival in arrivals]
+
+
+def meanwhile(arrivals: Sequence[Arrival], others: Sequence[Arrival]) -> list[Arrival]:
+    """Those that were due between the first and the last of the others."""
+    first, last = min(other.due for other in others), max(other.due for other in others)
+    return [arrival for arrival in arrivals if first <= arrival.due <= last]
+
+
+@contextlib.contextmanager
+def bare(made: Stage, times: int) -> Iterator[Watcher]:
+    """The bare process, at work already, and who sees what it pushes; so many times at most."""
+    words = [sys.executable, "-m", "benchmarks.bare", made.url, ITS_LIST, str(times)]
+    with watching(made, ITS_LIST) as watcher:
+        process = subprocess.Popen(words, stdin=subprocess.DEVNULL)  # noqa: S603 (ours)
+
+        def at_work() -> bool:
+            if process.poll() is not None:
+                raise ChildProcessError("the bare process has ended")
+            return bool(watcher.seen)
+
+        try:
+            wait_for(at_work, PATIENCE_S)
+            yield watcher
+        finally:
+            process.kill()
+            process.wait()
+
+
+def popped(made: Stage, *, schedules: int, every_s: int, rounds: int) -> list[Arrival]:
     """So many rounds of all these schedules at once, as the watcher saw them."""
     home = made.clean()
-    start = math.ceil(made.now() + (1 + schedules / 200))
+    start = math.ceil(made.now() + (2 + schedules / 200))
     (home / "tasks.py").write_text(tasks(schedules, start=start, every=f"{every_s}s"), encoding="utf-8")
     with watching(made, "rq:queue:q0") as watcher, Beat(home, made.url) as beat:
         until_registered(made, beat, schedules)
         wait_for(lambda: len(watcher.seen) >= schedules * rounds, PATIENCE_S + every_s * rounds)
-    return [arrived - tick_of(job) for arrived, job in watcher.seen[: schedules * rounds]]
+    return [Arrival(at, tick_of(job)) for at, job in watcher.seen[: schedules * rounds]]
 
 
 def tick_of(job: str) -> int:
@@ -122,8 +167,9 @@ def watching(made: Stage, queue: str) -> Iterator[Watcher]:
         watcher.close()
 
 
-def paced(made: Stage, contender: Contender, rule: Rule, number: int) -> list[float]:
-    """What the rule says of so many messages of a peer; the first ones, while it starts, do not count."""
+def paced(made: Stage, who: str, number: int) -> dict[str, list[float]]:
+    """What its rule says of so many messages of a peer; the first ones, while it starts, do not count."""
+    contender, rule = PEERS[who]
     with watching(made, contender.queue) as watcher:
         crew = Crew(contender, made.url, made.clean())
         try:
@@ -135,7 +181,7 @@ def paced(made: Stage, contender: Contender, rule: Rule, number: int) -> list[fl
             raise TimeoutError(f"{e}; it said last: {crew.last_words()[-500:]}") from None
         finally:
             crew.close()
-    return rule([arrived for arrived, _ in watcher.seen[settled : settled + number]])
+    return {who: rule([arrived for arrived, _ in watcher.seen[settled : settled + number]])}
 
 
 def sustained(made: Stage, *, schedules: int, seconds: int, say: Say) -> list[float]:

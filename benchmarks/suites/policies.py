@@ -38,7 +38,7 @@ QUEUES = ("q0", "q1", "q2")
 QUEUE_KEYS = [f"rq:queue:{queue}" for queue in QUEUES]
 IDS = [f"s{n:06d}" for n in range(SCHEDULES)]
 BUSY, JITTERED = [each for each in IDS if each[-1] in "01"], [each for each in IDS if each[-1] == "2"]
-JITTER = timedelta(milliseconds=5)
+JITTER_MS = 5
 TASKS = """
 from datetime import datetime, timedelta, timezone
 from beat import group, register
@@ -46,7 +46,7 @@ from beat import group, register
 def work(): ...
 
 def of_time(n):
-    bounds = dict(end=start + timedelta(days=30), max_runs=100, exclude=["2020-12-25"], jitter="5ms")
+    bounds = dict(end=start + timedelta(days=30), max_runs=100, exclude=["2020-12-25"], jitter="{jitter_ms}ms")
     return {{0: dict(overlap="skip"), 1: dict(overlap="wait"), 2: bounds}}.get(n % 10, {{}})
 
 def of_place(n):
@@ -93,7 +93,7 @@ def passed(made: Stage, who: str, times: int) -> list[float]:
 def _passed(made: Stage, who: str, times: int, *, each_s: float) -> list[float]:
     home = made.clean()
     start = math.ceil(made.now() + STARTS_S + AHEAD_S + 1.6 * SCHEDULES * each_s)
-    words = TASKS.format(start=start, given=_GIVEN[who], schedules=SCHEDULES, queues=list(QUEUES))
+    words = TASKS.format(start=start, given=_GIVEN[who], schedules=SCHEDULES, queues=list(QUEUES), jitter_ms=JITTER_MS)
     (home / "tasks.py").write_text(words, encoding="utf-8")
     taken: list[float] = []
     with Beat(home, made.url) as beat:
@@ -129,7 +129,7 @@ def again(made: Stage, who: str) -> int:
     fall_due(made.redis, IDS, due)
     with made.redis.pipeline(transaction=False) as pipe:
         for each in JITTERED if who == TIME else ():
-            schedule: Any = SimpleNamespace(id=each, jitter=JITTER)
+            schedule: Any = SimpleNamespace(id=each, jitter=timedelta(milliseconds=JITTER_MS))
             at = policies.due(schedule, clock.at(due))
             pipe.hset(KEYS.schedule(each), "due_at", clock.text(at))
             pipe.zadd(KEYS.due, {each: clock.to_ms(at)})

@@ -6,10 +6,12 @@ import json
 
 import pytest
 
+from benchmarks.bare import halves
 from benchmarks.floors import pages
 from benchmarks.peers.crowds import CROWDS
-from benchmarks.suites.fires import FULL, QUICK, in_turns
-from benchmarks.suites.lateness import lateness, tick_of
+from benchmarks.suites.fires import FULL, QUICK
+from benchmarks.suites.lateness import Arrival, figures, late, lateness, meanwhile, tick_of
+from benchmarks.turns import in_turns
 
 PROGRAMS = [(who, due) for who in CROWDS for due in (True, False)]
 
@@ -52,9 +54,23 @@ def test_a_contender_that_fails_is_named_and_the_others_keep_their_figures() -> 
     def works() -> dict[str, float]:
         return {"fires per second": 7.0}
 
-    figures = list(in_turns(FULL[0]._replace(rounds=2), {"a": works, "b": fails, "c": works}, say))
-    assert [(figure.who, figure.values) for figure in figures] == [("a", (7.0, 7.0)), ("c", (7.0, 7.0))]
-    assert sum("b failed: TimeoutError: nothing arrived" in words for words in said) == 2
+    taken = in_turns(2, {"a": works, "b": fails, "c": works}, "many", say)
+    assert taken == {("a", "fires per second"): (7.0, 7.0), ("c", "fires per second"): (7.0, 7.0)}
+    assert said[:4] == ["a: many, round 1 of 2", "b: many, round 1 of 2", "b failed: TimeoutError: nothing arrived",
+                        "c: many, round 1 of 2"]  # fmt: skip
+    assert said.count("b failed: TimeoutError: nothing arrived") == 2
+
+
+def test_what_fails_once_leaves_its_place_free_so_that_the_others_of_a_round_stay_together() -> None:
+    turns = {"a": iter([1.0, None, 3.0]), "b": iter([None, 20.0, 30.0])}
+
+    def act(who: str) -> dict[str, float]:
+        if (value := next(turns[who])) is None:
+            raise ChildProcessError
+        return {"rate": value}
+
+    taken = in_turns(3, {"a": lambda: act("a"), "b": lambda: act("b")}, "many", lambda _: None)
+    assert taken == {("a", "rate"): (1.0, None, 3.0), ("b", "rate"): (None, 20.0, 30.0)}
 
 
 def test_contenders_take_turns_round_after_round() -> None:
@@ -64,7 +80,7 @@ def test_contenders_take_turns_round_after_round() -> None:
         order.append(who)
         return {"fires per second": 1.0}
 
-    list(in_turns(FULL[0]._replace(rounds=2), {"a": lambda: act("a"), "b": lambda: act("b")}, lambda _: None))
+    in_turns(2, {"a": lambda: act("a"), "b": lambda: act("b")}, "many", lambda _: None)
     assert order == ["a", "b", "a", "b"]
 
 
@@ -89,3 +105,33 @@ def test_lateness_is_read_from_the_ids_of_the_outbox_for_enqueued_ticks_within_t
         ("1794864007001-0", enqueued(7)),
     ]
     assert lateness(entries, 1_794_864_006, 1_794_864_007) == pytest.approx([0.012, 0.25], abs=1e-6)
+
+
+def test_each_repetition_has_its_own_percentiles_and_the_median_of_them_counts() -> None:
+    calm, shaken = [0.001] * 99 + [0.004], [0.002] * 98 + [0.5, 0.9]
+    found = {figure.what: figure for figure in figures([calm, shaken, calm], "beat", "one schedule")}
+    assert {what: figure.values for what, figure in found.items()} == {
+        "lateness p50": pytest.approx((1, 2, 1)),
+        "lateness p99": pytest.approx((1, 500, 1)),
+        "lateness max": pytest.approx((4, 900, 4)),
+    }
+    assert found["lateness p99"].median == pytest.approx(1)
+
+
+def test_a_repetition_that_failed_has_no_lateness() -> None:
+    assert [figure.values for figure in figures([None, [0.25]], "beat", "one schedule")] == [(None, 250.0)] * 3
+
+
+@pytest.mark.parametrize(("now", "first"), [(10.2, 10.5), (10.49, 10.5), (10.5, 11.5), (10.6, 11.5), (11.0, 11.5)])
+def test_a_bare_process_wakes_at_the_half_seconds_to_come(now: float, first: float) -> None:
+    assert halves(now, 3) == [first, first + 1, first + 2]
+
+
+def test_a_bare_process_is_as_late_as_its_elements_are_past_the_instants_that_they_name() -> None:
+    assert late([Arrival(10.501, 10.5), Arrival(12.75, 11.5)]) == pytest.approx([0.001, 1.25])
+
+
+def test_a_bare_process_counts_only_while_beat_is_measured() -> None:
+    pushed = [Arrival(due + 0.001, due) for due in halves(9.0, 6)]
+    beats = [Arrival(due + 0.002, due) for due in (11.0, 12.0, 13.0)]
+    assert [arrival.due for arrival in meanwhile(pushed, beats)] == [11.5, 12.5]

@@ -12,7 +12,7 @@ import pytest
 from benchmarks import __main__ as program
 from benchmarks import plot, report
 from benchmarks.budgets import LEAST, MOST, Budget, budgets
-from benchmarks.figures import Figure, Figures
+from benchmarks.figures import Figure, Figures, ratio
 from benchmarks.progress import Progress
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 AT = {"schedules": 10_000, "queues": 1}
 
 
-def fires(rate: float, who: str = "beat", **at: int) -> Figure:
-    return Figure("fires", "fires per second", (rate,), "/s", who, {**AT, **at})
+def fires(*rates: float | None, who: str = "beat", **at: int) -> Figure:
+    return Figure("fires", "fires per second", rates, "/s", who, {**AT, **at})
 
 
 def budget(figures: Figures, words: str) -> Budget:
@@ -39,7 +39,7 @@ def test_a_figure_is_its_median_and_says_how_far_the_runs_lie_apart() -> None:
 
 
 def test_a_figure_is_found_by_what_it_is_about() -> None:
-    figures = Figures([fires(5, "rq cron"), fires(6, queues=10), fires(7)])
+    figures = Figures([fires(5, who="rq cron"), fires(6, queues=10), fires(7)])
     assert figures.median("fires per second", AT) == 7
     assert figures.median("fires per second", {"queues": 10}) == 6
     assert figures.median("fires per second", AT, "rq cron") == 5
@@ -47,18 +47,67 @@ def test_a_figure_is_found_by_what_it_is_about() -> None:
     assert figures.find("idle pass") is None
 
 
+def test_a_repetition_that_failed_is_not_in_the_median_nor_in_the_spread() -> None:
+    figure = Figure("x", "y", (90, None, 100, 120), "ms")
+    assert (figure.median, figure.spread, figure.known) == (100, 0.15, (90, 100, 120))
+
+
+def test_a_ratio_is_the_median_of_those_within_a_round_and_not_the_ratio_of_the_medians() -> None:
+    one, other = fires(10, 20, 90), fires(10, 40, 30)
+    assert ratio(one, other) == 1
+    assert one.median / other.median == pytest.approx(2 / 3)
+
+
+def test_a_round_in_which_one_of_the_two_failed_counts_for_neither() -> None:
+    assert ratio(fires(None, 50, 200, 90), fires(10, None, 25, 10)) == 8.5
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [((30, 10, 20), (5, 4)), ((20,), (4, 5)), ((None, 20), (4.5, None)), ((20,), (4.5,))]
+)
+def test_figures_without_common_rounds_are_compared_by_their_medians(
+    one: tuple[float | None, ...], other: tuple[float | None, ...]
+) -> None:
+    assert ratio(fires(*one), fires(*other)) == pytest.approx(20 / 4.5)
+
+
+def test_there_is_no_ratio_to_nothing() -> None:
+    assert [ratio(fires(1), fires(0)), ratio(fires(1), None), ratio(None, fires(1))] == [None] * 3
+    assert ratio(fires(0), fires(5)) == 0
+    assert ratio(fires(3, 8), fires(0, 4)) == 2, "a repetition of nothing has no ratio either"
+
+
 # --- budgets ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_budget_is_a_ratio_of_two_figures_of_the_same_circumstances() -> None:
-    figures = Figures([fires(12_000), fires(1_000, "rq cron"), fires(1, "rq cron", queues=10)])
+    figures = Figures([fires(12_000), fires(1_000, who="rq cron"), fires(1, who="rq cron", queues=10)])
     beside = budget(figures, "rq cron")
     assert (beside.measured, beside.allowed, beside.sense, beside.met) == (12, 10, LEAST, True)
 
 
+def test_a_budget_that_is_a_ratio_is_held_within_rounds() -> None:
+    beside_it = Figures([fires(500, 1200, 900), fires(50, 100, 60, who="rq cron")])
+    assert budget(beside_it, "rq cron").measured == 12
+    at = {"schedules": 10_000}
+    passes = Figures(
+        Figure("policies", "pass", values, "s", who, at)
+        for who, values in (
+            ("beat, plain", (1.0, 2.0, 3.0)),
+            ("beat", (1.1, 4.0, 3.3)),
+            ("beat, place", (1.2, 1.0, 3.6)),
+        )
+    )
+    assert budget(passes, "30 % with policies").measured == pytest.approx(1.1)
+    assert budget(passes, "policies of place").measured == pytest.approx(1.2)
+    times = [("beat CPU per fire", (60, 90, 150)), ("Redis time per fire", (100, 50, 300))]
+    of_both = Figures(Figure("fires", what, values, "µs", at=AT) for what, values in times)
+    assert budget(of_both, "Python's time").measured == pytest.approx(0.6)
+
+
 @pytest.mark.parametrize(("rate", "met"), [(14_999, False), (15_000, True)])
 def test_a_budget_is_met_or_not(rate: float, met: bool) -> None:  # noqa: FBT001 (a case)
-    assert budget(Figures([fires(rate), fires(10_000, "enqueue_many")]), "enqueue_many").met is met
+    assert budget(Figures([fires(rate), fires(10_000, who="enqueue_many")]), "enqueue_many").met is met
 
 
 def test_what_was_not_measured_is_neither_met_nor_not() -> None:
@@ -97,18 +146,31 @@ def test_numbers_are_as_short_as_three_digits_allow(value: float, shown: str) ->
 
 
 def test_the_table_of_budgets_says_what_is_not_met() -> None:
-    rows = report.verdicts(Figures([fires(5_000), fires(1_000, "rq cron")]))
+    rows = report.verdicts(Figures([fires(5_000), fires(1_000, who="rq cron")]))
     assert rows[0] == ["met", "budget", "allowed", "measured"]
     assert rows[1] == ["**NO**", "10,000 due at once, fires per second beside rq cron", "≥ 10 ×", "5 ×"]
     assert rows[2][0] == "not measured"
 
 
 def test_peers_are_shown_by_their_ratio_first() -> None:
-    figures = Figures([fires(10_000), fires(500, "RedBeat")])
+    figures = Figures([fires(10_000), fires(500, who="RedBeat")])
     ((title, rows),) = report.tables(figures, {"fires": "Fires", "idle": "Idle"})
     assert title == "Fires"
     assert [row[0] for row in rows] == ["beside beat", "", "0.05 ×"]
     assert rows[2][2:5] == ["RedBeat", "schedules 10,000, queues 1", "500 /s"]
+
+
+def test_the_ratio_beside_beat_is_the_one_that_the_budgets_hold() -> None:
+    figures = Figures([fires(100, 50, 200), fires(10, 4, 25, who="rq cron"), fires(None, 5, 20, who="RedBeat")])
+    ((_, rows),) = report.tables(figures, {"fires": "Fires"})
+    assert [(row[0], row[-1]) for row in rows[1:]] == [("", "3"), ("0.1 ×", "3"), ("0.1 ×", "2")]
+
+
+def test_a_repetition_that_failed_is_still_failed_when_the_document_is_read_again() -> None:
+    figures = Figures([fires(None, 5, 20)])
+    written = json.dumps(report.document(figures), allow_nan=False)
+    assert '"values": [null, 5, 20]' in written
+    assert report.read(json.loads(written)) == figures
 
 
 def test_the_page_keeps_what_people_wrote() -> None:
@@ -142,9 +204,11 @@ def test_the_docs_have_the_place_for_the_figures() -> None:
 
 
 def test_the_plot_is_well_formed_and_names_every_line() -> None:
-    grown = [fires(rate, who, schedules=n) for who in ("beat", "a<b") for n, rate in ((1000, 10_000), (100_000, 9_000))]
+    grown = [
+        fires(rate, who=who, schedules=n) for who in ("beat", "a<b") for n, rate in ((1000, 10_000), (100_000, 9_000))
+    ]
     idle = [Figure("idle", "idle pass", (0.3,), "ms", at={"schedules": n}) for n in (1000, 100_000)]
-    drawn = ET.fromstring(plot.growth(Figures([*grown, *idle, fires(5, "lonely")])))  # noqa: S314 (our own)
+    drawn = ET.fromstring(plot.growth(Figures([*grown, *idle, fires(5, who="lonely")])))  # noqa: S314 (our own)
     texts = [each.text for each in drawn.iter("{http://www.w3.org/2000/svg}text")]
     assert {"beat", "a<b", "1,000", "100,000"} <= set(texts)
     assert "lonely" not in texts, "one point is no growth"
@@ -153,7 +217,7 @@ def test_the_plot_is_well_formed_and_names_every_line() -> None:
 
 def test_what_costs_more_lies_higher() -> None:
     cheap = Figures([fires(10_000, schedules=n) for n in (1000, 10_000)])
-    dear = [fires(100, "dear", schedules=n) for n in (1000, 10_000)]
+    dear = [fires(100, who="dear", schedules=n) for n in (1000, 10_000)]
     drawn = ET.fromstring(plot.growth(Figures([*cheap, *dear])))  # noqa: S314 (our own)
     lines = [each.get("points", "").split()[0] for each in drawn.iter("{http://www.w3.org/2000/svg}polyline")]
     ours, theirs = (float(point.split(",")[1]) for point in lines)
@@ -190,7 +254,7 @@ def test_an_unknown_suite_is_refused_by_name(capsys: pytest.CaptureFixture[str])
 
 
 def test_a_budget_that_is_not_met_ends_with_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    found = iter([Figures([fires(9), fires(1, "rq cron")]), Figures([fires(10), fires(1, "rq cron")])])
+    found = iter([Figures([fires(9), fires(1, who="rq cron")]), Figures([fires(10), fires(1, who="rq cron")])])
 
     def measure(_name: str, _scale: object, figures: Figures, _progress: object) -> str:
         figures.extend(next(found))
