@@ -64,8 +64,10 @@ def read(made: Turn) -> None:
 
 def sent(redis: Redis, channel: str = "ops") -> list[tuple[str, str]]:
     """What waits to be sent: which message about which incident, and what it says."""
-    found: Any = redis.hgetall(f"beat:messages:app.{channel}")
-    assert sorted(found) == sorted(redis.zrange(f"beat:deliveries:app.{channel}", 0, -1))
+    with redis.pipeline() as pipe:  # at one instant: somebody may be writing both
+        pipe.hgetall(f"beat:messages:app.{channel}").zrange(f"beat:deliveries:app.{channel}", 0, -1)
+        found, order = pipe.execute()
+    assert sorted(found) == sorted(order)
     return sorted((key, json.loads(text)["state"]) for key, text in found.items())
 
 
