@@ -138,10 +138,8 @@ def _missing(seen: Sighting, record: Record, now: int) -> Decision | None:
 def _again(seen: Sighting, record: Record) -> Decision | None:
     """A closed run that does not look as it did."""
     if seen.status in GOING:
-        attempts = _attempts(seen, record)
-        requeued = record.requeued + (attempts <= record.attempts)
-        again = replace(record, outcome="", sign="", started="", ended="", attempts=0, requeued=requeued)
-        return Reopen(again, record)
+        began = replace(_requeued(seen, record), outcome="", sign="", started="", ended="", attempts=0)
+        return Reopen(began, record)
     if seen.status not in ENDED:
         return None
     closing = _close(seen, record)
@@ -150,10 +148,18 @@ def _again(seen: Sighting, record: Record) -> Decision | None:
         return Mark(replace(record, sign=seen.sign))  # an end that was known is no other for that
     if record.outcome == "lost" and not anew and (closing.error or {}).get("type") in _BY_OTHERS | {""}:
         return Mark(replace(record, sign=seen.sign))  # RQ has noticed as well
-    if anew and closing.attempts <= record.attempts:
-        before = replace(record, requeued=record.requeued + 1)
-        return replace(closing, before=before, attempts=_attempts(seen, before))
-    return closing
+    if not anew:
+        return closing
+    before = _requeued(seen, record)
+    return replace(closing, before=before, attempts=_attempts(seen, before))
+
+
+def _requeued(seen: Sighting, record: Record) -> Record:
+    """A closed run that was started again: by somebody, unless RQ counts it, or it was lost before it had begun."""
+    never_begun = record.outcome == "lost" and not record.started
+    if never_begun or _attempts(seen, record) > record.attempts:
+        return record
+    return replace(record, requeued=record.requeued + 1)
 
 
 def _close(seen: Sighting, record: Record) -> Close:

@@ -306,6 +306,21 @@ def test_what_rq_has_started_again_is_open_again(status: str, was: str) -> None:
     assert judge(seen(status, before), NOW) == Reopen(replace(RECORD, requeued=1), before)
 
 
+NEVER_BEGUN = replace(CLOSED, outcome="lost", sign="queued||", started="")
+"""What it was lost as: in no queue, and no worker had started it."""
+
+
+@pytest.mark.parametrize("status", sorted({*GOING} - {"queued"}))
+def test_what_was_lost_before_it_began_and_begins_after_all_is_its_first_attempt(status: str) -> None:
+    assert judge(seen(status, NEVER_BEGUN), NOW) == Reopen(RECORD, NEVER_BEGUN)
+
+
+@pytest.mark.parametrize(("status", "outcome"), [("finished", "succeeded"), ("failed", "failed")])
+def test_what_was_lost_before_it_began_and_has_ended_after_all_had_one_attempt(status: str, outcome: str) -> None:
+    found = closed(judge(seen(status, NEVER_BEGUN), NOW))
+    assert (found.outcome, found.attempts, found.before) == (outcome, 1, NEVER_BEGUN)
+
+
 def test_a_retry_that_rq_had_left_is_no_requeue() -> None:
     """RQ gives a job back whose worker died, and counts that."""
     record = replace(CLOSED, retries=2, outcome="lost")
