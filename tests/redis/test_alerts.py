@@ -65,7 +65,8 @@ def read(made: Turn) -> None:
 def sent(redis: Redis, channel: str = "ops") -> list[tuple[str, str]]:
     """What waits to be sent: which message about which incident, and what it says."""
     with redis.pipeline() as pipe:  # at one instant: somebody may be writing both
-        pipe.hgetall(f"beat:messages:app.{channel}").zrange(f"beat:deliveries:app.{channel}", 0, -1)
+        pipe.hgetall(f"beat:messages:app.{channel}")
+        pipe.zrange(f"beat:deliveries:app.{channel}", 0, -1)
         found, order = pipe.execute()
     assert sorted(found) == sorted(order)
     return sorted((key, json.loads(text)["state"]) for key, text in found.items())
