@@ -34,9 +34,9 @@ def main(command: list[str]) -> int:
     signal.signal(signal.SIGCHLD, lambda *_: None)  # only to wake up
     _ask_the_kernel(_PR_SET_CHILD_SUBREAPER, 1)  # who loses its parent becomes our child
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])  # until there is somebody to hand it to
-    pid = os.fork()
+    keeper, pid = os.getpid(), os.fork()
     if pid == 0:
-        _become(command)
+        _become(command, keeper)
     signal.signal(signal.SIGTERM, lambda *_: _kill(pid, signal.SIGTERM))
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     code = None
@@ -55,11 +55,13 @@ def main(command: list[str]) -> int:
     return 128 + signal.SIGKILL if code is None else code
 
 
-def _become(command: list[str]) -> NoReturn:
+def _become(command: list[str], keeper: int) -> NoReturn:
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     _ask_the_kernel(_PR_SET_PDEATHSIG, signal.SIGKILL)  # should the keeper itself be killed
+    if os.getppid() != keeper:  # before the kernel was asked
+        os._exit(_NOT_STARTED)
     os.dup2(os.open(os.devnull, os.O_RDONLY), _STDIN)
     try:
         os.execvp(command[0], command)  # noqa: S606 (the command is our caller's)

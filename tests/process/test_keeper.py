@@ -1,0 +1,28 @@
+"""The keeper of a process of `beat dev`: killed while it starts, it leaves nothing behind."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from beat.dev import keeper
+
+ASKS = "    if sys.platform == "
+DIES_FIRST = f"""\
+    if option == {keeper._PR_SET_PDEATHSIG}:
+        parent = os.getppid()
+        os.kill(parent, signal.SIGKILL)
+        while os.getppid() == parent:
+            pass
+"""  # noqa: SLF001 (what it asks for)
+
+
+def test_a_keeper_that_is_killed_before_the_kernel_knows_leaves_nobody_behind(tmp_path: Path) -> None:
+    made, text = tmp_path / "keeper.py", Path(keeper.__file__).read_text(encoding="utf-8")
+    assert text.count(ASKS) == 1
+    made.write_text(text.replace(ASKS, DIES_FIRST + ASKS), encoding="utf-8")
+    speaks = "import time; print('here', flush=True); time.sleep(60)"  # who is left behind holds the pipe
+    words = [sys.executable, "-I", "-S", str(made), sys.executable, "-c", speaks]
+    done = subprocess.run(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, timeout=30, check=False)
+    assert (done.returncode, done.stdout) == (-9, b"")
