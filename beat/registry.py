@@ -46,6 +46,7 @@ class Registry:
 
     def __init__(self, defaults: Callable[[], sources.Defaults] = sources.Defaults) -> None:
         self._defaults = functools.cache(defaults)
+        self._declarer = declaring.Declarer(self._defaults)
         self._schedules: dict[str, Schedule] = {}
         self._codes: dict[str, object] = {}
         self._functions: dict[str, None] = {}
@@ -176,9 +177,9 @@ class Registry:
 
     def _declare(self, func: Callable[..., Any], expression: str | None, given: Options, here: Place) -> Schedule:
         options.refuse_unknown(given)
-        own = {"id": func.__name__, "description": functions.summary(func)[: options.LONGEST_DESCRIPTION]}
+        told = functions.summary(func)[: options.LONGEST_DESCRIPTION]
         path = functions.path(func)
-        schedule = declaring.declare(path, expression, given, self._defaults(), **own, declared=here)
+        schedule = self._declarer.declare(path, expression, given, name=func.__name__, description=told, declared=here)
         functions.check_arguments(func, schedule.args, schedule.kwargs)
         return schedule
 

@@ -15,7 +15,7 @@ from beat.follows import Follows
 from beat.functions import path_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from beat.monitor import Monitor
     from beat.options import Misfire, Overlap, Priority, Route
@@ -85,21 +85,20 @@ class Schedule:
     declared: Place | None = None
 
     def __post_init__(self) -> None:
-        values = vars(self)
-        with options.Reading() as reading:
-            for name, check, sound in _CHECKED:
-                if values[name] is not sound:
-                    reading.name = name
-                    values[name] = check(self)
-        if self.start and self.end and self.start >= self.end:
-            raise BadInstant(f"start {clock.text(self.start)} must lie before end {clock.text(self.end)}")
-        if self.renamed_from == self.id:
-            raise BadOption(f"renamed_from is the id itself, {self.id!r}: name the old one, or leave it out")
-        policy_options.refuse_contradictions(self)
-        place_options.refuse_contradictions(self)
-        monitor.refuse_contradictions(self)
+        _check(self, _CHECKED)
         if self.queues:
             object.__setattr__(self, "queue", self.queues[0])
+
+    def another(self, own: Mapping[str, Any], declared: Place) -> Schedule:
+        """One like this, with an id and perhaps arguments of its own: what they share is not checked again."""
+        made = object.__new__(type(self))
+        values = vars(made)
+        values.update(vars(self), args=(), kwargs={}, meta={}, declared=declared)
+        values.update(own)
+        _check(made, _CHECKED_OF_ANOTHER)
+        for derived in ("rev",) if made.timing is self.timing else _DERIVED:
+            values.pop(derived, None)
+        return made
 
     @property
     def follows(self) -> str | None:
@@ -174,6 +173,22 @@ class Schedule:
         return functools.partial(type(self), **values), ()
 
 
+def _check(schedule: Schedule, checked: Iterable[tuple[str, Callable[[Schedule], Any], object]]) -> None:
+    values = vars(schedule)
+    with options.Reading() as reading:
+        for name, check, sound in checked:
+            if values[name] is not sound:
+                reading.name = name
+                values[name] = check(schedule)
+    if schedule.start and schedule.end and schedule.start >= schedule.end:
+        raise BadInstant(f"start {clock.text(schedule.start)} must lie before end {clock.text(schedule.end)}")
+    if schedule.renamed_from == schedule.id:
+        raise BadOption(f"renamed_from is the id itschedule, {schedule.id!r}: name the old one, or leave it out")
+    policy_options.refuse_contradictions(schedule)
+    place_options.refuse_contradictions(schedule)
+    monitor.refuse_contradictions(schedule)
+
+
 def _utc(instant: datetime) -> datetime:
     clock.floor(instant)  # refuses what could not be compared
     return instant
@@ -227,3 +242,6 @@ _CHECKS: Mapping[str, Callable[[Schedule], Any]] = {  # in this order: what othe
 _SOUND = {each.name: each.default for each in fields(Schedule) if each.name != "tz"}
 _CHECKED = [(name, check, _SOUND.get(name, _CHECKS)) for name, check in _CHECKS.items()]  # which no value ever is
 """Each with the default that needs no check: most values of most schedules are these."""
+_CHECKED_OF_ANOTHER = [each for each in _CHECKED if each[0] in {"id", "timing", "args", "kwargs", "meta"}]
+"""Those of what two schedules that are alike do not share; an expression with `H` is another for another id."""
+_DERIVED = [name for name, value in vars(Schedule).items() if isinstance(value, functools.cached_property)]
