@@ -374,12 +374,15 @@ def test_a_failure_shows_the_last_words_of_the_server(bin_directory: Path, place
         embedded.start(place)
 
 
+AT_HAND = "glibc.malloc.tcache_count=8000:glibc.malloc.hugetlb=1"
+
+
 @pytest.mark.usefixtures("no_package")
 @pytest.mark.parametrize(
     ("library", "words"),
     [
-        ("glibc 2.36", ("", "glibc.malloc.tcache_count=8000")),
-        ("glibc 2.30", ("x=1", "glibc.malloc.tcache_count=8000:x=1")),  # what comes last is heard
+        ("glibc 2.36", ("", AT_HAND)),
+        ("glibc 2.30", ("x=1", f"{AT_HAND}:x=1")),  # what comes last is heard
         ("glibc 2.29", ("x=1", "x=1")),  # it would count pieces in a byte
         (None, ("", "")),
     ],
