@@ -1,7 +1,7 @@
 """A schedule from the options that people write: those of `@periodic`, of `Client.add` and of `beat add`.
 
-A hundred thousand schedules are mostly of a few kinds: of those that differ in their ids and arguments alone, the
-first is read and checked whole, the others only in what is their own.
+A hundred thousand schedules are mostly of a few kinds: of those that differ in id, arguments and meta alone, the first
+is read and checked whole, the others only in what is their own.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from beat import checks, options
 from beat.errors import BadOption
-from beat.schedule import Schedule
+from beat.schedule import OWN, Schedule, another
 from beat.timing import timing
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from beat.place import Place
 
 _TIMING = ("every", "follows", "seconds", "phase")
-_OWN = {"id", "args", "kwargs", "meta"}
 _COMPARED = {str, int, float, bool, type(None), timedelta, datetime, FunctionType}
 """Values of which two that are equal, and of the same type, mean the same."""
 _MOST = 1024
@@ -81,9 +80,8 @@ class Declarer:
         """As `declare`; name and description are those of the function, for where none is given."""
         shared = _shared(path, expression, description, given)
         if shared and (like := self._known.get(shared)):
-            own: dict[str, Any] = {each: value for each, value in given.items() if each in _OWN}
-            own.setdefault("id", name)
-            return like.another(own, declared)
+            own: dict[str, Any] = {"id": name, **{each: value for each, value in given.items() if each in OWN}}
+            return another(like, declared, **own)
         more = {"id": name, "description": description, "declared": declared}
         made = declare(path, expression, given, self._defaults(), **more)
         if shared:
@@ -97,7 +95,7 @@ def _shared(path: str, expression: object, description: str, given: Options) -> 
     """All but what each has of its own, to be compared; nothing if it cannot be."""
     told: list[object] = [path, expression, description]
     for name, value in given.items():
-        if name not in _OWN:
+        if name not in OWN:
             if type(value) not in _COMPARED or (type(value) is datetime and type(value.tzinfo) is not timezone):
                 return None  # in a zone, two instants of a repeated hour are equal
             told += (name, type(value), value)

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from beat import arguments, checks, clock, kinds, monitor, options, place_options, policy_options, rq_options, timing
+from beat.arguments import NOTHING
 from beat.errors import BadInstant, BadOption
 from beat.every import Every
 from beat.follows import Follows
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from beat.rq_options import Callback, Retry, Serializer
     from beat.timing import Timing
 
+OWN = frozenset({"id", "args", "kwargs", "meta"})
+"""What two schedules that are alike do not share."""
 _INSTANT = timedelta(microseconds=1)
 
 
@@ -88,17 +91,6 @@ class Schedule:
         _check(self, _CHECKED)
         if self.queues:
             object.__setattr__(self, "queue", self.queues[0])
-
-    def another(self, own: Mapping[str, Any], declared: Place) -> Schedule:
-        """One like this, with an id and perhaps arguments of its own: what they share is not checked again."""
-        made = object.__new__(type(self))
-        values = vars(made)
-        values.update(vars(self), args=(), kwargs={}, meta={}, declared=declared)
-        values.update(own)
-        _check(made, _CHECKED_OF_ANOTHER)
-        for derived in ("rev",) if made.timing is self.timing else _DERIVED:
-            values.pop(derived, None)
-        return made
 
     @property
     def follows(self) -> str | None:
@@ -173,6 +165,16 @@ class Schedule:
         return functools.partial(type(self), **values), ()
 
 
+def another(like: Schedule, declared: Place, **own: Any) -> Schedule:
+    """One like that, with values of its own for some of OWN: what the two share is not checked again."""
+    values = vars(made := object.__new__(type(like)))
+    values.update(vars(like), declared=declared, **{"args": (), "kwargs": NOTHING, "meta": NOTHING, **own})
+    _check(made, _CHECKED_OF_ANOTHER)
+    for derived in ("rev",) if made.timing is like.timing else _DERIVED:
+        values.pop(derived, None)
+    return made
+
+
 def _check(schedule: Schedule, checked: Iterable[tuple[str, Callable[[Schedule], Any], object]]) -> None:
     values = vars(schedule)
     with options.Reading() as reading:
@@ -183,7 +185,7 @@ def _check(schedule: Schedule, checked: Iterable[tuple[str, Callable[[Schedule],
     if schedule.start and schedule.end and schedule.start >= schedule.end:
         raise BadInstant(f"start {clock.text(schedule.start)} must lie before end {clock.text(schedule.end)}")
     if schedule.renamed_from == schedule.id:
-        raise BadOption(f"renamed_from is the id itschedule, {schedule.id!r}: name the old one, or leave it out")
+        raise BadOption(f"renamed_from is the id itself, {schedule.id!r}: name the old one, or leave it out")
     policy_options.refuse_contradictions(schedule)
     place_options.refuse_contradictions(schedule)
     monitor.refuse_contradictions(schedule)
@@ -242,6 +244,6 @@ _CHECKS: Mapping[str, Callable[[Schedule], Any]] = {  # in this order: what othe
 _SOUND = {each.name: each.default for each in fields(Schedule) if each.name != "tz"}
 _CHECKED = [(name, check, _SOUND.get(name, _CHECKS)) for name, check in _CHECKS.items()]  # which no value ever is
 """Each with the default that needs no check: most values of most schedules are these."""
-_CHECKED_OF_ANOTHER = [each for each in _CHECKED if each[0] in {"id", "timing", "args", "kwargs", "meta"}]
-"""Those of what two schedules that are alike do not share; an expression with `H` is another for another id."""
+_CHECKED_OF_ANOTHER = [each for each in _CHECKED if each[0] in {*OWN, "timing"}]
+"""An expression with `H` is another for another id."""
 _DERIVED = [name for name, value in vars(Schedule).items() if isinstance(value, functools.cached_property)]

