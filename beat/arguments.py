@@ -29,8 +29,7 @@ _EMPTY = (dict, list, tuple)  # most schedules have no arguments
 _REDUCED = ("callable", "args", "state", "items", "pairs", "setter")
 _ITERATORS = {"items", "pairs"}
 
-NOTHING: Mapping[str, Any] = types.MappingProxyType({})
-"""No arguments by name."""
+_NOTHING: Mapping[str, Any] = types.MappingProxyType({})
 
 Canonical = None | bool | int | str | list["Canonical"]
 
@@ -76,8 +75,8 @@ def positional(value: object, serializer: str) -> tuple[Any, ...]:
 
 def named(value: object, name: str, serializer: str) -> Mapping[str, Any]:
     """What a function is called with, by name; nobody can change it afterwards."""
-    if value is NOTHING or (type(value) is dict and not value):
-        return NOTHING
+    if type(value) is dict and not value:
+        return _NOTHING
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
         raise BadArguments(f"{name} must be a dict whose keys are text: write {name}={{'kind': 'daily'}}")
     return types.MappingProxyType(freeze(dict(value), name, serializer))

@@ -9,7 +9,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from beat import arguments, checks, clock, kinds, monitor, options, place_options, policy_options, rq_options, timing
-from beat.arguments import NOTHING
 from beat.errors import BadInstant, BadOption
 from beat.every import Every
 from beat.follows import Follows
@@ -168,7 +167,7 @@ class Schedule:
 def another(like: Schedule, declared: Place, **own: Any) -> Schedule:
     """One like that, with values of its own for some of OWN: what the two share is not checked again."""
     values = vars(made := object.__new__(type(like)))
-    values.update(vars(like), declared=declared, **{"args": (), "kwargs": NOTHING, "meta": NOTHING, **own})
+    values.update(vars(like), declared=declared, **{"args": (), "kwargs": {}, "meta": {}, **own})
     _check(made, _CHECKED_OF_ANOTHER)
     for derived in ("rev",) if made.timing is like.timing else _DERIVED:
         values.pop(derived, None)
