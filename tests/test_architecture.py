@@ -66,7 +66,6 @@ DOORS = {
 }
 CLOCKS = {"now", "utcnow", "today", "time", "time_ns", "localtime", "gmtime"}
 NO_NAMES = {"utils", "helpers", "models", "base", "manager"}
-LONGEST = {"module": 250, "class": 150, "function": 30}
 
 
 @dataclass(frozen=True)
@@ -205,17 +204,6 @@ def law_no_room_for_everything(house: list[Module]) -> Iterator[str]:
             yield f"{module.name}: {name} says nothing about what it does"
 
 
-def law_nobody_lives_in_a_palace(house: list[Module]) -> Iterator[str]:
-    for module in house:
-        sizes = [("module", module.name, module.text.count("\n"))]
-        classes = (node for node in ast.walk(module.tree) if isinstance(node, ast.ClassDef))
-        sizes += [("class", found.name, size(found)) for found in classes]
-        sizes += [("function", function.name, size(function)) for function in functions(module.tree)]
-        for kind, name, lines in sizes:
-            if lines > LONGEST[kind]:
-                yield f"{module.name}: {kind} {name} has {lines} lines, {LONGEST[kind]} is the most"
-
-
 def law_every_module_says_its_job(house: list[Module]) -> Iterator[str]:
     for module in house:
         if not ast.get_docstring(module.tree):
@@ -226,14 +214,6 @@ def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node
-
-
-def size(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> int:
-    """Lines of code: a long docstring makes no function long."""
-    lines = (node.end_lineno or node.lineno) - node.lineno + 1
-    first = node.body[0]
-    documented = ast.get_docstring(node) is not None
-    return lines - ((first.end_lineno or first.lineno) - first.lineno + 1 if documented else 0)
 
 
 LAWS = [law for name, law in sorted(globals().items()) if name.startswith("law_")]
@@ -258,7 +238,6 @@ PLANTED: dict[str, tuple[str, str]] = {
     "law_wall_time_only_in_clock": ("lint.py", "import datetime\nnow = datetime.datetime.now(None)"),
     "law_key_names_only_in_keys": ("schedule.py", "KEY = f'beat:schedule:{1}'"),
     "law_no_room_for_everything": ("cron/utils.py", ""),
-    "law_nobody_lives_in_a_palace": ("every.py", "def long():\n" + "    x = 1\n" * 30),
     "law_every_module_says_its_job": ("cron/silent.py", ""),
 }
 
