@@ -60,6 +60,9 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+if os.environ.get("LONG_TESTS"):
+    os.environ.setdefault("PYTEST_TIMEOUT", "3600")  # seconds, instead of the limit in pyproject.toml
+
 # A machine under load is slow, which is no fault of the code.
 hypothesis.settings.register_profile(
     "beat",
