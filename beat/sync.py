@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import json
 from collections import deque
 from typing import TYPE_CHECKING
 
@@ -50,12 +51,14 @@ class Sync:
         emit: Emit,
         app: str = "default",
         functions: Iterable[str] = (),
+        signatures: Mapping[str, str] | None = None,
         groups: Iterable[Group] = (),
     ) -> None:
         self.schedules = {schedule.id: schedule for schedule in schedules}
         self.groups = list(groups)
         self.app, self.functions = app, list(functions)
         """Those that may be scheduled from data."""
+        self._signatures = {path: _of_app(app, written) for path, written in (signatures or {}).items()}
         revs = [f"{schedule.id} {schedule.rev}" for schedule in self.schedules.values()]
         told = "\n".join(sorted([*revs, *self.functions]))
         self.digest = f"{app}.{hashlib.sha256(told.encode()).hexdigest()[:16]}" if told else ""
@@ -69,7 +72,7 @@ class Sync:
     def announce(self) -> None:
         """To be done before registering: what is in Redis is always announced by somebody."""
         revs = {schedule.id: schedule.rev for schedule in self.schedules.values()}
-        reply = self._store.announce(revs, self.functions, digest=self.digest, ttl=ANNOUNCED_MS)
+        reply = self._store.announce(revs, self.functions, self._signatures, digest=self.digest, ttl=ANNOUNCED_MS)
         if reply.code != "OK":
             self._once.say("", misplaced(reply))
         else:
@@ -183,6 +186,11 @@ def _news(found: Prospect, reply: Reply) -> Iterator[Event]:
     if before.override and found.rev not in {before.rev, schedule.rev}:
         by, rule, code = before.overridden_by or "somebody", str(found.ruling.timing), str(schedule.timing)
         yield Event("overridden", schedule.id, {"by": by, "rule": rule, "code": code})
+
+
+def _of_app(app: str, signature: str) -> str:
+    """Add the application to the parameters of a function: two may have functions of the same path."""
+    return json.dumps({"app": app, **json.loads(signature)})
 
 
 def _sights(page: Sequence[Schedule], now: datetime) -> list[Sight]:

@@ -15,11 +15,13 @@ import pytest
 from beat import Client, clock, jobs
 from beat.cron import Cron
 from beat.every import Every
+from tests.beats import Beat
 from tests.facts import wait_until
 from tests.faults.proxy import Proxy
 from tests.files import lay_out
 from tests.nursery import logged
 from tests.process import commands, test_command_line
+from tests.process.test_command_line import beat as beat_command
 from tests.process.test_command_line import without_colours
 from tests.redis.making import queued, schedule
 from tests.redis.test_control import FUNC, deploy, late
@@ -169,11 +171,41 @@ def test_a_run_for_programs(document: Any, store: Store) -> None:
     assert (found["type"], found["schedule"], found["tick"], found["triggered_by"]) == ("run", "report", None, "manual")
 
 
+def test_arguments_that_the_function_does_not_take_are_refused(refused: Any, here: Path, url: str) -> None:
+    tasks = """
+from beat import periodic
+
+@periodic("@daily", kwargs={"kind": "weekly"})
+def invoice(kind, copies=1): ...
+"""
+    lay_out(here, {"tasks.py": tasks})
+    with Beat(here, url) as scheduler:
+        scheduler.says("1 new")
+    code, said = refused("trigger", "invoice", "--arg", "copie=2")
+    assert code == 2
+    assert said == (
+        "error: the arguments do not fit tasks.invoice(kind, copies=…), as its scheduler declares it: "
+        "got an unexpected keyword argument 'copie'. Did you mean 'copies'?\n"
+    )
+    assert beat_command("trigger", "invoice", "--arg", "copies=2", cwd=here, BEAT_REDIS_URL=url).returncode == 0
+
+
+def test_trigger_says_that_the_schedule_is_paused(beat: Any) -> None:
+    assert beat("pause", "report", "--by", "ann", "--reason", "the disk is full").returncode == 0
+    done = beat("trigger", "report")
+    assert done.returncode == 0
+    assert re.match(
+        rf"the schedule is paused by ann since {INSTANT}, until somebody resumes it \(the disk is full\); "
+        r"only this run is enqueued\n",
+        done.stderr,
+    )
+
+
 def test_where_there_is_no_room_it_is_refused_with_what_is_in_the_way(refused: Any, beat: Any, store: Store) -> None:
     assert beat("trigger", "poll").returncode == 0
     [job] = queued(store)
-    words = f"error: poll may not overlap, and {job} has not ended: wait for it, or force it\n"
-    assert refused("trigger", "poll") == (4, words)
+    anyway = "wait for that run to end, or run it anyway with --force (`force` in Python and the API)"
+    assert refused("trigger", "poll") == (4, f"error: poll may not overlap, and {job} has not ended: {anyway}\n")
     assert beat("trigger", "poll", "--force").returncode == 0
 
 
