@@ -52,7 +52,7 @@ class Triggering(Changing):
         `kwargs` are laid over those of the schedule, `args` take the place of its own. The next tick stays as it is,
         unless `skip_next` lets this run take its place. Where runs may not overlap it is refused while one goes on,
         unless `force` is given. What is asked for again with the same `request` (letters and digits) within an hour is
-        the same run. Arguments that the function does not take are refused, if a scheduler has announced its parameters.
+        the same run. Arguments that the function does not take are refused, where its parameters are known.
         """
         job = self._keys.asked(schedule_id, f"m{_request(request)}")
         tried: list[datetime] = []
