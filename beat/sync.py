@@ -8,11 +8,12 @@ import json
 from collections import deque
 from typing import TYPE_CHECKING
 
-from beat import groups_kept, lineage
+from beat import definitions, groups_kept, lineage
 from beat.errors import DeclarationError
 from beat.event import Event
 from beat.health import Once
 from beat.placement import foresee, standing
+from beat.planning.differences import plain, summary
 from beat.protocol import Registration, Reply, Sight
 from beat.registrations import Origin, registration
 from beat.replies import misplaced
@@ -181,11 +182,23 @@ def _news(found: Prospect, reply: Reply) -> Iterator[Event]:
         yield Event("renamed", schedule.id, {"from": found.old})
     if before.unannounced_at or before.state == "retired":
         yield Event("returned", schedule.id, {"was": "retired" if before.state == "retired" else "held"})
-    if reply.code in {"UPDATED", "MOVED"}:
-        yield Event(reply.code.lower(), schedule.id, {"from": reply.words, "rev": schedule.rev})
+    if reply.code == "UPDATED":
+        yield Event("updated", schedule.id, {"rev": schedule.rev, "changes": _changes(reply.words, found.ruling)})
+    elif reply.code == "MOVED":
+        tick, _, former = reply.words.partition(" ")
+        to = found.placed.next if found.placed else ""
+        changes = _changes(former, found.ruling)
+        fields = {"from": tick or "none", "to": to or "none", "rev": schedule.rev, "changes": changes}
+        yield Event("moved", schedule.id, fields)
     if before.override and found.rev not in {before.rev, schedule.rev}:
         by, rule, code = before.overridden_by or "somebody", str(found.ruling.timing), str(schedule.timing)
         yield Event("overridden", schedule.id, {"by": by, "rule": rule, "code": code})
+
+
+def _changes(former: str, schedule: Schedule) -> str:
+    """Return what is different from the former definition, as JSON; nothing where that is unknown."""
+    was = plain(former)
+    return summary(was, plain(definitions.write(schedule))) if was else ""
 
 
 def _of_app(app: str, signature: str) -> str:

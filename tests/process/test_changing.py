@@ -64,6 +64,10 @@ def beat(here: Path, url: str) -> Callable[..., subprocess.CompletedProcess[str]
     return functools.partial(test_command_line.beat, cwd=here, BEAT_REDIS_URL=url)
 
 
+def url_of(store: Store) -> str:
+    return f"unix://{store.client.connection_pool.connection_kwargs['path']}"
+
+
 @pytest.fixture
 def refused(here: Path, url: str) -> Callable[..., tuple[int, str]]:
     return functools.partial(test_command_line.refused, cwd=here, BEAT_REDIS_URL=url)
@@ -602,6 +606,47 @@ def test_a_backfill_is_rehearsed(beat: Any, document: Any) -> None:
     found = document("backfill", "report", *ends, "--dry-run")
     assert found["backfill"]["ticks"] == ["2026-10-24T01:00:00Z", "2026-10-25T02:00:00Z", "2026-10-26T02:00:00Z"]
     assert (found["dry_run"], found["runs"]) == (True, [])
+
+
+BACKFILL = ["backfill", "report", "--from", "2026-10-25", "--to", "2026-10-26"]
+
+
+def test_a_backfill_under_an_override_says_so_and_asks_on_a_terminal(
+    beat: Any, terminal: Any, client: Client, store: Store
+) -> None:
+    client.named("bob").reschedule("report", "0 4 * * *")
+    words = (
+        "these are ticks of the rule that bob has put in the place of the code's: "
+        "0 4 * * * Europe/Berlin, not 0 3 * * * Europe/Berlin\n"
+    )
+    assert beat(*BACKFILL, "--dry-run").stderr.startswith(words)
+    code, told = terminal(*BACKFILL, typed=b"n\n", columns=200)
+    assert (code, words in told) == (1, True)
+    assert "Backfill the ticks of that rule? [y/N]: " in told
+    assert queued(store) == []
+
+
+@pytest.mark.parametrize(("more", "answer"), [([], b"y\n"), (["--yes"], b"")])
+def test_a_backfill_under_an_override_runs_when_the_operator_agrees(
+    more: list[str], answer: bytes, here: Path, client: Client, store: Store
+) -> None:
+    client.reschedule("report", "0 4 * * *")
+    with commands.Terminal(*BACKFILL, *more, cwd=here, BEAT_REDIS_URL=url_of(store)) as asked:
+        asked.type(answer)
+        wait_until(lambda: len(queued(store)) == 2)
+
+
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_a_backfill_under_an_override_asks_nobody_in_a_pipe(
+    more: list[str], here: Path, client: Client, store: Store
+) -> None:
+    client.reschedule("report", "0 4 * * *")
+    log = here / "backfill.log"
+    process = logged(log, ["beat", *BACKFILL, *more], here, commands.environment(BEAT_REDIS_URL=url_of(store)))
+    wait_until(lambda: len(queued(store)) == 2)
+    process.kill()
+    process.wait(60)
+    assert ("these are ticks of the rule" in log.read_text()) is (not more)
 
 
 @pytest.mark.usefixtures("worked")

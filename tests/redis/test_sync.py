@@ -129,8 +129,32 @@ def test_a_change_is_written_and_told(redis: Redis, store: Store) -> None:
     after = kept(redis)
     assert (after["queue"], after["run_count"], after["next_run"]) == ("new", "7", before["next_run"])
     assert after["version"] == "2"
-    assert len(beat.told("updated")) == 1
+    [event] = beat.told("updated")
+    assert event.fields == {"rev": NEW.rev, "changes": "queue old → new"}
     assert store.client.hget("beat:template:report", "origin") == b"new"
+
+
+def test_changes_name_arguments_without_their_values(redis: Redis, store: Store) -> None:
+    Beat(store, schedule(kwargs={"token": "old secret", "a": 1}, description="a" * 500)).start()
+    beat = Beat(
+        store, schedule(kwargs={"token": "new secret", "a": 1}, args=[2], meta={"b": 3}, job_timeout=60)
+    ).start()
+    [event] = beat.told("updated")
+    changes = event.fields["changes"].split("; ")
+    assert sorted(changes) == [
+        "args changed", f"description {'a' * 100} → none", "job_timeout none → 60", "kwargs.token changed",
+        "meta.b changed",
+    ]  # fmt: skip
+    redis.hset("beat:schedule:report", "definition", "garbled")
+    [event] = Beat(store, schedule()).start().told("updated")
+    assert event.fields["changes"] == ""
+
+
+def test_changes_of_an_overridden_schedule_are_those_in_force(store: Store, server: PrivateRedis) -> None:
+    Beat(store, OLD).start()
+    Client(server.url).reschedule("report", every="5m")
+    [event] = Beat(store, schedule(queue="new", timing=Every("2h"))).start().told("updated")
+    assert event.fields["changes"] == "queue old → new"
 
 
 def test_a_new_rule_moves_the_next_tick_and_is_told(redis: Redis, store: Store) -> None:
@@ -138,7 +162,9 @@ def test_a_new_rule_moves_the_next_tick_and_is_told(redis: Redis, store: Store) 
     before = kept(redis)["next_run"]
     beat = Beat(store, schedule(timing=Every("1h"))).start()
     assert clock.read(kept(redis)["next_run"]) <= store.time() + timedelta(hours=1)
-    assert [event.fields["from"] for event in beat.told("moved")] == [before]
+    [event] = beat.told("moved")
+    assert (event.fields["from"], event.fields["to"]) == (before, kept(redis)["next_run"])
+    assert event.fields["changes"] == "every 4w2d → 1h"
     lines: Any = redis.lrange("beat:runs:report", 0, -1)
     moved, registered = map(json.loads, lines)
     assert (moved["type"], moved["from"], moved["next"]) == ("moved", before, kept(redis)["next_run"])
