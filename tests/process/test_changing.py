@@ -147,6 +147,18 @@ def test_what_was_done_stands_in_the_history_with_who_did_it(beat: Any) -> None:
     assert "the disk is full" in told[2]
 
 
+@pytest.mark.parametrize(("ids", "code"), [(("over", "report"), 4), (("report", "over"), 2)])
+def test_the_first_refusal_of_several_decides_the_exit_code(
+    beat: Any, store: Store, ids: tuple[str, str], code: int
+) -> None:
+    deploy(store, schedule("over", timing=Cron("0 3 * * *", "Etc/GMT+12"), tz="Etc/GMT+12", end=store.time()))
+    until = f"{store.time() + timedelta(minutes=30):%Y-%m-%d %H:%M}"  # past in Berlin, to come in UTC and the far west
+    assert store.client.hget("beat:schedule:over", "state") == b"finished"
+    done = beat("pause", *ids, "poll", "--until", until)
+    assert (done.returncode, done.stderr.count("error: ")) == (code, 2), done.stderr
+    assert done.stdout.startswith("poll: paused until")
+
+
 # --- trigger ---------------------------------------------------------------------------------------------------------
 
 

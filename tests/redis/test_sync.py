@@ -13,6 +13,7 @@ from beat import Client, clock, sync
 from beat.cron import Cron
 from beat.event import Event
 from beat.every import Every
+from beat.follows import Follows
 from beat.schedule import Schedule
 from beat.store import Store
 from beat.sync import Sync
@@ -155,6 +156,55 @@ def test_changes_of_an_overridden_schedule_are_those_in_force(store: Store, serv
     Client(server.url).reschedule("report", every="5m")
     [event] = Beat(store, schedule(queue="new", timing=Every("2h"))).start().told("updated")
     assert event.fields["changes"] == "queue old → new"
+
+
+def test_only_a_raised_max_runs_revives_a_finished_schedule(redis: Redis, store: Store) -> None:
+    Beat(store, schedule(max_runs=2)).start()
+    redis.hset("beat:schedule:report", mapping={"state": "finished", "run_count": 3, "manual_count": 1})
+    redis.hdel("beat:schedule:report", "next_run", "due_at")
+    redis.zrem("beat:due", "report")
+    redis.sadd("beat:in:finished", "report")
+    others: list[dict[str, Any]] = [
+        {}, {"queue": "other"}, {"timing": Every("5m")}, {"kwargs": {"a": 1}}, {"description": "x"}, {"max_runs": 1},
+    ]  # fmt: skip
+    for change in others:
+        Beat(store, schedule(**{"max_runs": 2, **change})).start()
+        assert (kept(redis)["state"], kept(redis).get("next_run")) == ("finished", None), change
+        assert redis.zscore("beat:due", "report") is None
+        assert redis.smembers("beat:in:finished") == {"report"}
+    Beat(store, schedule(max_runs=3)).start()
+    assert kept(redis)["state"] == "active"
+    assert redis.zscore("beat:due", "report") == clock.to_ms(clock.read(kept(redis)["next_run"]))
+    assert not redis.exists("beat:in:finished")
+
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "requires": {"requires": ["extract"]},
+    "misfire": {"misfire": "all"},
+    "overlap": {"overlap": "skip"},
+    "max_runs": {"max_runs": 2},
+    "exclude": {"exclude": ["2026-11-17"]},
+    "jitter": {"jitter": "1m"},
+    "group": {"group": "reports"},
+    "route": {"queues": ["a", "b"], "route": "failover"},
+    "slow": {"slow_queue": "slow"},
+    "monitor": {"monitor": "https://hc-ping.com/x"},
+    "result_ttl": {"result_ttl": 1},
+    "failure_ttl": {"failure_ttl": 1},
+    "follows": {"timing": Follows("extract")},
+    "every": {},
+}
+"""Fields of the hash that are there with these options alone."""
+
+
+@pytest.mark.parametrize("field", OPTIONS)
+def test_an_option_that_is_removed_leaves_the_hash(field: str, redis: Redis, store: Store) -> None:
+    Beat(store, schedule(**OPTIONS[field])).start()
+    assert field in kept(redis)
+    Beat(store, schedule(timing=Cron("0 9 * * *"))).start()
+    assert field not in kept(redis)
+    shown = set(OPTIONS) | {"job_meta"}
+    assert set(kept(redis)) & shown == {"job_meta"}
 
 
 def test_a_new_rule_moves_the_next_tick_and_is_told(redis: Redis, store: Store) -> None:
