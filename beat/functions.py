@@ -122,11 +122,13 @@ def check_call(path: str, written: str, args: Sequence[object], kwargs: Mapping[
         outer.bind(*args, **kwargs)
         inner.bind_partial(*args, **kwargs)
     except TypeError as e:
+        takes_any = any(each.kind is each.VAR_KEYWORD for each in inner.parameters.values())
+        unknown = "" if takes_any else next((name for name in kwargs if name not in inner.parameters), "")
+        problem = f"got an unexpected keyword argument {unknown!r:.60}" if unknown else f"{e!s:.200}"
+        hint = did_you_mean(unknown, inner.parameters) if unknown else ""
         shown = f"{path}{inner}"
-        unknown = next((name for name in kwargs if name not in inner.parameters), "")
-        hint = did_you_mean(unknown, inner.parameters)
         raise BadArguments(
-            f"the arguments do not fit {shown:.300}, as its scheduler declares it: {e!s:.200}.{hint}"
+            f"the arguments do not fit {shown:.300}, as its scheduler declares it: {problem}.{hint}"
         ) from e
 
 

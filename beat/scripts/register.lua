@@ -46,8 +46,8 @@
 --
 -- Replies {now in ms, {code, words}, …}, one for each item
 --   NEW       it was not there
---   UPDATED   the definition was replaced; next_run stays; words: the former definition, if there was one
---   MOVED     next_run moved; words: from where, and after a blank the former definition, if there was one
+--   UPDATED   the definition was replaced; next_run stays; words: the former definition, if it has at most 16 KB
+--   MOVED     next_run moved; words: from where, and after a blank the former definition, if it has at most 16 KB
 --   BACK      it was held, and nothing else about it is new
 --   OLDER     a live beat announces a newer definition; words: its rev
 --   RETRY     the schedule changed while this was prepared: look again
@@ -283,6 +283,7 @@ local function upsert(at)
   if origin == 'operator' then redis.pcall(overridden and 'SADD' or 'SREM', index_prefix .. 'overridden', id) end
   local type = code == 'NEW' and 'registered' or origin == 'operator' and (overridden and 'rescheduled' or 'reset') or string.lower(code)
   if not back then record(id, type, rev, rule, was, next_run or '', next == 'keep' and (next_run or '') or next) end
+  former = former and #former <= 16384 and former
   if code == 'MOVED' then return code, (next_run or '') .. (former and ' ' .. former or '') end
   return code, code == 'UPDATED' and former or ''
 end

@@ -160,6 +160,8 @@ def test_the_reply_has_the_former_definition(store: Store) -> None:
     store.client.hdel(SCHEDULE, "next_run", "due_at")
     moved = again(store, rev="r4", next=text(at + 900), next_due=(at + 900) * 1000)
     assert register(store, moved) == [Reply("MOVED", ' {"every": "1m"}')]
+    store.client.hset(SCHEDULE, "definition", "x" * 16_385)
+    assert register(store, again(store, rev="r5")) == [Reply("UPDATED")]
 
 
 @shows("register", "MOVED")

@@ -58,6 +58,7 @@ class Callee:
             "app.f(kind, *, copies=…), as its scheduler declares it: missing a required argument",
         ),
         (declared.report, ("daily",), {"copie": 2}, "unexpected keyword argument 'copie'. Did you mean 'copies'?"),
+        (declared.report, (), {"kin": "daily"}, "unexpected keyword argument 'kin'. Did you mean 'kind'?"),
         (declared.anything, (1, 2), {"a": 1}, ""),
         (declared.wrapped, ("daily",), {}, ""),
         (declared.wrapped, (), {}, ""),  # its decorator may add what is missing
