@@ -1,19 +1,36 @@
-"""Functions that a worker can import: their dotted path, their summary, and whether arguments fit them."""
+"""Functions that a worker can import: their dotted path, their summary, and whether arguments fit them.
+
+A scheduler writes the parameters of its functions to Redis as JSON, so that a client checks arguments without the code.
+"""
 
 from __future__ import annotations
 
 import functools
 import inspect
+import json
 import re
 import types
 from typing import TYPE_CHECKING, Any
 
-from beat.errors import BadArguments, BadFunction
+from beat.errors import BadArguments, BadFunction, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 _remembered = functools.lru_cache(maxsize=1024)  # many schedules may call one function
+LONGEST_SIGNATURE = 8_192
+"""Characters. beat does not keep the parameters of a function that need more."""
+_KINDS = {
+    kind.name.lower(): kind
+    for kind in (
+        inspect.Parameter.POSITIONAL_ONLY,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        inspect.Parameter.VAR_POSITIONAL,
+        inspect.Parameter.KEYWORD_ONLY,
+        inspect.Parameter.VAR_KEYWORD,
+    )
+}
+_VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
 
 
@@ -82,6 +99,79 @@ def _check_bare(func: Callable[..., Any]) -> None:
 def _signatures(func: Callable[..., Any]) -> tuple[inspect.Signature, inspect.Signature]:
     """As it is called, and as it was written below its decorators."""
     return inspect.signature(func, follow_wrapped=False), inspect.signature(func)
+
+
+@_remembered
+def signature(func: Callable[..., Any]) -> str:
+    """Return the parameters of `func` as JSON, or nothing if they are too many to be kept.
+
+    A decorated function has two lists: `called`, as it is called, and `wraps`, as it was written below its decorators.
+    """
+    outer, inner = _signatures(func)
+    written = json.dumps({"called": _parameters(outer), **({"wraps": _parameters(inner)} if inner != outer else {})})
+    return written if len(written) <= LONGEST_SIGNATURE else ""
+
+
+def check_call(path: str, written: str, args: Sequence[object], kwargs: Mapping[str, object]) -> None:
+    """Refuse arguments that do not fit the parameters that `signature` wrote; accept all where these are not known."""
+    signatures = _read_signatures(written)
+    if signatures is None:
+        return
+    outer, inner = signatures
+    try:
+        outer.bind(*args, **kwargs)
+        inner.bind_partial(*args, **kwargs)
+    except TypeError as e:
+        takes_any = any(each.kind is each.VAR_KEYWORD for each in inner.parameters.values())
+        unknown = "" if takes_any else next((name for name in kwargs if name not in inner.parameters), "")
+        problem = f"got an unexpected keyword argument {unknown!r:.60}" if unknown else f"{e!s:.200}"
+        hint = did_you_mean(unknown, inner.parameters) if unknown else ""
+        shown = f"{path}{inner}"
+        raise BadArguments(
+            f"the arguments do not fit {shown:.300}, as its scheduler declares it: {problem}.{hint}"
+        ) from e
+
+
+def _parameters(found: inspect.Signature) -> list[dict[str, Any]]:
+    """Return the parameters in order, as plain values."""
+    return [
+        {
+            "name": each.name,
+            "kind": each.kind.name.lower(),
+            "required": each.default is each.empty and each.kind not in _VARIABLE,
+        }
+        for each in found.parameters.values()
+    ]
+
+
+def _read_signatures(written: str) -> tuple[inspect.Signature, inspect.Signature] | None:
+    """Return both signatures that `signature` wrote, or None if the text is none of its own."""
+    try:
+        found = json.loads(written)
+        outer = _signature_of(found["called"])
+        return outer, _signature_of(found["wraps"]) if "wraps" in found else outer
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+
+
+def _signature_of(parameters: list[dict[str, Any]]) -> inspect.Signature:
+    """Return a signature that shows every default as `…`."""
+    return inspect.Signature([_parameter(each["name"], _KINDS[each["kind"]], each["required"]) for each in parameters])
+
+
+def _parameter(name: str, kind: inspect._ParameterKind, required: object) -> inspect.Parameter:
+    default = inspect.Parameter.empty if required or kind in _VARIABLE else _DEFAULT
+    return inspect.Parameter(name, kind, default=default)
+
+
+class _Default:
+    """A default value that nobody knows."""
+
+    def __repr__(self) -> str:
+        return "…"
+
+
+_DEFAULT = _Default()
 
 
 def _not_a_function(func: object) -> str:

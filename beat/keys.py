@@ -54,6 +54,8 @@ class Keys:
     """Sorted set: the digest of each live registry → when it lapses, in ms."""
     functions = _One("functions")
     """Sorted set: the path of each function that an application lets be scheduled → when it last said so, in ms."""
+    signatures = _One("signatures")
+    """Hash: the path of each of those functions → its parameters and the application that announced them, as JSON."""
     metrics = _One("metrics")
     """Hash: the histograms and counts of all beats, and up to which event they have been filled."""
     repairing = _One("repairing")

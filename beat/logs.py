@@ -20,8 +20,8 @@ LINES = {
     "stopped": (_I, "{name} has stopped; {fired:tick} fired"),
     "advice": (_W, "{words}"),
     "registered": (_I, "{schedules:schedule} registered, {new} new"),
-    "updated": (_I, "{schedule_id}: the definition was replaced"),
-    "moved": (_W, "{schedule_id}: the next tick moved, it was {from}"),
+    "updated": (_I, "{schedule_id}: the definition was replaced{changes}"),
+    "moved": (_W, "{schedule_id}: the next tick moved from {from} to {to}{changes}"),
     "renamed": (_I, "{schedule_id}: it was {from}, whose state and history go on"),
     "returned": (_I, "{schedule_id}: it was {was}, and is declared again: it goes on"),
     "overridden": (
@@ -105,6 +105,8 @@ _WANTED = {"overlap", "excluded", "group", "dependency"}
 def listen(event: Event) -> None:
     """Writes the line of an event; its fields are attributes of the record, for whoever has a handler of her own."""
     level, words = LINES[event.name]
+    if not event.fields.get("tick"):
+        words = words.replace("the run for {tick}", "the manual run")
     if event.fields.get("reason") in _WANTED:
         level = _I
     if not _log.isEnabledFor(level):
@@ -117,6 +119,7 @@ def listen(event: Event) -> None:
     }
     shown = {name: _shown(value) for name, value in (told | values).items()}
     shown["why"] = f" ({values['why']})" if values.get("why") else ""
+    shown["changes"] = f": {values['changes']}" if values.get("changes") else ""
     extra, error = log_forms.attributes(told | values), event.fields.get("exception")
     _log.log(level, "%s", words.format_map(shown), extra=extra, exc_info=error)
 

@@ -32,6 +32,7 @@ def _single(keys: Keys) -> dict[str, Value]:
         "records": keys.records,
         "waiting_slots": keys.waiting_slots,
         "functions": keys.functions,
+        "signatures": keys.signatures,
         "groups": keys.groups,
         "unread": keys.unread,
         "metrics": keys.metrics,

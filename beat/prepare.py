@@ -93,8 +93,9 @@ def prepare(
     A tick that is not due yet fires when it is. It is due at `moved_to`, if an operator said so; and not before
     `paused_until`, where the schedule was paused until then.
     """
-    if schedule.misfire == "all":  # what is caught up with at once is not torn: the rest would count anew
-        most = max(most, 1 + 2 * (schedule.catchup_limit or lateness.catchup_limit))
+    if schedule.misfire == "all":  # never cut a helping, because the rest of it would count as a new one
+        # The end of a pause, the stretch that is too old, and an excluded stretch before each tick that fires.
+        most = max(most, 2 + 2 * (schedule.catchup_limit or lateness.catchup_limit))
     verdicts: list[Verdict] = []
     following: datetime | None = tick
     if paused_until:

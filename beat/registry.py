@@ -50,6 +50,7 @@ class Registry:
         self._schedules: dict[str, Schedule] = {}
         self._codes: dict[str, object] = {}
         self._functions: dict[str, None] = {}
+        self._signatures: dict[str, str] = {}
         self._lock = threading.Lock()
         self._refusals = Refusals()
         self._groups = Groups(self._refusals)
@@ -89,7 +90,9 @@ class Registry:
         """Decorates a function that has no schedule of its own: `Client.add` may give it any number of them."""
         here = place.caller(__file__)
         try:
-            self._functions[functions.path(func)] = None
+            path = functions.path(func)
+            self._functions[path] = None
+            self._signatures[path] = functions.signature(func)
         except DeclarationError as e:
             self._refusals.refuse(e, here)
         return func
@@ -108,6 +111,11 @@ class Registry:
     def functions(self) -> list[str]:
         """The paths of all that may be scheduled from data: what was decorated as such, and what has a schedule."""
         return sorted({*self._functions, *(schedule.func for schedule in self)})
+
+    @property
+    def signatures(self) -> dict[str, str]:
+        """The parameters of those functions as JSON, by path, as far as this registry has seen the functions."""
+        return {path: self._signatures[path] for path in self.functions if self._signatures.get(path)}
 
     def get(self, schedule_id: str) -> Schedule:
         """The schedule of that id; raises UnknownSchedule."""
@@ -135,6 +143,7 @@ class Registry:
             declared = [schedule for schedule in default if _at_home(schedule, modules)]
             exposed = [path for path in default.functions if path.rpartition(".")[0] in modules]
             self._functions |= dict.fromkeys(exposed)
+            self._signatures = {**default.signatures, **self._signatures}
             for schedule in declared if self is not default else []:
                 self._adopt(schedule)
             self._groups.adopt(default._groups, modules, {schedule.group for schedule in declared})
@@ -181,6 +190,7 @@ class Registry:
         path = functions.path(func)
         schedule = self._declarer.declare(path, expression, given, name=func.__name__, description=told, declared=here)
         functions.check_arguments(func, schedule.args, schedule.kwargs)
+        self._signatures[path] = functions.signature(func)
         return schedule
 
     def __iter__(self) -> Iterator[Schedule]:

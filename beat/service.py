@@ -97,7 +97,8 @@ class Scheduler:
         self._schedules = [each for each in found if only is None or fnmatch.fnmatchcase(each.id, only)]
         self._functions = () if only else found.functions
         groups = relations.agreed(found, self.settings.groups, self.settings.sentry_dsn)
-        self._told: Any = {"app": self.settings.app, "functions": self._functions, "groups": groups}
+        exposed: Any = {"functions": self._functions, "signatures": {} if only else found.signatures}
+        self._told: Any = {"app": self.settings.app, "groups": groups, **exposed}
         self._fired, self._greeted, self._tally = 0, False, Tally()
         self._wishes: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
         self._stopping = threading.Event()

@@ -7,6 +7,7 @@ after a lost reply, the caller sends again, and compare-and-set makes it safe.
 from __future__ import annotations
 
 import itertools
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from beat import clock, connection, names, scripts
@@ -30,6 +31,7 @@ T = TypeVar("T")
 _PAGE = 250  # so that no script of a page keeps Redis for 25 ms
 
 _SAME = Reply("SAME")
+_NO_SIGNATURES: Mapping[str, str] = MappingProxyType({})
 _LASTING_MS = 30 * 86_400_000
 """How long a function stays that may be scheduled from data, after nobody announces it any more."""
 
@@ -97,12 +99,24 @@ class Store:
         return unless_named(_SAME, len(ids), self.run("repair", [[each] for each in ids])[1:])
 
     def announce(
-        self, revs: Mapping[str, str], functions: Iterable[str] = (), *, digest: str, ttl: int, kept: int = _LASTING_MS
+        self,
+        revs: Mapping[str, str],
+        functions: Iterable[str] = (),
+        signatures: Mapping[str, str] = _NO_SIGNATURES,
+        *,
+        digest: str,
+        ttl: int,
+        kept: int = _LASTING_MS,
     ) -> Reply:
-        """Says what this beat has registered, and which functions may be scheduled from data."""
-        reply, told = Reply("OK"), pages([*revs.items(), *((each, "") for each in functions)])
+        """Announce what this scheduler declares, and which functions may be scheduled from data, with their parameters.
+
+        `signatures` maps the path of a function to its parameters as JSON; the parameters of others are unknown.
+        """
+        declared = ((schedule_id, rev, "") for schedule_id, rev in revs.items())
+        exposed = ((path, "", signatures.get(path, "")) for path in functions)
+        reply, items = Reply("OK"), pages([*declared, *exposed])
         named = {"announced": self.keys.announced(digest), "digest": digest, "ttl": ttl, "kept": kept}
-        for said in self.in_turn("announce", told, **named):
+        for said in self.in_turn("announce", items, **named):
             reply = Reply(*map(decoded, said))
         return reply
 
@@ -155,7 +169,7 @@ class Store:
         mine = self.keys
         wanted = {mine.schedules: "set", mine.due: "zset", mine.meta: "hash", mine.events: "stream"}
         wanted |= {mine.open: "zset", mine.closed: "zset", mine.records: "hash", mine.waiting_slots: "zset"}
-        wanted |= {mine.functions: "zset", mine.groups: "hash", mine.unread: "hash"}
+        wanted |= {mine.functions: "zset", mine.signatures: "hash", mine.groups: "hash", mine.unread: "hash"}
         found = {key: decoded(self.client.type(key)) for key in wanted}
         wrong = (key for key, kind in found.items() if kind not in {wanted[key], "none"})
         return [f"{key} is a {found[key]}, not a {wanted[key]}" for key in wrong]

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import json
 from collections import deque
 from typing import TYPE_CHECKING
 
-from beat import groups_kept, lineage
+from beat import definitions, groups_kept, lineage
 from beat.errors import DeclarationError
 from beat.event import Event
 from beat.health import Once
 from beat.placement import foresee, standing
+from beat.planning.differences import plain, summary
 from beat.protocol import Registration, Reply, Sight
 from beat.registrations import Origin, registration
 from beat.replies import misplaced
@@ -50,12 +52,14 @@ class Sync:
         emit: Emit,
         app: str = "default",
         functions: Iterable[str] = (),
+        signatures: Mapping[str, str] | None = None,
         groups: Iterable[Group] = (),
     ) -> None:
         self.schedules = {schedule.id: schedule for schedule in schedules}
         self.groups = list(groups)
         self.app, self.functions = app, list(functions)
         """Those that may be scheduled from data."""
+        self._signatures = {path: _of_app(app, written) for path, written in (signatures or {}).items()}
         revs = [f"{schedule.id} {schedule.rev}" for schedule in self.schedules.values()]
         told = "\n".join(sorted([*revs, *self.functions]))
         self.digest = f"{app}.{hashlib.sha256(told.encode()).hexdigest()[:16]}" if told else ""
@@ -69,7 +73,7 @@ class Sync:
     def announce(self) -> None:
         """To be done before registering: what is in Redis is always announced by somebody."""
         revs = {schedule.id: schedule.rev for schedule in self.schedules.values()}
-        reply = self._store.announce(revs, self.functions, digest=self.digest, ttl=ANNOUNCED_MS)
+        reply = self._store.announce(revs, self.functions, self._signatures, digest=self.digest, ttl=ANNOUNCED_MS)
         if reply.code != "OK":
             self._once.say("", misplaced(reply))
         else:
@@ -178,11 +182,28 @@ def _news(found: Prospect, reply: Reply) -> Iterator[Event]:
         yield Event("renamed", schedule.id, {"from": found.old})
     if before.unannounced_at or before.state == "retired":
         yield Event("returned", schedule.id, {"was": "retired" if before.state == "retired" else "held"})
-    if reply.code in {"UPDATED", "MOVED"}:
-        yield Event(reply.code.lower(), schedule.id, {"from": reply.words, "rev": schedule.rev})
+    if reply.code == "UPDATED":
+        yield Event("updated", schedule.id, {"rev": schedule.rev, "changes": _changes(reply.words, found.ruling)})
+    elif reply.code == "MOVED":
+        tick, _, former = reply.words.partition(" ")
+        to = found.placed.next if found.placed else ""
+        changes = _changes(former, found.ruling)
+        fields = {"from": tick or "none", "to": to or "none", "rev": schedule.rev, "changes": changes}
+        yield Event("moved", schedule.id, fields)
     if before.override and found.rev not in {before.rev, schedule.rev}:
         by, rule, code = before.overridden_by or "somebody", str(found.ruling.timing), str(schedule.timing)
         yield Event("overridden", schedule.id, {"by": by, "rule": rule, "code": code})
+
+
+def _changes(former: str, schedule: Schedule) -> str:
+    """Return what is different from the former definition, as JSON; nothing where that is unknown."""
+    was = plain(former)
+    return summary(was, plain(definitions.write(schedule))) if was else ""
+
+
+def _of_app(app: str, signature: str) -> str:
+    """Add the application to the parameters of a function: two may have functions of the same path."""
+    return json.dumps({"app": app, **json.loads(signature)})
 
 
 def _sights(page: Sequence[Schedule], now: datetime) -> list[Sight]:

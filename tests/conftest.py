@@ -74,7 +74,7 @@ hypothesis.settings.load_profile("beat")
 
 PLAIN = {
     "schedules", "due", "meta", "events", "instances", "announcements", "open", "closed", "records", "waiting",
-    "functions", "groups", "unread", "metrics",
+    "functions", "signatures", "groups", "unread", "metrics",
 }  # fmt: skip
 FAMILIES = {"schedule", "template", "runs", "running", "waiting", "followers", "shards", "in", "app", "incidents"}
 LAPSING = {

@@ -27,7 +27,7 @@ STOREYS = {
         "rq_options", "place_options", "follows", "requires", "monitor", "grouping", "relations", "place", "refusals",
         "kinds", "schedule", "declaring", "loader", "registry", "lint", "run", "state", "definitions", "placement",
         "prepare", "event", "guard", "globs", "ledger", "history", "verification", "statistics", "report", "sighting",
-        "shards",
+        "shards", "planning",
         "blocks", "outcomes", "overrides", "instance", "pulse", "facts", "routing", "dependencies",
     ],
     "doors": [
@@ -40,7 +40,7 @@ STOREYS = {
         "ticker", "sync", "watcher", "attendant", "lookout", "housekeeper", "current",
         "registrations", "retirement", "lineage", "vitals", "watchdog",
     ],
-    "control": ["client", "words", "events", "planning", "moving", "doctor"],
+    "control": ["client", "words", "events", "moving", "doctor"],
     "observers": ["observers", "logs", "log_forms", "tracing", "metrics", "monitors", "alerts"],
     "house": ["service", "assembly", "interrupts", "companions", "embedded", "dev", "testing"],
     "faces": ["cli", "web", "__main__"],

@@ -13,7 +13,7 @@ from beat import clock
 from beat.cli import asking, changing, output
 from beat.cli.progress import Progress
 from beat.errors import NoRedis
-from beat.words import instants, telling
+from beat.words import changes, instants, telling
 from beat.zones import zone
 
 if TYPE_CHECKING:
@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from beat.client.backfilling import Backfill, Step
+    from beat.client.standing import Override, Standing
     from beat.zones import Zone
 
 _MOST = 10_000
 _LISTED = 20
 _INTERRUPTED = 130
+_QUESTION = "Backfill the ticks of that rule?"
 _GOES_ON = "those that were enqueued go on; the same command goes on with the others"
 
 
@@ -44,7 +46,7 @@ _GOES_ON = "those that were enqueued go on; the same command goes on with the ot
     help="How many go on at once.",
 )
 @click.option("--again", is_flag=True, help="Also those that have a run.")
-@click.option("--yes", is_flag=True, help=f"Also more than {_MOST:,} of them.")
+@click.option("--yes", is_flag=True, help=f"Do not ask, and take more than {_MOST:,} ticks.")
 @changing.rehearse
 @changing.the_author
 @asking.the_url
@@ -69,13 +71,15 @@ def command(
     beat backfill report --from 2026-11-01 --to 2026-11-14
     beat backfill report --from "2026-11-12 03:00" --to "2026-11-12 03:00" --again
 
-    The ticks are those of the rule in force, and each job knows its own (get_current_run().scheduled_for). The command
-    waits for runs to end before it enqueues more. Interrupt it as you like: the same command goes on where it was, and
-    no tick is run twice by it. Ticks that have a run are left out, unless you say --again; so are days of rest, and
-    ticks that are not decided yet. Ends with 1 if a run failed.
+    The ticks are those of the rule in force. If an operator has overridden the rule of the code, the command says so,
+    and asks on a terminal. Each job knows its own tick (get_current_run().scheduled_for). The command waits for runs to
+    end before it enqueues more. Interrupt it as you like: the same command goes on where it was, and no tick is run
+    twice by it. Ticks that have a run are left out, unless you say --again; so are days of rest, and ticks that are not
+    decided yet. Ends with 1 if a run failed.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     client = asking.client(url, by)
-    where, now = zone(client.get(schedule_id).tz), client.now()
+    before, now = client.get(schedule_id), client.now()
+    where = zone(before.tz)
     ends = _ends(start, end, where, now)
     plan = client.plan_backfill(schedule_id, *ends, again=again)
     if len(plan.ticks) > _MOST and not (yes or dry_run):
@@ -83,14 +87,32 @@ def command(
         raise click.UsageError(f"{many}: take a shorter time, or say --yes; --dry-run shows them")
     if not as_json:
         _tell(plan, where, max_parallel)
+    override = before.override if plan.ticks and not as_json else None
+    if override:
+        output.say(output.printable(_overridden(before, override)), err=True)
     if dry_run:
         _document(plan, [], dry_run=True) if as_json else _list(plan, where)
         return 0
+    if override and not yes and _is_answered() and not changing.agreed(_QUESTION, yes=False):
+        return changing.NOT_DONE
     with closing(client.backfill(schedule_id, *ends, max_parallel=max_parallel, again=again)) as steps:
         ended = _followed(steps, where, plan, quiet=as_json)
     if as_json:
         _document(plan, ended, dry_run=False)
     return 0 if all(step.run and step.run.state == "succeeded" for step in ended) else 1
+
+
+def _overridden(known: Standing, override: Override) -> str:
+    """Return by which rule the ticks are counted, and which rule the code has."""
+    return (
+        f"these are ticks of the rule that {override.by or 'an operator'} has put in the place of the code's: "
+        f"{changes.rule(known.rule)}, not {changes.rule(override.declared)}"
+    )
+
+
+def _is_answered() -> bool:
+    """Return whether a person can answer a question."""
+    return sys.stdin is not None and sys.stdin.isatty() and output.is_terminal(err=True)
 
 
 def _ends(start: str, end: str, where: Zone, now: datetime) -> tuple[datetime, datetime]:

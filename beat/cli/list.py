@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import shlex
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +15,10 @@ from beat.client.candidates import STATES
 from beat.client.orders import ORDERS
 from beat.errors import NoRedis
 from beat.words import exported, instants, telling
+from beat.zones import zone
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from datetime import datetime
 
     from beat.client import Client
@@ -32,7 +34,10 @@ _NOTHING = (
     "there is no schedule yet: write one with @periodic, and beat run MODULE registers it; beat dev MODULE tries it "
     "out, Redis and worker included"
 )
-_FOOT = 8  # lines of a terminal for headings and footer
+_NAMED = 5
+"""How many queues without workers the warning names."""
+_ROUTES_TO_WORKERS = ("first_idle", "failover")
+_FOOT = 9  # lines of a terminal for headings and footer
 
 
 @click.command("list")
@@ -97,8 +102,9 @@ def _page(client: Client, asked: dict[str, Any], number: int) -> list[str]:
     found = list(itertools.islice(client.schedules(**asked, runs=_RUNS, page=min(number + 1, _AT_ONCE)), number + 1))
     counts, beats, now = client.counts(), client.beats(), client.now()
     shown = found[:number]
-    table = rows.lines(shown, now) if shown else []
-    return [*table, *([""] if table else []), *_footer(shown, counts, beats, now), *_more(shown, found)]
+    table = rows.lines(shown, now, zone(client.settings.tz)) if shown else []
+    footer = _footer(shown, counts, beats, now)
+    return [*table, *([""] if table else []), *footer, *_without_workers(client, shown), *_more(shown, found)]
 
 
 def _show(lines: list[str]) -> None:
@@ -129,6 +135,32 @@ def _footer(shown: list[Listed], counts: Counts, beats: list[Instance], now: dat
         yield from output.wrapped("a rule with (override) or ! is not the code's: beat show ID has both")
     if not beats:
         yield from output.complained("warning", "no beat is alive: nothing fires until one runs (beat run MODULE)")
+
+
+def _without_workers(client: Client, shown: list[Listed]) -> Iterator[str]:
+    """Warn of queues to which these schedules send jobs and which no live worker reads."""
+    places = {place for row in shown if row.standing.state == "active" for place in _places(row.standing.definition)}
+    staff = {queue.name: queue for queue in client.staff(sorted({name for place in places for name in place}))}
+    unread = {name for place in places if all(staff[name].workers == 0 for name in place) for name in place}
+    names = sorted(unread)
+    if not names:
+        return
+    queued = sum(staff[name].queued for name in names)
+    waiting = f", and {queued:,} job{'s wait' if queued != 1 else ' waits'} there" if queued else ""
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    several = "queues" if len(names) > 1 else "queue"
+    named = ", ".join(names[:_NAMED])
+    words = f"no live worker reads the {several} {named}{more}{waiting}: rq worker {shlex.join(names[:_NAMED])}"
+    yield from output.complained("warning", words)
+
+
+def _places(definition: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    """Yield the queues of a schedule; together those of which its route chooses one that has a worker."""
+    queues = definition.get("queues") or [definition.get("queue")]
+    names = [name for name in queues if isinstance(name, str)] if isinstance(queues, list) else []
+    yield from [tuple(names)] if definition.get("route") in _ROUTES_TO_WORKERS else [(name,) for name in names]
+    if isinstance(slow := definition.get("slow_queue"), str):
+        yield (slow,)
 
 
 def _counted(counts: Counts) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,6 +10,7 @@ from beat import clock, durations, settings
 from beat.cli import asking, output
 from beat.client import Client
 from beat.planning import KINDS
+from beat.planning.differences import shown
 from beat.registry import default
 from beat.words import instants, telling
 from beat.zones import zone
@@ -128,7 +128,7 @@ def _facts(each: Step) -> Iterator[tuple[str, str]]:
     if each.kind in {"added", "removed"}:
         yield "when", each.when
     for option, was, becomes in each.differences:
-        yield option, f"{_value(was)} → {_value(becomes)}"
+        yield option, f"{shown(was)} → {shown(becomes)}"
     yield from _overridden(each)
     yield from _ticks(each)
     if each.kind == "removed":
@@ -175,12 +175,6 @@ def _listed(ticks: Sequence[datetime], tz: str) -> str:
 
 def _at(instant: datetime, tz: str) -> str:
     return instants.both(instant.replace(microsecond=0), zone(tz))
-
-
-def _value(value: Any) -> str:
-    if value in (None, ""):
-        return "none"
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _plain(each: Step) -> dict[str, Any]:

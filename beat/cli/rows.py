@@ -1,4 +1,4 @@
-"""A list of schedules for people: as many columns as there is room for, and nothing that is cut short."""
+"""Draw a list of schedules for people: as many columns as fit the terminal, and nothing cut short."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from beat.client.listing import Listed
     from beat.client.standing import Standing
     from beat.history import Fired
+    from beat.zones import Zone
 
 _LEAST_NOTE = 30
 _COLOURS = {
@@ -37,8 +38,16 @@ class Shape(NamedTuple):
     rule: bool = True
 
 
-SHAPES = (
+_WITH_NOTES = (
     Shape(notes=True, times=True, state=True, runs=20),
+    Shape(notes=True, times=True, state=True, runs=10),
+    Shape(notes=True, times=True, state=True),
+    Shape(notes=True, state=True, runs=10),
+    Shape(notes=True, state=True),
+    Shape(notes=True),
+)
+"""From the widest to the narrowest: a note says why a schedule fails or rests, so it stays longer than the bars."""
+_WITHOUT_NOTES = (
     Shape(times=True, state=True, runs=20),
     Shape(state=True, runs=20),
     Shape(state=True, runs=10),
@@ -47,53 +56,69 @@ SHAPES = (
     Shape(),
     Shape(rule=False),
 )
-"""From the widest to the narrowest; what is piped has the widest."""
 
 
-def lines(rows: Sequence[Listed], now: datetime) -> list[str]:
-    """The table, in the widest shape that fits."""
-    signs, shapes = spark.signs(), SHAPES if output.is_terminal() else SHAPES[:1]
-    for shape in shapes:
-        told = columns(rows, now, shape, signs)
-        if shape is shapes[-1] or _fits(told):
+def lines(rows: Sequence[Listed], now: datetime, default: Zone) -> list[str]:
+    """Return the table in the widest shape that fits; what is piped has all columns.
+
+    Times are in the zone that all of these schedules share, else in the `default` one; the heading names it.
+    """
+    zones = {row.standing.tz for row in rows}
+    where = zone(zones.pop()) if len(zones) == 1 else default
+    signs, noted = spark.signs(), any(words.note(row.standing) for row in rows)
+    shapes = (*_WITH_NOTES, *_WITHOUT_NOTES) if noted else _WITHOUT_NOTES
+    for shape in shapes if output.is_terminal() else _WITH_NOTES[:1]:
+        found = columns(rows, now, where, shape, signs)
+        if not output.is_terminal() or _fits(found):
             break
-    headings, cells = list(told), list(zip(*told.values(), strict=True))
+    headings, cells = list(found), list(zip(*found.values(), strict=True))
     return list(output.laid_out(headings, cells, paint))
 
 
-def columns(rows: Sequence[Listed], now: datetime, shape: Shape, signs: spark.Signs) -> dict[str, list[str]]:
-    """By their headings; those that say nothing are left out."""
-    known = [each.standing for each in rows]
-    told = {
+def columns(
+    rows: Sequence[Listed], now: datetime, where: Zone, shape: Shape, signs: spark.Signs
+) -> dict[str, list[str]]:
+    """Return the cells of each column by its heading, without columns that say nothing."""
+    known = [row.standing for row in rows]
+    has_times = any(_has_time(each, now, shape) for each in known)
+    zone_name = f" ({where.name if shape.times else instants.place(where)})" if has_times else ""
+    found = {
         "id": [each.schedule_id for each in known],
         "schedule": [words.rule(each, whole=shape.times) for each in known] if shape.rule else [],
-        "next": [following(each, now, shape) for each in known],
-        "last run": [last(each, now, shape) for each in rows],
+        f"next{zone_name}": [following(each, now, where, shape) for each in known],
+        "last run": [last(row, now, shape) for row in rows],
         "state": [words.state(each) for each in known] if shape.state else [],
-        "runs": [spark.spark(each.runs, signs, shape.runs) for each in rows],
+        "runs": [spark.spark(row.runs, signs, shape.runs) for row in rows],
         "note": [words.note(each) for each in known] if shape.notes else [],
     }
-    return {name: cells for name, cells in told.items() if any(cells)}
+    return {name: cells for name, cells in found.items() if any(cells)}
 
 
-def _fits(told: Mapping[str, list[str]]) -> bool:
-    widths = output.widths_of(list(told), list(zip(*told.values(), strict=True)))
-    if "note" in told:  # which goes on below
+def _fits(found: Mapping[str, list[str]]) -> bool:
+    widths = output.widths_of(list(found), list(zip(*found.values(), strict=True)))
+    if "note" in found:  # its text is wrapped
         widths[-1] = min(widths[-1], _LEAST_NOTE)
     return output.width_of(widths) <= output.columns()
 
 
 def paint(heading: str, text: str) -> str:
-    """Colours that repeat what the words say."""
+    """Return the text in a colour that repeats what it says."""
+    heading = heading.partition(" (")[0]
     if heading == "runs":
         return spark.painted(text)
     colour = _COLOURS.get(text.partition(" ")[0].rstrip(",")) if heading in {"next", "last run", "state"} else None
     return click.style(text, fg=colour) if colour else text
 
 
-def following(known: Standing, now: datetime, shape: Shape) -> str:
-    """How far away the next tick is, or why there is none."""
-    where, (word, at) = zone(known.tz), words.coming(known, now)
+def _has_time(known: Standing, now: datetime, shape: Shape) -> bool:
+    """Return whether `following` shows a time of day, and not only how far away it is."""
+    word, at = words.coming(known, now)
+    return at is not None and (word == "paused" or (shape.times and word == "in"))
+
+
+def following(known: Standing, now: datetime, where: Zone, shape: Shape) -> str:
+    """Return how far away the next tick is, or why there is none."""
+    word, at = words.coming(known, now)
     if word == "paused" and at:
         return f"paused until {instants.near(at, where, now)}"
     if word == "after":

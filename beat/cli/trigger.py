@@ -9,7 +9,7 @@ import click
 
 from beat.cli import asking, changing, output
 from beat.errors import NoRedis
-from beat.words import instants, telling, values
+from beat.words import changes, instants, telling, values
 from beat.zones import zone
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _SECOND = timedelta(seconds=1)
     "--args", "args", metavar="JSON", help="All arguments without a name, as a list; or an object of named ones."
 )
 @click.option("--wait", is_flag=True, help="Stay until it has ended, and end as it did.")
-@click.option("--force", is_flag=True, help="Also while a run goes on that it may not overlap.")
+@click.option("--force", is_flag=True, help="Run even if a previous run is still in progress.")
 @click.option("--skip-next", is_flag=True, help="It takes the place of the next tick, which passes.")
 @changing.the_author
 @asking.the_url
@@ -58,9 +58,9 @@ def command(
     beat trigger report --skip-next             now, instead of at nine
 
     The run is enqueued at once, once, and the next tick stays as it is. Arguments are laid over those of the schedule;
-    a value is JSON where it can be (2, true, [1, 2]), else text, and --arg 'code="007"' is text for sure. It works
-    while the schedule is paused, too. With --wait the exit code is 0 if the run succeeded, and 1 if it failed, was
-    stopped or was lost.
+    a value is JSON where it can be (2, true, [1, 2]), else text, and --arg 'code="007"' is text for sure. Arguments
+    that the function does not take are refused. A paused schedule runs, too, and stays paused. With --wait the exit
+    code is 0 if the run succeeded, and 1 if it failed, was stopped or was lost.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     positional, keyed = values.arguments(args, named)
     client = asking.client(url, by)
@@ -70,6 +70,8 @@ def command(
     if not as_json:
         queue = before.definition.get("queue", "")
         output.say(output.printable(f"{_step('queued', run.at, where)} on {queue}: {run.job_id}, by {run.beat}"))
+        if before.pause:
+            output.say(output.printable(f"{changes.paused(before.pause, where)}; only this run is enqueued"), err=True)
         if skip_next and before.next_run:
             output.say(f"instead of it the tick of {instants.both(before.next_run, where)} passes", err=True)
     if wait:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 LONGEST = 500
 _TRIES = 10
+WAIT_OR_FORCE = "wait for that run to end, or run it anyway with --force (`force` in Python and the API)"
 MEANWHILE = {"RETRY", "CHANGED", "STALE"}
 """Somebody else was here since we looked: the same again, from the beginning."""
 
@@ -76,7 +77,7 @@ class Changing(Questions):
 
 _REFUSALS = {
     "INACTIVE": "{id} is {words}: nothing was changed",
-    "FULL": "{id} may not overlap, and {words} has not ended: wait for it, or force it",
+    "FULL": f"{{id}} may not overlap, and {{words}} has not ended: {WAIT_OR_FORCE}",
     "DECLARED": "{id} is declared by a live beat, and would come back at once: take it out of the code, or pause it",
     "TAKEN": "{id} is a schedule that comes from {words}: change it there, or give this one another id",
     "HIDDEN": (

@@ -8,8 +8,9 @@ import secrets
 import time
 from typing import TYPE_CHECKING, Any
 
-from beat import clock, connection, jobs, routing, verdicts
-from beat.client.changing import Changing, definition_of, timed
+from beat import clock, connection, functions, jobs, routing, verdicts
+from beat.client import standing
+from beat.client.changing import WAIT_OR_FORCE, Changing, definition_of, timed
 from beat.errors import BadArguments, BadOption, NoRedis, Refused
 from beat.facts import NONE
 from beat.history import Fired
@@ -51,14 +52,14 @@ class Triggering(Changing):
         `kwargs` are laid over those of the schedule, `args` take the place of its own. The next tick stays as it is,
         unless `skip_next` lets this run take its place. Where runs may not overlap it is refused while one goes on,
         unless `force` is given. What is asked for again with the same `request` (letters and digits) within an hour is
-        the same run.
+        the same run. Arguments that the function does not take are refused, where its parameters are known.
         """
         job = self._keys.asked(schedule_id, f"m{_request(request)}")
         tried: list[datetime] = []
 
         def step(found: Standing, now: datetime) -> Reply:
             schedule = timed(found) if skip_next else definition_of(found)
-            data = b"" if args is None and kwargs is None else _data(schedule, self._store, args, kwargs)
+            data = b"" if args is None and kwargs is None else _data(found, self._store, args, kwargs)
             named: dict[str, Any] = {"data": data, "force": force, "instead_of": _next(found) if skip_next else None}
             tried.append(now)
             return _fits(asked(self._store, found.rev, schedule, job, now=now, operator=self.by, **named), schedule)
@@ -126,13 +127,13 @@ def _next(found: Standing) -> datetime:
 
 
 def _fits(reply: Reply, schedule: Schedule) -> Reply:
-    """The same; refuses where there is no room, of its own or in its group."""
+    """Return the reply; refuse the run if the schedule or its group has no free slot."""
     if reply.code != "FULL" or not schedule.group:
         return reply
     own = "" if schedule.overlap == "allow" else "it may not overlap, or "
     why = f"{reply.words} has not ended" if reply.words else "others wait for it"
     full = f"{own}the group {schedule.group} is full, and {why}"
-    raise Refused(f"{schedule.id} has no room: {full}: wait for it, or force it")
+    raise Refused(f"{schedule.id} has no room: {full}: {WAIT_OR_FORCE}")
 
 
 def asked(store: Store, rev: str, schedule: Schedule, job: str, *, now: datetime, operator: str, **named: Any) -> Reply:
@@ -158,8 +159,12 @@ def sent(store: Store, item: Item, by: str) -> Reply:
     raise AssertionError  # the last try has returned, or raised
 
 
-def _data(schedule: Schedule, store: Store, args: Sequence[Any] | None, kwargs: Mapping[str, Any] | None) -> bytes:
-    """The function and its arguments as RQ writes them: those of the schedule, with the others laid over them."""
+def _data(found: Standing, store: Store, args: Sequence[Any] | None, kwargs: Mapping[str, Any] | None) -> bytes:
+    """Return function and arguments as RQ writes them: those of the schedule, with `args` and `kwargs` laid over them.
+
+    Refuse arguments that do not fit the function.
+    """
+    schedule = definition_of(found)
     own: Any = store.client.hget(store.keys.template(schedule.id), "data")
     declared = jobs.arguments(own or b"", schedule.serializer)
     if declared is None and (args is None or kwargs is None):
@@ -168,4 +173,15 @@ def _data(schedule: Schedule, store: Store, args: Sequence[Any] | None, kwargs: 
             "args and kwargs"
         )
     own_args, own_kwargs = declared or ((), {})
-    return jobs.data(schedule, own_args if args is None else args, {**own_kwargs, **(kwargs or {})})
+    all_args, all_kwargs = own_args if args is None else args, {**own_kwargs, **(kwargs or {})}
+    functions.check_call(schedule.func, _signature(found, schedule.func, store), all_args, all_kwargs)
+    return jobs.data(schedule, all_args, all_kwargs)
+
+
+def _signature(found: Standing, path: str, store: Store) -> str:
+    """Return the parameters of the function as a scheduler wrote them; nothing if none did, or one of another app."""
+    with store.client.pipeline(transaction=False) as pipe:
+        pipe.hget(store.keys.signatures, path)
+        [written] = pipe.execute(raise_on_error=False)
+    text = written.decode(errors="replace") if isinstance(written, bytes) else ""
+    return text if not found.app or standing.parsed(text).get("app") == found.app else ""

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 _NESTED = ("kwargs", "meta", "retry")
 _LEFT_OUT = {"id", "declared"}
 """Neither makes the definition another one: where it stands in the code, and what it is called."""
+_MAY_BE_SECRET = {"args", "kwargs", "meta"}
+_LONGEST = 100
 _DEFAULTS = {each.name: kinds.plain(each.default) for each in fields(Schedule) if isinstance(each.default, str | bool)}
 
 
@@ -40,6 +42,26 @@ def plain(written: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def summary(was: Mapping[str, Any], becomes: Mapping[str, Any]) -> str:
+    """Return what is different in one line: `queue default → mail; kwargs.token changed`.
+
+    The values of arguments are left out, because they may be secret.
+    """
+    return "; ".join(
+        f"{each.option} changed"
+        if each.option.partition(".")[0] in _MAY_BE_SECRET
+        else f"{each.option} {shown(each.was):.{_LONGEST}} → {shown(each.becomes):.{_LONGEST}}"
+        for each in differences(was, becomes)
+    )
+
+
+def shown(value: Any) -> str:
+    """Return the value of an option as people read it."""
+    if value in (None, ""):
+        return "none"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _compared(name: str, was: Mapping[str, Any], becomes: Mapping[str, Any]) -> Iterator[Difference]:

@@ -46,8 +46,8 @@
 --
 -- Replies {now in ms, {code, words}, …}, one for each item
 --   NEW       it was not there
---   UPDATED   the definition was replaced; next_run stays
---   MOVED     next_run moved; words: from where
+--   UPDATED   the definition was replaced; next_run stays; words: the former definition, if it has at most 16 KB
+--   MOVED     next_run moved; words: from where, and after a blank the former definition, if it has at most 16 KB
 --   BACK      it was held, and nothing else about it is new
 --   OLDER     a live beat announces a newer definition; words: its rev
 --   RETRY     the schedule changed while this was prepared: look again
@@ -212,8 +212,8 @@ local function upsert(at)
   if not wrong and old ~= '' then wrong, is_there = misplaced(old) end
   if wrong then return 'BADTYPE', wrong end
   local h = redis.call('HMGET', from, 'rev', 'next_run', 'state', 'due_at', 'revs', 'run_count', 'skip_count', 'version', 'rule', 'source',
-    'app', 'pause_until', 'unannounced_at', 'paused_at', 'follows', 'monitor')
-  local now_rev, next_run, now_state, due_at, revs, run_count, skip_count, now_version, was, source, was_app, pause_until, held, paused_at, followed, monitor = unpack(h, 1, 16)
+    'app', 'pause_until', 'unannounced_at', 'paused_at', 'follows', 'monitor', 'definition')
+  local now_rev, next_run, now_state, due_at, revs, run_count, skip_count, now_version, was, source, was_app, pause_until, held, paused_at, followed, monitor, former = unpack(h, 1, 17)
   local names = old == '' and (now_rev or not is_there) and {} or renamed(id)
   if is_elsewhere(id, old, app, names) then return 'RETRY', '' end
   local code, words = refused(origin, func, source)
@@ -283,7 +283,9 @@ local function upsert(at)
   if origin == 'operator' then redis.pcall(overridden and 'SADD' or 'SREM', index_prefix .. 'overridden', id) end
   local type = code == 'NEW' and 'registered' or origin == 'operator' and (overridden and 'rescheduled' or 'reset') or string.lower(code)
   if not back then record(id, type, rev, rule, was, next_run or '', next == 'keep' and (next_run or '') or next) end
-  return code, code == 'MOVED' and next_run or ''
+  former = former and #former <= 16384 and former
+  if code == 'MOVED' then return code, (next_run or '') .. (former and ' ' .. former or '') end
+  return code, code == 'UPDATED' and former or ''
 end
 
 local function refusal()

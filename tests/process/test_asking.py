@@ -281,6 +281,20 @@ def test_verify_for_programs(here: Path, redis: Redis) -> None:
     assert beat("verify", "--json", cwd=here).returncode == 1
 
 
+@pytest.mark.parametrize("unsound", ["nightly", "often"])
+def test_verify_of_one_sound_and_one_unsound_schedule_is_not_sound(here: Path, redis: Redis, unsound: str) -> None:
+    minutely(redis)
+    assert document("verify", "--since", "2026-11-16", cwd=here)["sound"]
+    redis.hset(f"beat:schedule:{unsound}", "run_count", 7)
+    found = document("verify", cwd=here)
+    assert {each["schedule"]: each["sound"] for each in found["schedules"]} == {
+        "nightly": unsound != "nightly",
+        "often": unsound != "often",
+    }
+    assert found["sound"] is False
+    assert beat("verify", "--json", cwd=here).returncode == 1
+
+
 def test_an_empty_redis_is_sound(running: Path, redis: Redis) -> None:
     assert redis.dbsize() == 0
     assert lines("verify", cwd=running) == ["0 expected, 0 accounted, 0 missing, 0 double"]

@@ -15,11 +15,13 @@ import pytest
 from beat import Client, clock, jobs
 from beat.cron import Cron
 from beat.every import Every
+from tests.beats import Beat
 from tests.facts import wait_until
 from tests.faults.proxy import Proxy
 from tests.files import lay_out
 from tests.nursery import logged
 from tests.process import commands, test_command_line
+from tests.process.test_command_line import beat as beat_command
 from tests.process.test_command_line import without_colours
 from tests.redis.making import queued, schedule
 from tests.redis.test_control import FUNC, deploy, late
@@ -60,6 +62,10 @@ def client(url: str, store: Store) -> Client:  # noqa: ARG001 (it empties the se
 @pytest.fixture
 def beat(here: Path, url: str) -> Callable[..., subprocess.CompletedProcess[str]]:
     return functools.partial(test_command_line.beat, cwd=here, BEAT_REDIS_URL=url)
+
+
+def url_of(store: Store) -> str:
+    return f"unix://{store.client.connection_pool.connection_kwargs['path']}"
 
 
 @pytest.fixture
@@ -141,6 +147,18 @@ def test_what_was_done_stands_in_the_history_with_who_did_it(beat: Any) -> None:
     assert "the disk is full" in told[2]
 
 
+@pytest.mark.parametrize(("ids", "code"), [(("over", "report"), 4), (("report", "over"), 2)])
+def test_the_first_refusal_of_several_decides_the_exit_code(
+    beat: Any, store: Store, ids: tuple[str, str], code: int
+) -> None:
+    deploy(store, schedule("over", timing=Cron("0 3 * * *", "Etc/GMT+12"), tz="Etc/GMT+12", end=store.time()))
+    until = f"{store.time() + timedelta(minutes=30):%Y-%m-%d %H:%M}"  # past in Berlin, to come in UTC and the far west
+    assert store.client.hget("beat:schedule:over", "state") == b"finished"
+    done = beat("pause", *ids, "poll", "--until", until)
+    assert (done.returncode, done.stderr.count("error: ")) == (code, 2), done.stderr
+    assert done.stdout.startswith("poll: paused until")
+
+
 # --- trigger ---------------------------------------------------------------------------------------------------------
 
 
@@ -169,11 +187,41 @@ def test_a_run_for_programs(document: Any, store: Store) -> None:
     assert (found["type"], found["schedule"], found["tick"], found["triggered_by"]) == ("run", "report", None, "manual")
 
 
+def test_arguments_that_the_function_does_not_take_are_refused(refused: Any, here: Path, url: str) -> None:
+    tasks = """
+from beat import periodic
+
+@periodic("@daily", kwargs={"kind": "weekly"})
+def invoice(kind, copies=1): ...
+"""
+    lay_out(here, {"tasks.py": tasks})
+    with Beat(here, url) as scheduler:
+        scheduler.says("1 new")
+    code, said = refused("trigger", "invoice", "--arg", "copie=2")
+    assert code == 2
+    assert said == (
+        "error: the arguments do not fit tasks.invoice(kind, copies=…), as its scheduler declares it: "
+        "got an unexpected keyword argument 'copie'. Did you mean 'copies'?\n"
+    )
+    assert beat_command("trigger", "invoice", "--arg", "copies=2", cwd=here, BEAT_REDIS_URL=url).returncode == 0
+
+
+def test_trigger_says_that_the_schedule_is_paused(beat: Any) -> None:
+    assert beat("pause", "report", "--by", "ann", "--reason", "the disk is full").returncode == 0
+    done = beat("trigger", "report")
+    assert done.returncode == 0
+    assert re.match(
+        rf"the schedule is paused by ann since {INSTANT}, until somebody resumes it \(the disk is full\); "
+        r"only this run is enqueued\n",
+        done.stderr,
+    )
+
+
 def test_where_there_is_no_room_it_is_refused_with_what_is_in_the_way(refused: Any, beat: Any, store: Store) -> None:
     assert beat("trigger", "poll").returncode == 0
     [job] = queued(store)
-    words = f"error: poll may not overlap, and {job} has not ended: wait for it, or force it\n"
-    assert refused("trigger", "poll") == (4, words)
+    anyway = "wait for that run to end, or run it anyway with --force (`force` in Python and the API)"
+    assert refused("trigger", "poll") == (4, f"error: poll may not overlap, and {job} has not ended: {anyway}\n")
     assert beat("trigger", "poll", "--force").returncode == 0
 
 
@@ -570,6 +618,47 @@ def test_a_backfill_is_rehearsed(beat: Any, document: Any) -> None:
     found = document("backfill", "report", *ends, "--dry-run")
     assert found["backfill"]["ticks"] == ["2026-10-24T01:00:00Z", "2026-10-25T02:00:00Z", "2026-10-26T02:00:00Z"]
     assert (found["dry_run"], found["runs"]) == (True, [])
+
+
+BACKFILL = ["backfill", "report", "--from", "2026-10-25", "--to", "2026-10-26"]
+
+
+def test_a_backfill_under_an_override_says_so_and_asks_on_a_terminal(
+    beat: Any, terminal: Any, client: Client, store: Store
+) -> None:
+    client.named("bob").reschedule("report", "0 4 * * *")
+    words = (
+        "these are ticks of the rule that bob has put in the place of the code's: "
+        "0 4 * * * Europe/Berlin, not 0 3 * * * Europe/Berlin\n"
+    )
+    assert beat(*BACKFILL, "--dry-run").stderr.startswith(words)
+    code, told = terminal(*BACKFILL, typed=b"n\n", columns=200)
+    assert (code, words in told) == (1, True)
+    assert "Backfill the ticks of that rule? [y/N]: " in told
+    assert queued(store) == []
+
+
+@pytest.mark.parametrize(("more", "answer"), [([], b"y\n"), (["--yes"], b"")])
+def test_a_backfill_under_an_override_runs_when_the_operator_agrees(
+    more: list[str], answer: bytes, here: Path, client: Client, store: Store
+) -> None:
+    client.reschedule("report", "0 4 * * *")
+    with commands.Terminal(*BACKFILL, *more, cwd=here, BEAT_REDIS_URL=url_of(store)) as asked:
+        asked.type(answer)
+        wait_until(lambda: len(queued(store)) == 2)
+
+
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_a_backfill_under_an_override_asks_nobody_in_a_pipe(
+    more: list[str], here: Path, client: Client, store: Store
+) -> None:
+    client.reschedule("report", "0 4 * * *")
+    log = here / "backfill.log"
+    process = logged(log, ["beat", *BACKFILL, *more], here, commands.environment(BEAT_REDIS_URL=url_of(store)))
+    wait_until(lambda: len(queued(store)) == 2)
+    process.kill()
+    process.wait(60)
+    assert ("these are ticks of the rule" in log.read_text()) is (not more)
 
 
 @pytest.mark.usefixtures("worked")

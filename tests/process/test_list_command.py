@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import signal
@@ -9,6 +10,7 @@ import tempfile
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 import pytest
 from redis import Redis
@@ -20,6 +22,7 @@ from beat.store import Store
 from tests.lines import MINUTE, Ledger
 from tests.process.commands import Terminal, on_a_terminal
 from tests.process.test_command_line import PYTHON, beat, document, refused, run, without_colours
+from tests.workers import Steps, Worker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -120,7 +123,7 @@ def cells(line: str) -> list[str]:
 
 def test_piped_it_is_plain_and_has_all_columns(here: Path) -> None:
     head, *lines = listed(cwd=here)
-    assert cells(head) == ["id", "schedule", "next", "last run", "state", "runs", "note"]
+    assert cells(head) == ["id", "schedule", "next (UTC)", "last run", "state", "runs", "note"]
     rows = {line.split()[0]: cells(line) for line in lines[:5]}
     assert list(rows) == ["customer_42", "ended", "nightly", "poll", "search"]
     assert re.fullmatch(r"paused until \w{3} \d\d:\d\d(:\d\d)?", rows["customer_42"][2])
@@ -137,13 +140,14 @@ def test_piped_it_is_plain_and_has_all_columns(here: Path) -> None:
 
 def test_below_it_stand_how_many_there_are_and_who_is_alive(here: Path, redis: Redis) -> None:
     counted = "5 schedules, 1 failing, 1 paused, 1 overridden, 1 retired"
-    *_, sums, rules, warning = listed(cwd=here)
+    *_, sums, rules, warning, no_worker = listed(cwd=here)
+    assert no_worker == "warning: no live worker reads the queue default: rq worker default"
     assert (sums, rules) == (counted, "a rule with (override) or ! is not the code's: beat show ID has both")
     assert warning == "warning: no beat is alive: nothing fires until one runs (beat run MODULE)"
     alive(redis, "web-1", timedelta(seconds=90))
-    assert re.fullmatch(rf"{counted}, 1 beat passed 1m3\ds ago, which is late", listed(cwd=here)[-2])
+    assert re.fullmatch(rf"{counted}, 1 beat passed 1m3\ds ago, which is late", listed(cwd=here)[-3])
     alive(redis, "web-2", timedelta(milliseconds=-10_000))
-    assert listed(cwd=here)[-2] == f"{counted}, 2 beats passed 0 ms ago"
+    assert listed(cwd=here)[-3] == f"{counted}, 2 beats passed 0 ms ago"
     assert listed("--state", "paused", cwd=here)[-1].startswith("1 of 5 schedules, 1 failing, ")
 
 
@@ -189,8 +193,9 @@ def test_where_there_is_none_it_says_so(here: Path, redis: Redis) -> None:
     [
         (40, ["id", "next", "last run"]),
         (64, ["id", "schedule", "next", "last run", "runs"]),
-        (80, ["id", "schedule", "next", "last run", "state", "runs"]),
-        (200, ["id", "schedule", "next", "last run", "state", "runs", "note"]),
+        (80, ["id", "schedule", "next", "last run", "note"]),
+        (140, ["id", "schedule", "next (UTC)", "last run", "state", "runs", "note"]),
+        (200, ["id", "schedule", "next (UTC)", "last run", "state", "runs", "note"]),
     ],
 )
 def test_a_terminal_has_the_columns_for_which_there_is_room(here: Path, columns: int, headings: list[str]) -> None:
@@ -201,12 +206,80 @@ def test_a_terminal_has_the_columns_for_which_there_is_room(here: Path, columns:
     assert ("\x1b[31m✗" in seen) is ("runs" in headings)
 
 
+@pytest.mark.parametrize(
+    ("columns", "headings"),
+    [
+        (140, ["id", "schedule", "next (UTC)", "last run", "note"]),
+        (170, ["id", "schedule", "next (UTC)", "last run", "state", "note"]),
+        (220, ["id", "schedule", "next (UTC)", "last run", "state", "runs", "note"]),
+    ],
+)
+def test_a_note_stays_longer_than_the_bars(here: Path, redis: Redis, columns: int, headings: list[str]) -> None:
+    error = "ConnectionError: the warehouse does not answer"
+    keep(redis, "nightly_report_of_the_warehouse", "s" * 20 + "ff", "30 3 * * mon-fri", tz="America/New_York",
+         consecutive_failures="2", last_error=error, **at(redis, 9 * HOUR))  # fmt: skip
+    keep(redis, "customer_42_report_of_the_week", "s", state="paused", paused_by="ann@ops",
+         pause_until=clock.text(now(redis) + 3 * DAY), paused_at=clock.text(now(redis)))  # fmt: skip
+    code, seen = on_a_terminal("list", "report", cwd=here, columns=columns)
+    shown = without_colours(seen).splitlines()
+    assert (code, [re.sub(r"next \(.*\)", "next (UTC)", each) for each in cells(shown[0])]) == (0, headings)
+    assert "2 failed in a row:" in without_colours(seen)
+    assert max(map(len, shown)) <= columns
+
+
+@pytest.mark.parametrize(
+    ("match", "environment", "zone"),
+    [
+        ("nightly", {}, "Europe/Berlin"),
+        ("nightly", {"BEAT_TZ": "Asia/Tokyo"}, "Europe/Berlin"),
+        ("*l*", {}, "UTC"),
+        ("*l*", {"BEAT_TZ": "Asia/Tokyo"}, "Asia/Tokyo"),
+    ],
+)
+def test_the_times_of_a_column_are_in_one_zone_which_its_heading_names(
+    here: Path, redis: Redis, match: str, environment: dict[str, str], zone: str
+) -> None:
+    head, *lines = run([*PYTHON, "list", match], here, **environment).stdout.splitlines()
+    assert cells(head)[2] == f"next ({zone})"
+    row = next(line for line in lines if line.startswith("nightly"))
+    tick = clock.read(str(redis.hget(KEYS.schedule("nightly"), "next_run"))).astimezone(ZoneInfo(zone))
+    assert f"{tick:%H:%M}" in cells(row)[2]
+
+
+def queue(redis: Redis, schedule_id: str, **definition: object) -> None:
+    """The definition of a schedule says where its jobs go."""
+    rule = json.loads(str(redis.hget(KEYS.schedule(schedule_id), "rule")))
+    written = json.dumps({"id": schedule_id, "func": "app.tasks.report", **rule, **definition})
+    redis.hset(KEYS.schedule(schedule_id), "definition", written)
+
+
+def test_a_queue_that_no_worker_reads_is_a_warning(here: Path, redis: Redis) -> None:
+    with Worker(url_of(redis), Steps(here / "steps.log"), "mail", "b", "default") as worker:
+        worker.says("Listening on")
+        queue(redis, "nightly", queue="mail")
+        queue(redis, "search", queue="a", queues=["a", "b"], route="failover")
+        assert listed(cwd=here)[-1].startswith("warning: no beat is alive")
+        queue(redis, "ended", queue="retired")
+        queue(redis, "customer_42", queue="paused")
+        queue(redis, "poll", queue="some reports")
+        redis.rpush("rq:queue:some reports", "x", "y")
+        words = "warning: no live worker reads the queue some reports, and 2 jobs wait there: rq worker 'some reports'"
+        assert listed(cwd=here)[-1] == words
+        assert listed("nightly", cwd=here)[-1].startswith("warning: no beat is alive")
+        queue(redis, "nightly", queue="c", queues=["c", "b"], route="broadcast")
+        queue(redis, "search", queue="a", queues=["a", "d"], route="first_idle")
+        words = (
+            "warning: no live worker reads the queues a, c, d, some reports, and 2 jobs wait there: rq worker a c d "
+        )
+        assert listed(cwd=here)[-1] == f"{words}'some reports'"
+
+
 def test_ids_are_never_cut(here: Path, redis: Redis) -> None:
     keep(redis, LONG_ID, "s")
     assert any(line.startswith(f"{LONG_ID} ") for line in listed(cwd=here))
     for columns in (80, 200):
         _, seen = on_a_terminal("list", cwd=here, columns=columns)
-        assert LONG_ID in without_colours(seen).replace("\n" + " " * 10, ""), columns
+        assert LONG_ID in re.sub(r"\n {2,}", "", without_colours(seen)), columns
 
 
 def test_nothing_in_redis_can_steer_the_terminal(running: Path, redis: Redis) -> None:

@@ -11,7 +11,7 @@ from redis import Redis
 from rq import Queue, SimpleWorker
 from rq.job import Job
 
-from beat import Client, clock, jobs
+from beat import Client, clock, functions, jobs
 from beat.client.adding import Wanted
 from beat.cron import Cron
 from beat.errors import (
@@ -37,8 +37,10 @@ from tests.faults.proxy import Proxy
 from tests.faults.test_commands import SCRIPTS
 from tests.redis.job_functions import Owner
 from tests.redis.making import changed, everything, hash_of, queued, schedule
+from tests.unit import declared
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from beat.embedded import PrivateRedis
@@ -136,6 +138,60 @@ def test_arguments_that_only_the_application_can_read_must_be_given_whole(client
     assert kept.kwargs == {"owner": Owner("x")}
 
 
+def kept(schedule_func: Callable[..., Any], path: str = FUNC) -> dict[str, Any]:
+    """What a scheduler announces of a function."""
+    return {"functions": [path], "signatures": {path: functions.signature(schedule_func)}}
+
+
+def test_arguments_that_the_function_does_not_take_are_refused(client: Client, store: Store) -> None:
+    deploy(store, schedule(kwargs={"kind": "daily"}), **kept(declared.report))
+    misspelt = (
+        r"the arguments do not fit tests\.redis\.job_functions\.anything\(kind, \*, copies=…\), as its scheduler "
+        r"declares it: got an unexpected keyword argument 'copie'\. Did you mean 'copies'\?"
+    )
+    with pytest.raises(BadArguments, match=misspelt) as refused:
+        client.trigger("report", kwargs={"copie": 2})
+    assert refused.value.exit_code == 2
+    with pytest.raises(BadArguments, match="multiple values for argument 'kind'"):
+        client.trigger("report", args=["weekly"])
+    assert queued(store) == []
+    run = client.trigger("report", kwargs={"copies": 2})
+    assert given(store, run.job_id) == ((), {"kind": "daily", "copies": 2})
+
+
+def test_arguments_of_a_schedule_from_data_are_checked_too(client: Client, store: Store) -> None:
+    deploy(store, **kept(declared.report))
+    client.add("data", func=FUNC, cron="@hourly", args=["daily"])
+    with pytest.raises(BadArguments, match="unexpected keyword argument 'copie'"):
+        client.trigger("data", kwargs={"copie": 2})
+    assert given(store, client.trigger("data", kwargs={"copies": 2}).job_id) == (("daily",), {"copies": 2})
+
+
+@pytest.mark.parametrize("why", ["unannounced", "of another application", "garbled", "of another type"])
+def test_arguments_are_not_checked_where_the_parameters_are_unknown(why: str, client: Client, store: Store) -> None:
+    deploy(store, schedule(), functions=[FUNC])
+    if why == "of another application":
+        Sync(store, [], beat="web-2", emit=lambda _: None, app="other", **kept(declared.report)).announce()
+    elif why == "garbled":
+        store.client.hset("beat:signatures", FUNC, b"{\xff")
+    elif why == "of another type":
+        store.client.set("beat:signatures", "x")
+    assert given(store, client.trigger("report", kwargs={"a": 1}).job_id) == ((), {"a": 1})
+
+
+def test_a_deploy_that_changes_only_the_parameters_changes_what_is_checked(client: Client, store: Store) -> None:
+    deploy(store, schedule(), **kept(declared.plain))
+    before = hash_of(store)
+    with pytest.raises(BadArguments):
+        client.trigger("report", args=["daily"])
+    said = deploy(store, schedule(), **kept(declared.report))
+    assert [event.name for event in said] == ["registered"]
+    assert {k: v for k, v in hash_of(store).items() if k in {"rev", "timing_rev", "version", "updated_at"}} == {
+        k: v for k, v in before.items() if k in {"rev", "timing_rev", "version", "updated_at"}
+    }
+    assert client.trigger("report", args=["daily"]).state == "queued"
+
+
 def test_arguments_that_no_worker_would_get_are_refused(client: Client, store: Store) -> None:
     deploy(store, schedule(serializer="json"))
     with pytest.raises(BadArguments, match=r"kwargs\.a"):
@@ -146,7 +202,7 @@ def test_arguments_that_no_worker_would_get_are_refused(client: Client, store: S
 def test_where_runs_may_not_overlap_a_second_one_is_refused_unless_it_is_forced(client: Client, store: Store) -> None:
     deploy(store, schedule(overlap="skip"))
     first = client.trigger("report").job_id
-    with pytest.raises(Refused, match=f"report may not overlap, and {first} has not ended: wait for it, or force it"):
+    with pytest.raises(Refused, match=f"report may not overlap, and {first} has not ended: .* anyway with --force"):
         client.trigger("report")
     second_one = client.trigger("report", force=True).job_id
     assert queued(store) == [first, second_one]

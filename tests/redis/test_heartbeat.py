@@ -89,7 +89,18 @@ def test_thousands_are_announced_page_by_page(store: Store) -> None:
     assert store.client.pttl("beat:announced:d1") > 0
 
 
-@pytest.mark.parametrize("key", ["beat:announced:d1", "beat:announcements"])
+def test_announce_keeps_the_parameters_of_functions_until_the_function_lapses(store: Store) -> None:
+    store.announce({"report": "r1"}, ["app.f", "app.g"], {"app.f": "{}", "app.g": "{}"}, digest="d1", ttl=LONG)
+    assert store.client.hgetall("beat:signatures") == {b"app.f": b"{}", b"app.g": b"{}"}
+    store.announce({"report": "r1"}, ["app.f", "app.g"], {"app.f": "{1}"}, digest="d1", ttl=LONG)
+    assert store.client.hgetall("beat:signatures") == {b"app.f": b"{1}"}
+    store.client.zadd("beat:functions", {"app.f": 1})
+    store.announce({}, ["app.g"], digest="d1", ttl=LONG)
+    assert not store.client.exists("beat:signatures")
+    assert store.client.zrange("beat:functions", 0, -1) == [b"app.g"]
+
+
+@pytest.mark.parametrize("key", ["beat:announced:d1", "beat:announcements", "beat:signatures"])
 @shows("announce", "BADTYPE")
 def test_an_announcement_of_the_wrong_type_is_refused_before_any_write(key: str, store: Store) -> None:
     store.client.set(key, "garbage", px=LONG)
@@ -98,7 +109,9 @@ def test_an_announcement_of_the_wrong_type_is_refused_before_any_write(key: str,
     assert not changed(before, store)
 
 
-@pytest.mark.parametrize(("key", "kind"), [("beat:announced:d1", "hash"), ("beat:announcements", "zset")])
+@pytest.mark.parametrize(
+    ("key", "kind"), [("beat:announced:d1", "hash"), ("beat:announcements", "zset"), ("beat:signatures", "hash")]
+)
 def test_a_refusal_names_the_key(key: str, kind: str, store: Store) -> None:
     store.client.set(key, "garbage", px=LONG)
     assert announce(store) == Reply("BADTYPE", f"{key} is a string, not a {kind}")

@@ -120,10 +120,11 @@ def test_every_word_arrives_as_it_was_sent(word: Any, store: Store) -> None:
         "announcements": "beat:announcements",
         "meta": "beat:meta",
         "functions": "beat:functions",
+        "signatures": "beat:signatures",
     }
     call = Call(
         "announce",
-        [("id", "rev"), (word, "rev" if word == "" else word)],
+        [("id", "rev", ""), (word, "rev" if word == "" else word, "")],
         {**named, "digest": "d", "ttl": 60_000, "format": 1, "kept": 1},
     )
     [reply] = say(store, call)

@@ -337,6 +337,15 @@ def test_a_removed_schedule_leaves_an_event_and_nothing_else(store: Store) -> No
     assert remove(store) == [Reply("GONE")]
 
 
+@pytest.mark.parametrize("name", ["failing", "overridden", "monitored"])
+def test_a_removed_schedule_leaves_every_index(store: Store, name: str) -> None:
+    put(store, "report", second(store) + 60)
+    put(store, "other", second(store) + 60)
+    store.client.sadd(f"beat:in:{name}", "report", "other")
+    assert remove(store) == [OK]
+    assert index(store, name) == {"other"}
+
+
 @shows("remove", "DECLARED", "INACTIVE", "CONFLICT")
 def test_what_a_live_beat_declares_is_not_removed(store: Store) -> None:
     put(store, "report", second(store) + 60)

@@ -150,6 +150,20 @@ def test_another_definition_replaces_the_old_and_leaves_the_next_tick(store: Sto
     assert json.loads(events(store)[-1]["entry"]) == line
 
 
+@shows("register", "UPDATED", "MOVED")
+def test_the_reply_has_the_former_definition(store: Store) -> None:
+    at = second(store) + SOON
+    put(store, "report", at, definition='{"every": "1m"}')
+    assert register(store, again(store)) == [Reply("UPDATED", '{"every": "1m"}')]
+    moved = again(store, rev="r3", next=text(at + 600), next_due=(at + 600) * 1000)
+    assert register(store, moved) == [Reply("MOVED", f'{text(at)} {{"every": "1m"}}')]
+    store.client.hdel(SCHEDULE, "next_run", "due_at")
+    moved = again(store, rev="r4", next=text(at + 900), next_due=(at + 900) * 1000)
+    assert register(store, moved) == [Reply("MOVED", ' {"every": "1m"}')]
+    store.client.hset(SCHEDULE, "definition", "x" * 16_385)
+    assert register(store, again(store, rev="r5")) == [Reply("UPDATED")]
+
+
 @shows("register", "MOVED")
 def test_another_timing_moves_the_next_tick_and_says_from_where(store: Store) -> None:
     at = second(store) + SOON

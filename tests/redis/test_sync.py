@@ -13,6 +13,7 @@ from beat import Client, clock, sync
 from beat.cron import Cron
 from beat.event import Event
 from beat.every import Every
+from beat.follows import Follows
 from beat.schedule import Schedule
 from beat.store import Store
 from beat.sync import Sync
@@ -129,8 +130,81 @@ def test_a_change_is_written_and_told(redis: Redis, store: Store) -> None:
     after = kept(redis)
     assert (after["queue"], after["run_count"], after["next_run"]) == ("new", "7", before["next_run"])
     assert after["version"] == "2"
-    assert len(beat.told("updated")) == 1
+    [event] = beat.told("updated")
+    assert event.fields == {"rev": NEW.rev, "changes": "queue old → new"}
     assert store.client.hget("beat:template:report", "origin") == b"new"
+
+
+def test_changes_name_arguments_without_their_values(redis: Redis, store: Store) -> None:
+    Beat(store, schedule(kwargs={"token": "old secret", "a": 1}, description="a" * 500)).start()
+    beat = Beat(
+        store, schedule(kwargs={"token": "new secret", "a": 1}, args=[2], meta={"b": 3}, job_timeout=60)
+    ).start()
+    [event] = beat.told("updated")
+    changes = event.fields["changes"].split("; ")
+    assert sorted(changes) == [
+        "args changed", f"description {'a' * 100} → none", "job_timeout none → 60", "kwargs.token changed",
+        "meta.b changed",
+    ]  # fmt: skip
+    redis.hset("beat:schedule:report", "definition", "garbled")
+    [event] = Beat(store, schedule()).start().told("updated")
+    assert event.fields["changes"] == ""
+
+
+def test_changes_of_an_overridden_schedule_are_those_in_force(store: Store, server: PrivateRedis) -> None:
+    Beat(store, OLD).start()
+    Client(server.url).reschedule("report", every="5m")
+    [event] = Beat(store, schedule(queue="new", timing=Every("2h"))).start().told("updated")
+    assert event.fields["changes"] == "queue old → new"
+
+
+def test_only_a_raised_max_runs_revives_a_finished_schedule(redis: Redis, store: Store) -> None:
+    Beat(store, schedule(max_runs=2)).start()
+    redis.hset("beat:schedule:report", mapping={"state": "finished", "run_count": 3, "manual_count": 1})
+    redis.hdel("beat:schedule:report", "next_run", "due_at")
+    redis.zrem("beat:due", "report")
+    redis.sadd("beat:in:finished", "report")
+    others: list[dict[str, Any]] = [
+        {}, {"queue": "other"}, {"timing": Every("5m")}, {"kwargs": {"a": 1}}, {"description": "x"}, {"max_runs": 1},
+    ]  # fmt: skip
+    for change in others:
+        Beat(store, schedule(**{"max_runs": 2, **change})).start()
+        assert (kept(redis)["state"], kept(redis).get("next_run")) == ("finished", None), change
+        assert redis.zscore("beat:due", "report") is None
+        assert redis.smembers("beat:in:finished") == {"report"}
+    Beat(store, schedule(max_runs=3)).start()
+    assert kept(redis)["state"] == "active"
+    assert redis.zscore("beat:due", "report") == clock.to_ms(clock.read(kept(redis)["next_run"]))
+    assert not redis.exists("beat:in:finished")
+
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "requires": {"requires": ["extract"]},
+    "misfire": {"misfire": "all"},
+    "overlap": {"overlap": "skip"},
+    "max_runs": {"max_runs": 2},
+    "exclude": {"exclude": ["2026-11-17"]},
+    "jitter": {"jitter": "1m"},
+    "group": {"group": "reports"},
+    "route": {"queues": ["a", "b"], "route": "failover"},
+    "slow": {"slow_queue": "slow"},
+    "monitor": {"monitor": "https://hc-ping.com/x"},
+    "result_ttl": {"result_ttl": 1},
+    "failure_ttl": {"failure_ttl": 1},
+    "follows": {"timing": Follows("extract")},
+    "every": {},
+}
+"""Fields of the hash that are there with these options alone."""
+
+
+@pytest.mark.parametrize("field", OPTIONS)
+def test_an_option_that_is_removed_leaves_the_hash(field: str, redis: Redis, store: Store) -> None:
+    Beat(store, schedule(**OPTIONS[field])).start()
+    assert field in kept(redis)
+    Beat(store, schedule(timing=Cron("0 9 * * *"))).start()
+    assert field not in kept(redis)
+    shown = set(OPTIONS) | {"job_meta"}
+    assert set(kept(redis)) & shown == {"job_meta"}
 
 
 def test_a_new_rule_moves_the_next_tick_and_is_told(redis: Redis, store: Store) -> None:
@@ -138,7 +212,9 @@ def test_a_new_rule_moves_the_next_tick_and_is_told(redis: Redis, store: Store) 
     before = kept(redis)["next_run"]
     beat = Beat(store, schedule(timing=Every("1h"))).start()
     assert clock.read(kept(redis)["next_run"]) <= store.time() + timedelta(hours=1)
-    assert [event.fields["from"] for event in beat.told("moved")] == [before]
+    [event] = beat.told("moved")
+    assert (event.fields["from"], event.fields["to"]) == (before, kept(redis)["next_run"])
+    assert event.fields["changes"] == "every 4w2d → 1h"
     lines: Any = redis.lrange("beat:runs:report", 0, -1)
     moved, registered = map(json.loads, lines)
     assert (moved["type"], moved["from"], moved["next"]) == ("moved", before, kept(redis)["next_run"])

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 HOUSE = Path(__file__).parent.parent.parent / "beat"
 # Names that are no literals where the event is made: by the variable that holds them.
 NAMED = {
-    "reply.code.lower()": ["updated", "moved"],
     "name": ["locked", "fenced", "gone", "unread", "passed_on"],
 }
 _TELLS = re.compile(r"\bEvent\(|\breplace\([^()]*\bname=")

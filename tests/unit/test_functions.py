@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import functools
+import json
 import os.path
+import re
 import shutil
 import types
 from typing import TYPE_CHECKING, Any
@@ -37,6 +39,76 @@ def inner() -> Callable[..., Any]:
 
 class Callee:
     def __call__(self) -> None: ...
+
+
+# --- parameters, as Redis keeps them ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("func", "args", "kwargs", "problem"),
+    [
+        (declared.plain, (), {}, ""),
+        (declared.plain, (1,), {}, "app.f(), as its scheduler declares it: too many positional arguments."),
+        (declared.report, ("daily",), {"copies": 2}, ""),
+        (declared.report, (), {"kind": "daily"}, ""),
+        (
+            declared.report,
+            (),
+            {},
+            "app.f(kind, *, copies=…), as its scheduler declares it: missing a required argument",
+        ),
+        (declared.report, ("daily",), {"copie": 2}, "unexpected keyword argument 'copie'. Did you mean 'copies'?"),
+        (declared.report, (), {"kin": "daily"}, "unexpected keyword argument 'kin'. Did you mean 'kind'?"),
+        (declared.anything, (1, 2), {"a": 1}, ""),
+        (declared.wrapped, ("daily",), {}, ""),
+        (declared.wrapped, (), {}, ""),  # its decorator may add what is missing
+        (declared.wrapped, (), {"kin": 1}, "app.f(kind), as its scheduler declares it: got an unexpected keyword"),
+    ],
+)
+def test_check_call_refuses_what_the_written_parameters_do_not_take(
+    func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], problem: str
+) -> None:
+    written = functions.signature(func)
+    if not problem:
+        functions.check_call("app.f", written, args, kwargs)
+        return
+    with pytest.raises(BadArguments, match=re.escape(problem)):
+        functions.check_call("app.f", written, args, kwargs)
+
+
+def test_signature_is_plain_json() -> None:
+    assert json.loads(functions.signature(declared.report)) == {
+        "called": [
+            {"name": "kind", "kind": "positional_or_keyword", "required": True},
+            {"name": "copies", "kind": "keyword_only", "required": False},
+        ]
+    }
+
+
+def test_signature_of_too_many_parameters_is_not_kept() -> None:
+    names = ", ".join(f"parameter_{n}" for n in range(200))
+    namespace: dict[str, Any] = {}
+    exec(f"def many({names}): ...", namespace)  # noqa: S102 (a source of our own)
+    assert functions.signature(namespace["many"]) == ""
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "",
+        "{",
+        "[]",
+        '{"called": 5}',
+        '{"called": [5]}',
+        '{"called": [{"name": "a b", "kind": "keyword_only", "required": true}]}',
+        '{"called": [{"name": "a", "kind": "x", "required": true}]}',
+        '{"called": [{"name": 5, "kind": "keyword_only", "required": true}]}',
+        '{"called": [{"name": "a", "kind": [], "required": true}]}',
+        "[" * 100_000,
+    ],
+)
+def test_check_call_accepts_all_where_the_parameters_are_unknown(written: str) -> None:
+    functions.check_call("app.f", written, (1,), {"a": 1})
 
 
 # --- functions -------------------------------------------------------------------------------------------------------

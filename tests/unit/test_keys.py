@@ -25,6 +25,7 @@ NAMES = {
     "instances": "beat:instances",
     "announcements": "beat:announcements",
     "functions": "beat:functions",
+    "signatures": "beat:signatures",
     "metrics": "beat:metrics",
     "repairing": "beat:repairing",
     "repaired": "beat:repaired",

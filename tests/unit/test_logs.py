@@ -102,6 +102,13 @@ def test_numbers_are_counted_as_people_do(number: int, words: str, capsys: pytes
     assert words in line
 
 
+@pytest.mark.parametrize("name", [name for name in logs.LINES if "the run for" in logs.LINES[name][1]])
+def test_a_run_without_a_tick_is_a_manual_run(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    event = sample(name)
+    (line,) = lines(capsys, "text", Event(name, "report", {**event.fields, "tick": ""}))
+    assert f"report: the manual run{logs.LINES[name][1].split('{tick}')[1][:5]}" in line
+
+
 # --- levels ----------------------------------------------------------------------------------------------------------
 
 

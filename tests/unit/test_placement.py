@@ -112,6 +112,40 @@ def test_a_longer_end_revives_what_was_finished() -> None:
     assert place(longer, seen(over, "finished", next_run=None), NOW) == at(NINE + HOUR)
 
 
+TWICE = schedule(max_runs=2)
+ENOUGH = {"next_run": None, "run_count": "3", "manual_count": "1"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {}, {"queue": "other"}, {"description": "x"}, {"kwargs": {"a": 1}}, {"job_timeout": 60}, {"misfire": "all"},
+        {"timing": Cron("*/5 * * * *")}, {"timing": Every("1h"), "jitter": "1m"}, {"end": NINE + 100 * HOUR},
+        {"start": NINE - HOUR}, {"tz": "UTC", "priority": "high"}, {"max_runs": 1}, {"monitor": "https://hc-ping.com/x"},
+    ],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.parametrize("anew", [False, True])
+def test_nothing_but_max_runs_revives_a_schedule_that_has_run_often_enough(change: dict[str, Any], anew: bool) -> None:  # noqa: FBT001 (a table's)
+    made = schedule(**{"max_runs": 2, **change})
+    placed = place(made, seen(TWICE, "finished", **ENOUGH), NOW, anew=anew)
+    unchanged = not change and not anew
+    assert placed == (None if unchanged else Placement("finished", ""))
+
+
+@pytest.mark.parametrize("most", [3, 1_000, None])
+def test_a_raised_max_runs_revives_a_finished_schedule(most: int | None) -> None:
+    before = seen(TWICE, "finished", **ENOUGH)
+    assert place(schedule(max_runs=most), before, NOW) == at(NINE + HOUR)
+    assert place(schedule(max_runs=most, end=NINE), before, NOW) == Placement("finished", "")
+    assert place(schedule(max_runs=most, enabled=False), before, NOW) == Placement("disabled", KEEP)
+
+
+def test_a_finished_schedule_with_the_same_definition_stays_finished() -> None:
+    fewer = seen(TWICE, "finished", next_run=None, run_count="1")
+    assert place(TWICE, fewer, NOW) is None
+
+
 def test_another_spelling_of_the_same_rule_moves_nothing() -> None:
     one, other = schedule(timing=Cron("0 0-23 * * *")), schedule(timing=Cron("0 0-23/1 * * *"))
     assert place(one, seen(other), NOW) == Placement("active", KEEP)

@@ -127,6 +127,23 @@ def test_of_the_misfires_no_more_are_caught_up_with_when_pages_are_small() -> No
     assert [each.not_before for each in verdicts if isinstance(each, Fire)] == [None] * 3 + [NINE + HOUR + SECOND]
 
 
+@pytest.mark.parametrize("most", [1, 3])
+@pytest.mark.parametrize("first", ["missed", "too old", "paused", "paused, then too old"])
+@pytest.mark.parametrize("parity", [0, 1])
+def test_one_helping_has_exactly_catchup_limit_fires_when_days_between_are_excluded(
+    first: str, most: int, parity: int
+) -> None:
+    begin, now, day = NINE - timedelta(days=100), NINE + HOUR, timedelta(days=1)
+    rests = [(begin + n * day).date() for n in range(parity, 102, 2)]
+    thorough = schedule(Cron("0 9 * * *"), misfire="all", catchup_limit=4, exclude=rests)
+    lateness = Lateness(LIMIT, catchup_window=timedelta(days=50 if "old" in first else 365))
+    paused = {"paused": now - 30 * day, "paused, then too old": now - 80 * day}.get(first)
+    verdicts = prepare(thorough, begin, now, lateness=lateness, most=most, paused_until=paused)
+    times = [verdict.not_before for verdict in verdicts if isinstance(verdict, Fire)]
+    assert times == [None, None, None, now + SECOND]
+    assert len(skips(verdicts)) >= 3
+
+
 def test_an_early_tick_fires_and_brings_no_other() -> None:
     assert decide(MINUTELY, NINE + MINUTE, NINE + 59 * SECOND) == [Fire(NINE + MINUTE, NINE + 2 * MINUTE)]
 

@@ -686,6 +686,23 @@ registry.default.register(Schedule(id="ready", func="app.f", timing=Every("1h"))
 """
 
 
+def test_the_parameters_of_loaded_functions_are_known(app: Path, registry: Registry) -> None:
+    source = """
+from beat import registry
+
+@registry.default.periodic("@daily")
+def report(day=""): ...
+
+@registry.default.schedulable
+def invoice(customer): ...
+"""
+    (app / "tasks_signed.py").write_text(source, encoding="utf-8")
+    registry.load("tasks_signed")
+    assert set(registry.signatures) == {"tasks_signed.report", "tasks_signed.invoice"}
+    assert '"name": "customer"' in registry.signatures["tasks_signed.invoice"]
+    assert '"name": "day"' in registry.signatures["tasks_signed.report"]
+
+
 def test_a_registry_takes_what_the_modules_declare(app: Path, registry: Registry) -> None:
     (app / "tasks_taken.py").write_text(TASKS, encoding="utf-8")
     load = registry.load("tasks_taken")

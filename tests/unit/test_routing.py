@@ -99,6 +99,13 @@ def test_where_nobody_lets_us_look_somebody_may_work() -> None:
     assert go("failover", Facts(staff=unknown)) == go("first_idle", Facts(staff=unknown)) == ["a"]
 
 
+@pytest.mark.parametrize("route", ["failover", "first_idle"])
+def test_failover_takes_an_unknown_queue_before_one_with_a_worker(route: str) -> None:
+    staff = {"a": Staff(0, 0, 0), "b": Staff(0, None, None), "c": Staff(0, 1, 0)}
+    way = routing.route(made(route), TICK, Facts(staff=staff))
+    assert (way.queues, way.why) == (("b",), f"{route}: nobody works at a")
+
+
 def test_broadcast_goes_everywhere() -> None:
     assert routing.route(made("broadcast"), TICK, Facts()).queues == QUEUES
 

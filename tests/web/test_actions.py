@@ -149,7 +149,7 @@ def test_a_run_that_may_not_overlap_is_refused_unless_it_is_forced(
     assert sent(visitor, f"{OF}/run").status_code == 303
     refused = sent(visitor, f"{OF}/run")
     assert refused.status_code == 409
-    assert "has not ended: wait for it, or force it" in text(refused)
+    assert "has not ended: wait for that run to end, or run it anyway" in text(refused)
     assert sent(visitor, f"{OF}/run", force="on").status_code == 303
     assert len(queued(redis)) == 2
 

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from beat import functions
 from beat.words import afterwards, exported, show, telling
+from tests.unit import declared
 from tests.web.program import V1, get, post, told
 
 if TYPE_CHECKING:
@@ -143,6 +145,14 @@ def test_a_run_that_is_asked_for_is_made_once_and_says_where_it_is(program: Visi
     before = len(crew.client.history("report", outcome="succeeded"))
     crew.work()
     assert len(crew.client.history("report", outcome="succeeded")) == before + 1
+
+
+def test_a_run_with_arguments_that_the_function_does_not_take_is_refused(program: Visitor, crew: Crew) -> None:
+    path = crew.client.get("report").definition["func"]
+    crew.store.announce({}, [path], {path: functions.signature(declared.report)}, digest="d", ttl=60_000)
+    crew.store.client.hset("beat:schedule:report", "app", "")
+    error = post(program, "/schedules/report/trigger", 400, kwargs={"copie": 3})["error"]
+    assert "as its scheduler declares it: got an unexpected keyword argument" in error
 
 
 def test_a_run_that_may_not_overlap_is_refused_unless_it_is_forced(program: Visitor) -> None:
