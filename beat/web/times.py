@@ -6,6 +6,7 @@ Every page shows an instant this way and no other, so that who reads two of them
 from __future__ import annotations
 
 import math
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from beat.zones import Zone
 
 _UTC = zone("UTC")
+_JUST_NOW = timedelta(seconds=10)
 
 
 def moment(
@@ -68,6 +70,16 @@ def following(known: Standing, now: datetime, viewer: Zone | None) -> Markup:
     """When a schedule is due next; one that has no hour of its own, in the viewer's zone alone."""
     own = viewer if viewer and "every" in known.rule else zone(known.tz)
     return moment(known.due_at, own, viewer, now=now)
+
+
+def checked(instant: datetime, now: datetime) -> Markup:
+    """Say when a scheduler last checked what is due: `checked just now`, `checked 12 s ago`.
+
+    A healthy scheduler checks every second. "Just now" keeps the page the same between two polls.
+    """
+    if now - instant < _JUST_NOW:
+        return Markup("checked just now")
+    return Markup("checked {}").format(away(instant, now))
 
 
 def away(instant: datetime | None, now: datetime) -> Markup:

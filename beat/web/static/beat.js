@@ -8,6 +8,7 @@
   let offset = 0; // what Redis' clock is ahead of this one
   let failing = null; // since when nobody answers
   let foreign = false; // whether the last answer was no page of ours
+  let shown = ""; // the entity tag of what the page shows
 
   const live = () => document.getElementById("live");
 
@@ -71,7 +72,15 @@
     if (radio && event.target.type !== "radio") radio.checked = true;
   }, true);
 
-  document.addEventListener("htmx:afterSwap", () => { told(); count(); });
+  // A poll names what the page shows, and is answered with 304 as long as nothing has changed.
+  document.addEventListener("htmx:configRequest", (event) => {
+    if (shown && event.detail.elt === live()) event.detail.headers["If-None-Match"] = shown;
+  });
+  document.addEventListener("htmx:afterSwap", (event) => {
+    if (event.detail.target.id === "live") shown = event.detail.xhr.getResponseHeader("ETag") || "";
+    told();
+    count();
+  });
   function unanswered() {
     failing = failing || new Date();
     trouble("The server of this page has not answered since " + failing.toLocaleTimeString() + ". What you see is from before.");
@@ -80,7 +89,7 @@
   document.addEventListener("htmx:timeout", unanswered);
   // What is no page of ours (somebody has signed out, a proxy says no) leaves the page as it is, and says so.
   document.addEventListener("htmx:beforeSwap", (event) => {
-    if (event.detail.target !== live() || event.detail.serverResponse.includes('id="live"')) return;
+    if (event.detail.xhr.status === 304 || event.detail.target !== live() || event.detail.serverResponse.includes('id="live"')) return;
     event.detail.shouldSwap = false;
     event.detail.isError = false;
     foreign = true;
