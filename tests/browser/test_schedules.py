@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 AWAY = "#s-slow_import .next time.away"
 IDS = "() => [...document.querySelectorAll('table.schedules tbody tr')].map(e => e.id.slice(2))"
+POLLED = """() => new Promise(done => document.addEventListener("htmx:afterRequest", function ended(event) {
+  if (event.detail.elt.id === "live") { document.removeEventListener("htmx:afterRequest", ended); done(); }
+}))"""
 FOCUS = "() => (e => [e.id, e.value, e.selectionStart])(document.activeElement)"
 REACHED = "() => (e => (e.innerText || '').split('\\n')[0].trim() || e.id)(document.activeElement)"
 
@@ -33,9 +36,8 @@ def settled(page: Page, *ids: str) -> None:
 
 
 def polled(page: Page) -> None:
-    """Returns when the page has been drawn again."""
-    before = page.locator("#live").get_attribute("data-now")
-    page.wait_for_function("before => document.querySelector('#live').dataset.now !== before", arg=before)
+    """Wait until the page has asked again, and shows the answer if there is anything new."""
+    page.evaluate(POLLED)
 
 
 def test_the_countdown_counts_between_two_answers(stage: Stage, page: Page) -> None:

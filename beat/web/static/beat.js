@@ -76,11 +76,7 @@
   document.addEventListener("htmx:configRequest", (event) => {
     if (shown && event.detail.elt === live()) event.detail.headers["If-None-Match"] = shown;
   });
-  document.addEventListener("htmx:afterSwap", (event) => {
-    if (event.detail.target.id === "live") shown = event.detail.xhr.getResponseHeader("ETag") || "";
-    told();
-    count();
-  });
+  document.addEventListener("htmx:afterSwap", () => { told(); count(); });
   function unanswered() {
     failing = failing || new Date();
     trouble("The server of this page has not answered since " + failing.toLocaleTimeString() + ". What you see is from before.");
@@ -89,7 +85,11 @@
   document.addEventListener("htmx:timeout", unanswered);
   // What is no page of ours (somebody has signed out, a proxy says no) leaves the page as it is, and says so.
   document.addEventListener("htmx:beforeSwap", (event) => {
-    if (event.detail.xhr.status === 304 || event.detail.target !== live() || event.detail.serverResponse.includes('id="live"')) return;
+    if (event.detail.xhr.status === 304 || event.detail.target !== live()) return;
+    if (event.detail.serverResponse.includes('id="live"')) {
+      shown = event.detail.xhr.getResponseHeader("ETag") || "";
+      return;
+    }
     event.detail.shouldSwap = false;
     event.detail.isError = false;
     foreign = true;
