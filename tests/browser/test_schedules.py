@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 
 AWAY = "#s-slow_import .next time.away"
 IDS = "() => [...document.querySelectorAll('table.schedules tbody tr')].map(e => e.id.slice(2))"
-POLLED = """() => new Promise(done => document.addEventListener("htmx:afterRequest", function ended(event) {
-  if (event.detail.elt.id === "live") { document.removeEventListener("htmx:afterRequest", ended); done(); }
-}))"""
 FOCUS = "() => (e => [e.id, e.value, e.selectionStart])(document.activeElement)"
 REACHED = "() => (e => (e.innerText || '').split('\\n')[0].trim() || e.id)(document.activeElement)"
 
@@ -33,11 +30,6 @@ def beat(stage: Stage) -> None:
 def settled(page: Page, *ids: str) -> None:
     """Returns when just these are shown."""
     page.wait_for_function(f"ids => ({IDS})().join() === ids", arg=",".join(ids))
-
-
-def polled(page: Page) -> None:
-    """Wait until the page has asked again, and shows the answer if there is anything new."""
-    page.evaluate(POLLED)
 
 
 def test_the_countdown_counts_between_two_answers(stage: Stage, page: Page) -> None:
@@ -57,7 +49,7 @@ def test_typing_filters_and_the_focus_stays_while_the_page_asks_again(stage: Sta
     settled(page, "nightly_backup")
     page.wait_for_url(f"{stage.address}/schedules?match=ba")
     box.press("ArrowLeft")
-    polled(page)
+    looking.polled(page)
     assert page.evaluate(FOCUS) == ["match", "ba", 1]
     assert page.evaluate(IDS) == ["nightly_backup"]
     page.keyboard.press("Delete")
