@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-_KEPT = {"cache-control": "public, no-cache"}
+_KEPT = {"cache-control": "no-cache"}
 """A browser keeps them, and asks whether they are still the same."""
 _KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 """By suffix; those of the system differ from machine to machine."""

@@ -38,5 +38,12 @@ _templates = Environment(
     loader=PackageLoader("beat.web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
 )
 _templates.globals.update(
-    moment=moment, away=away, checked=checked, of_day=of_day, place=instants.place, span=instants.span, plural=_plural, to_ms=clock.to_ms
+    moment=moment,
+    away=away,
+    checked=checked,
+    of_day=of_day,
+    place=instants.place,
+    span=instants.span,
+    plural=_plural,
+    to_ms=clock.to_ms,
 )

@@ -140,7 +140,8 @@ def test_a_scheduler_that_no_longer_checks_changes_the_page(program: Visitor, st
 
 
 NAMED = {
-    "{tag}": 304, "{strong}": 304, '"a", {tag}': 304, "*": 304, 'W/"other"': 200, "{opaque}": 200, '"{tag}"': 200, "": 200,
+    "{tag}": 304, "{strong}": 304, '"a", {tag}': 304, "*": 304,
+    'W/"other"': 200, "{opaque}": 200, '"{tag}"': 200, "": 200,
 }  # fmt: skip
 
 
