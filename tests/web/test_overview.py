@@ -234,6 +234,6 @@ def test_late_means_the_same_on_every_page(redis: Redis, client: Client, server:
         kept(redis, client, due_s=due_s)
         alive(redis, client)
         assert ("schedule is late" in text(visitor.get("/"))) == is_late
-        assert ("no beat has decided it yet" in text(visitor.get("/schedules/report"))) == is_late
+        assert ("no scheduler has decided it yet" in text(visitor.get("/schedules/report"))) == is_late
         assert ("due for" in text(visitor.get("/schedules"))) == is_late
         redis.flushdb()
