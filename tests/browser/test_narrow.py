@@ -28,7 +28,7 @@ OPEN_ALL = "() => document.querySelectorAll('details').forEach(each => { each.op
 SIDEWAYS = """() => [...document.querySelectorAll("body *")]
     .filter(each => ["auto", "scroll"].includes(getComputedStyle(each).overflowX))
     .filter(each => each.scrollWidth > each.clientWidth + 1)
-    .map(each => `${each.tagName}.${each.className} in ${each.closest("section, nav, form")?.outerHTML.slice(0, 80)}`)"""
+    .map(each => `${each.tagName}.${each.className}: ${each.textContent.slice(0, 80)}`)"""
 OF = "/schedules/import"
 PAGES = {
     "overview": "/",
