@@ -54,7 +54,7 @@ def test_accepted_connections_send_without_delay() -> None:
         asking.sendall(ASK)
         assert _said(asking).startswith(b"HTTP/1.1 200")
         (connection,) = serving._server.server_state.connections  # noqa: SLF001 (nobody else knows)
-        accepted = connection.transport.get_extra_info("socket")  # type: ignore[union-attr]
+        accepted = connection.transport.get_extra_info("socket")
         assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
