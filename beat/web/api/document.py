@@ -138,7 +138,7 @@ def _problem(status: int) -> dict[str, Any]:
         "description": _REFUSALS[status],
         "content": {"application/json": {"schema": of("Problem")}},
     }
-    if status == 503:  # noqa: PLR2004 (a status of HTTP)
+    if status in {429, 503}:
         wait = {"description": "Seconds until it is worth to try again.", "schema": {"type": "integer"}}
         found["headers"] = {"Retry-After": wait}
     return found
