@@ -10,7 +10,8 @@ SECRETS = ("web_token", "web_users")
 HIDDEN = "***"
 _TOKEN = r"[!-~]{16,200}"  # noqa: S105 (a pattern)
 _USER = r"[^\s:,]{1,64}"
-_LONGEST = 200
+_SHORTEST, _LONGEST = 12, 200
+"""Characters of a password."""
 
 
 def token(value: str | None) -> str | None:
@@ -28,8 +29,10 @@ def users(value: object) -> Mapping[str, str]:
     for name, password in found.items():
         if not re.fullmatch(_USER, name) or not name.isprintable():
             raise ValueError("holds a name that cannot be: 1 to 64 characters without spaces, colons and commas")
-        if not password or len(password) > _LONGEST or not password.isprintable():
-            raise ValueError(f"holds a password that cannot be: 1 to {_LONGEST} characters, on one line")
+        if len(password) < _SHORTEST:
+            raise ValueError(f"has a password that is too short: write {_SHORTEST} characters or more")
+        if len(password) > _LONGEST or not password.isprintable():
+            raise ValueError(f"has a password that cannot be: write {_SHORTEST} to {_LONGEST} characters, on one line")
     return dict(found)
 
 

@@ -108,6 +108,8 @@ def _others(figures: Figures) -> Iterator[Budget]:
         yield Budget(f"10,000 schedules, {what}", MOST, allowed, unit, figures.median(what, at))
     for what in ("schedules, first page", "overview"):
         yield Budget(f"the page of 10,000 schedules, {what}", MOST, 200, "ms", figures.median(what, at))
+        size = figures.median(f"{what}, on the wire", at)
+        yield Budget(f"the page of 10,000 schedules, {what}, on the wire", MOST, 40, "KB", size)
     for command in ("beat --help", "beat next"):
         measured = figures.median("start-up over bare Python", {"command": command})
         yield Budget(f"`{command}` over bare Python", MOST, 150, "ms", measured)

@@ -34,7 +34,7 @@ def command(*, url: str | None, web_host: str | None, web_port: str | None, read
     beat web                               http://127.0.0.1:8420/, for this machine alone
     beat web --port 9000                   at another port
     beat web --read-only                   to look at, and not to touch
-    BEAT_WEB_USERS=ann:secret beat web --host 0.0.0.0     for others, who say who they are
+    BEAT_WEB_USERS=ann:correct-horse-battery beat web --host 0.0.0.0     with a password, for other machines
 
     It asks Redis, as `beat list` does: it needs no beat, never imports the application, and says when Redis is away.
     The settings are web_host, web_port, web_path, web_token, web_users, web_hosts, web_read_only. To others than this

@@ -71,13 +71,15 @@ class Access:
         """Whether anybody has to say who they are."""
         return bool(self.token or self.users or self.authorize is not None)
 
-    async def who(self, request: Request) -> str | None:
-        """The name of who asks; None for a stranger."""
+    async def who(self, request: Request, *, checks_passwords: bool = True) -> str | None:
+        """Return the name of the client; None for a stranger. Tokens are checked even where passwords are not."""
         if self.authorize is not None:  # one that counts as false is still to be asked
             return _let_in(await _told(self.authorize, Request(request.scope)))  # without its body: that is the page's
-        return self._named(request.headers.get("authorization", "")) if self.asks else NOBODY
+        if not self.asks:
+            return NOBODY
+        return self._named(request.headers.get("authorization", ""), self.users if checks_passwords else {})
 
-    def _named(self, header: str) -> str | None:
+    def _named(self, header: str, users: Mapping[str, str]) -> str | None:
         kind, _, given = header.partition(" ")
         if kind.lower() == "bearer":
             return NOBODY if self.token and _same(given.strip(), self.token) else None
@@ -87,7 +89,7 @@ class Access:
             name, _, password = base64.b64decode(given.strip(), validate=True).decode().partition(":")
         except (binascii.Error, ValueError):  # no base64, no ASCII, no UTF-8
             return None
-        known = _same(password, self.users.get(name, _NO_PASSWORD))
+        known = _same(password, users.get(name, _NO_PASSWORD))
         by_token = _same(password, self.token or _NO_PASSWORD)
         if known:
             return _name(name)

@@ -6,11 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
-from starlette.routing import Mount
-from starlette.staticfiles import StaticFiles
 
 from beat.client import Client
-from beat.web import api, broken, pages, probes
+from beat.web import api, assets, broken, pages, probes
 from beat.web.access import Access
 from beat.web.below import Below
 from beat.web.safety import Guard
@@ -60,9 +58,8 @@ def served(settings: Settings, client: Client, *, at_once: int = AT_ONCE) -> ASG
 def made(client: Client, access: Access, *, at_once: int = AT_ONCE) -> Starlette:
     """The app over this client, for those whom `access` lets in."""
     site = Site(client, access, at_once)
-    static = Mount("/static", StaticFiles(packages=[("beat.web", "static")]), name="static")
     app = Starlette(
-        routes=[*pages.routes(site), *api.routes(site), *probes.routes(site), static],
+        routes=[*pages.routes(site), *api.routes(site), *probes.routes(site), assets.route()],
         middleware=[Middleware(Guard, access=access, bug=broken.bug(site))],
         exception_handlers=broken.handlers(site),
     )

@@ -32,10 +32,6 @@ _HEADER = "x-csrf-token"
 _OLD = "this form has grown old, or is not of this page: nothing was done; load it again"
 _UNSIGNED = "a browser asks for a change with the X-CSRF-Token that came with an answer before it: nothing was done"
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{22}")
-_PATH = "/:@!$'()*,;=~+"
-"""What stands in a path as it is; everything else is written as %…"""
-_ROOT = _PATH.translate({ord(each): None for each in ",;"})
-"""In that of a cookie these have a meaning."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +86,7 @@ class Asked:
         """The address of this page within the app, as `url` takes it."""
         query = self.request.scope.get("query_string", b"").decode("latin-1")
         path = "/" + safety.inner_path(self.request.scope).lstrip("/")  # two slashes would begin the name of a host
-        return quote(path, safe=_PATH) + (f"?{query}" if query else "")
+        return quote(path, safe=safety.PATH) + (f"?{query}" if query else "")
 
     @property
     def viewer(self) -> Zone | None:
@@ -109,8 +105,7 @@ class Asked:
     def url(self, path: str = "/", **query: object) -> str:
         """The address of another page, wherever the app is mounted; what is None is left out."""
         named = {name: value for name, value in query.items() if value not in (None, "")}
-        root = quote(str(self.request.scope.get("root_path", "")).rstrip("/"), safe=_ROOT)
-        return f"{root}{path}" + (f"?{urlencode(named)}" if named else "")
+        return f"{safety.root(self.request.scope)}{path}" + (f"?{urlencode(named)}" if named else "")
 
     def refuse_forged(self) -> None:
         """Refuses a form that is not of this page, and what a browser sends to the API for nobody knows whom."""

@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse
 
 from beat import redis_url
 from beat.errors import BeatError, NoRedis, Refused, UnknownSchedule
-from beat.web import rendering, safety
+from beat.web import rendering, safety, wire
 from beat.web.asked import Asked, csrf_of
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def _told(site: Site, request: Request, error: Exception) -> Response:
     told = {"kind": kind, "words": words, "code": status, "since": site.away_since, "again": _again(asked, error)}
     made = rendering.page(asked, "broken.html", shown, **told)
     made.headers.update(headers)
-    return made
+    return wire.lean(request, made)
 
 
 def _again(asked: Asked, error: Exception) -> dict[str, str]:

@@ -10,7 +10,7 @@ from starlette.responses import HTMLResponse
 from beat import clock
 from beat._version import __version__
 from beat.web.asked import csrf_cookie
-from beat.web.times import away, moment, of_day
+from beat.web.times import away, checked, moment, of_day
 from beat.words import instants
 
 if TYPE_CHECKING:
@@ -38,5 +38,12 @@ _templates = Environment(
     loader=PackageLoader("beat.web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
 )
 _templates.globals.update(
-    moment=moment, away=away, of_day=of_day, place=instants.place, span=instants.span, plural=_plural, to_ms=clock.to_ms
+    moment=moment,
+    away=away,
+    checked=checked,
+    of_day=of_day,
+    place=instants.place,
+    span=instants.span,
+    plural=_plural,
+    to_ms=clock.to_ms,
 )

@@ -41,6 +41,7 @@ class Looking(NamedTuple):
     now: datetime
     viewer: Zone | None
     url: Url
+    has_scheduler: bool = True
 
 
 class Last(NamedTuple):
@@ -117,8 +118,8 @@ def row(found: Listed, looking: Looking) -> Row:
         bars=drawn.bars,
         summary=drawn.summary,
         usual=drawn.usual,
-        mark="held" if known.unannounced_at and known.state == "active" else known.state or "broken",
-        state=_state(known, where, looking.now),
+        mark="held" if known.state == "active" and _is_idle(known, looking) else known.state or "broken",
+        state=_state(known, where, looking),
         note=words.note(known),
     )
 
@@ -130,9 +131,21 @@ def _described(rule: str) -> str:
     return found.describe() if found else "its rule cannot be read"
 
 
-def _state(known: Standing, where: Zone, now: datetime) -> str:
-    until = known.pause.until if known.pause else None
-    return f"paused until {instants.near(until.replace(microsecond=0), where, now)}" if until else words.state(known)
+def _is_idle(known: Standing, looking: Looking) -> bool:
+    """Return whether no scheduler fires the schedule."""
+    return bool(known.unannounced_at) or not looking.has_scheduler
+
+
+def _state(known: Standing, where: Zone, looking: Looking) -> str:
+    """Name the state; `paused until Mon 21:39:56 Berlin`, where a day beyond six days has its date."""
+    if known.pause and known.pause.until:
+        until = known.pause.until.replace(microsecond=0)
+        own = instants.there(until, where)
+        day = f"{own:%a} " if own.date() == instants.there(looking.now, where).date() else ""
+        return f"paused until {day}{instants.near(until, where, looking.now)} {instants.place(where)}"
+    if known.state == "active" and not known.unannounced_at and not looking.has_scheduler:
+        return "active, no scheduler"
+    return words.state(known)
 
 
 def _last(run: Fired | None, href: str) -> Last | None:

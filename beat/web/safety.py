@@ -7,8 +7,9 @@ it. What the guard refuses never reaches a page.
 from __future__ import annotations
 
 import logging
+import math
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -16,7 +17,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.websockets import WebSocketClose
 
 from beat.web.access import NOBODY, Access
-from beat.web.strangers import Strangers
+from beat.web.strangers import PROOF, Strangers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -29,6 +30,10 @@ _log = logging.getLogger("beat.web")
 OPEN = ("/healthz", "/readyz")
 """What probes ask, who know no password; it says nothing but whether all is well."""
 API = "/api/"
+PATH = "/:@!$'()*,;=~+"
+"""What stands in a path as it is; everything else is written as %…"""
+_IN_COOKIES = PATH.translate({ord(each): None for each in ",;"})
+"""In the path of a cookie these have a meaning."""
 SAFE = ("GET", "HEAD", "OPTIONS")
 WHO = "beat.who"
 """The name in the scope of a request that was let in."""
@@ -62,9 +67,12 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        answering = _Answering(send, HEADERS if inner_path(scope).startswith("/static/") else HEADERS | _UNKEPT)
+        is_static = inner_path(scope).startswith("/static/")
+        answering = _Answering(send, HEADERS if is_static else HEADERS | _UNKEPT)
         try:
             refusal = await self._refusal(Request(scope))
+            if refusal is None and not is_static:
+                answering.cookie = self._proof(Request(scope))
             await (refusal or self._app)(scope, receive, answering.send)
         except Exception as e:
             if answering.has_begun:
@@ -78,15 +86,16 @@ class Guard:
             return answer(request, 421, "this page is not known by that name: add the host to web_hosts")
         if inner_path(request.scope) in OPEN:
             return None
+        wait_s = 0.0 if self._access.authorize is not None else self._strangers.wait_s(request)
         try:
-            who = await self._access.who(request)
+            who = await self._access.who(request, checks_passwords=not wait_s)
         except HTTPException as e:  # so does the application around it say no
             return answer(request, e.status_code, str(e.detail), e.headers)
         except Exception:  # noqa: BLE001 (whatever it is, it is no yes)
             _log.exception("authorize= cannot say who asks, and nobody is let in")
             return answer(request, 500, "the application around this page cannot say who you are: see its log")
         if who is None:
-            return self._stranger(request)
+            return _too_many(request, wait_s) if wait_s else self._stranger(request)
         request.scope[WHO] = who
         return None if request.method in SAFE else self._refused_change(request)
 
@@ -96,6 +105,18 @@ class Guard:
         self._strangers.note(request)
         asking = {"www-authenticate": 'Basic realm="beat", charset="UTF-8"'}
         return answer(request, 401, "say who you are: a name and a password, or a token", asking)
+
+    def _proof(self, request: Request) -> bytes:
+        """Return the cookie for a browser that has just signed in; nothing for one that has it already."""
+        kind = request.headers.get("authorization", "").partition(" ")[0]
+        if not self._access.asks or kind.lower() != "basic" or self._strangers.is_proven(request):
+            return b""
+        if self._access.authorize is not None or inner_path(request.scope) in OPEN:  # nothing was checked here
+            return b""
+        answered, secure = Response(), request.scope.get("scheme") == "https"
+        path, proof = f"{root(request.scope)}/", self._strangers.proof(request)
+        answered.set_cookie(PROOF, proof, httponly=True, samesite="lax", path=path, secure=secure)
+        return dict(answered.raw_headers)[b"set-cookie"]
 
     def _refused_change(self, request: Request) -> Response | None:
         if self._access.read_only:
@@ -114,6 +135,11 @@ def inner_path(scope: Scope) -> str:
     path, root = str(scope["path"]), str(scope.get("root_path", "")).rstrip("/")
     inside = root and (path == root or path.startswith(f"{root}/"))
     return (path.removeprefix(root) if inside else path) or "/"
+
+
+def root(scope: Scope) -> str:
+    """Return the path at which the app is mounted, as addresses and cookies write it; nothing at the root."""
+    return quote(str(scope.get("root_path", "")).rstrip("/"), safe=_IN_COOKIES)
 
 
 def is_api(scope: Scope) -> bool:
@@ -136,6 +162,13 @@ def answer(request: Request, status: int, words: str, headers: Mapping[str, str]
     return PlainTextResponse(f"{words}\n", status, headers)
 
 
+def _too_many(request: Request, wait_s: float) -> Response:
+    """Refuse a password without a look at it."""
+    seconds = math.ceil(wait_s)
+    words = f"too many wrong passwords came from your address: try again in {seconds} s"
+    return answer(request, 429, words, {"retry-after": str(seconds)})
+
+
 def _kind(request: Request) -> str:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
@@ -153,6 +186,8 @@ class _Answering:
 
     def __init__(self, send: Send, more: Mapping[str, str]) -> None:
         self._send, self._more = send, more
+        self.cookie = b""
+        """One that the answer sets besides its own."""
         self.has_begun = False
 
     async def send(self, message: Message) -> None:
@@ -162,5 +197,6 @@ class _Answering:
             present = {name.lower() for name, _ in message["headers"]}
             more = [(name.encode(), value.encode()) for name, value in self._more.items()]
             added = [header for header in more if header[0] not in present]
-            message = {**message, "headers": [*message["headers"], *added]}
+            cookie = [(b"set-cookie", self.cookie)] if self.cookie else []
+            message = {**message, "headers": [*message["headers"], *added, *cookie]}
         await self._send(message)

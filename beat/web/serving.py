@@ -85,8 +85,8 @@ def _of_others(record: logging.LogRecord) -> bool:
 def _listening(host: str, port: int) -> socket.socket:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        family, kind, _, _, address = found[0]
-        made = socket.socket(family, kind)
+        family, kind, protocol, _, address = found[0]
+        made = socket.socket(family, kind, protocol)  # asyncio sets TCP_NODELAY only where the protocol is TCP
     except (OSError, UnicodeError) as e:
         raise _cannot(host, port, e) from None
     try:

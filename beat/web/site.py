@@ -16,7 +16,7 @@ from starlette.routing import Route
 
 from beat import clock
 from beat.errors import NoRedis
-from beat.web import safety
+from beat.web import safety, wire
 from beat.web.asked import LARGEST, Asked, csrf_of
 from beat.web.background import Background
 from beat.web.roll import Roll
@@ -81,7 +81,7 @@ class Site:
             self.away_since = self.away_since or clock.now()
             raise
         self.away_since = None
-        return made
+        return wire.lean(asked.request, made)
 
     def kept(self, name: str, seconds: float, make: Callable[[], Any]) -> Any:
         """What was made no longer ago than that, or is made now: once, however many ask for it."""

@@ -6,6 +6,7 @@ Every page shows an instant this way and no other, so that who reads two of them
 from __future__ import annotations
 
 import math
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from beat.zones import Zone
 
 _UTC = zone("UTC")
+_WEEK = 7
+_JUST_NOW = timedelta(seconds=10)
 
 
 def moment(
@@ -43,16 +46,20 @@ def moment(
     shown = instants.near(at, where, now) if now else whole
     name = Markup(' <span class="place">{}</span>').format(instants.place(where)) if placed else ""
     return Markup('<time datetime="{}" title="{}">{}{}</time>{}').format(
-        clock.text(at), instants.both(at, where), shown, name, _yours(at, where, viewer, fine=fine)
+        clock.text(at), instants.both(at, where), shown, name, _yours(at, where, viewer, now, fine=fine)
     )
 
 
-def _yours(at: datetime, where: Zone, viewer: Zone | None, *, fine: bool) -> Markup:
-    """The same by the viewer's clocks, with its day only where that is another."""
+def _yours(at: datetime, where: Zone, viewer: Zone | None, now: datetime | None, *, fine: bool) -> Markup:
+    """Return the same by the viewer's clocks, with its day only where that is another.
+
+    The name of a day is enough within six days from now; any other day has its date.
+    """
     own, yours = instants.there(at, where), instants.there(at, viewer or where)
     if own.utcoffset() == yours.utcoffset():
         return Markup("")
-    day = "" if own.date() == yours.date() else f"{yours:%a} "
+    days = (yours.date() - instants.there(now, viewer or where).date()).days if now else _WEEK
+    day = "" if own.date() == yours.date() else f"{yours:%a} " if 0 <= days < _WEEK else f"{yours.date()} "
     return Markup(' <span class="yours">{}{} yours</span>').format(day, instants.time_of_day(yours, fine=fine))
 
 
@@ -68,6 +75,16 @@ def following(known: Standing, now: datetime, viewer: Zone | None) -> Markup:
     """When a schedule is due next; one that has no hour of its own, in the viewer's zone alone."""
     own = viewer if viewer and "every" in known.rule else zone(known.tz)
     return moment(known.due_at, own, viewer, now=now)
+
+
+def checked(instant: datetime, now: datetime) -> Markup:
+    """Say when a scheduler last checked what is due: `checked just now`, `checked 12 s ago`.
+
+    A healthy scheduler checks every second. "Just now" keeps the page the same between two polls.
+    """
+    if now - instant < _JUST_NOW:
+        return Markup("checked just now")
+    return Markup("checked {}").format(away(instant, now))
 
 
 def away(instant: datetime | None, now: datetime) -> Markup:

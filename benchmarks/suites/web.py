@@ -5,14 +5,17 @@ is room for. *Schedules, first page* is the list by id, each time fifty schedule
 *Asked again* is what an open page costs every two seconds while little changes. The others are what one does there,
 each asked again, too: typing a part of ids that none begins with, sorting by the next tick and by the last run (which
 has no index), and the last of all pages. *Overview* is what one sees first, and comes last here, since it has its strip
-of the day made aside, which takes the processor from others for a while. Server and visitor share a process.
+of the day made aside, which takes the processor from others for a while. Server and visitor share a process. The
+visitor asks as a browser does: over one connection that is kept alive, and for compressed answers.
 """
 
 from __future__ import annotations
 
+import contextlib
+import gzip
+import http.client
 import json
 import time
-import urllib.request
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -25,7 +28,7 @@ from benchmarks.figures import Figure
 from benchmarks.stage import Beat, stage, tasks, until_registered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from datetime import datetime
 
     from benchmarks.figures import Say, Scale
@@ -53,14 +56,12 @@ def run(scale: Scale, say: Say) -> Iterator[Figure]:
             until_registered(made, beat, schedules)
         lived(made, schedules)
         at = {"schedules": schedules}
-        with Serving(create_app(made.url), "127.0.0.1", 0) as page:
+        with Serving(create_app(made.url), "127.0.0.1", 0) as page, connected(page.port) as connection:
             say("schedules, first page")
-            taken = [asked_ms(page.address, fresh(n)) for n in range(times + 2)]
-            yield Figure(SUITE, "schedules, first page", tuple(taken[2:]), "ms", at=at)
+            yield from figures("schedules, first page", [asked(connection, fresh(n)) for n in range(times + 2)], at)
             for what, path in paths(schedules).items():
                 say(what)
-                taken = [asked_ms(page.address, path) for _ in range(times + 2)]
-                yield Figure(SUITE, what, tuple(taken[2:]), "ms", at=at)
+                yield from figures(what, [asked(connection, path) for _ in range(times + 2)], at)
 
 
 def fresh(n: int) -> str:
@@ -80,15 +81,30 @@ def paths(schedules: int) -> dict[str, str]:
     }
 
 
-def asked_ms(address: str, path: str) -> float:
-    """How long until all of it was there; RuntimeError if a list is not full."""
+@contextlib.contextmanager
+def connected(port: int) -> Iterator[http.client.HTTPConnection]:
+    """Keep one connection for all questions."""
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
+        yield connection
+
+
+def figures(what: str, answers: list[tuple[float, float]], at: Mapping[str, int]) -> Iterator[Figure]:
+    """Yield the time and the size of these answers, without the first two, which warm up."""
+    taken, sizes = zip(*answers[2:], strict=True)
+    yield Figure(SUITE, what, taken, "ms", at=at)
+    yield Figure(SUITE, f"{what}, on the wire", sizes, "KB", at=at)
+
+
+def asked(connection: http.client.HTTPConnection, path: str) -> tuple[float, float]:
+    """Return the ms until all of an answer was there, and its KB on the wire; RuntimeError if a list is not full."""
     began = time.perf_counter()
-    with urllib.request.urlopen(f"{address}/{path}", timeout=60) as reply:  # noqa: S310 (ours)
-        text = reply.read()
+    connection.request("GET", f"/{path}", headers={"accept-encoding": "gzip"})
+    body = connection.getresponse().read()
     took = (time.perf_counter() - began) * 1000
+    text = gzip.decompress(body)
     if path.startswith("schedules") and (text.count(b'<tr id="s-'), text.count(b'<svg class="bars"')) != (PAGE, PAGE):
         raise RuntimeError(f"{path} has {text.count(b'<tr id=')} rows")
-    return took
+    return took, len(body) / 1024
 
 
 def lived(made: Stage, schedules: int) -> None:

@@ -14,6 +14,9 @@ _RUN = "only => axe.run(document, {resultTypes: ['violations'], ...only})"
 _RULES: dict[str, dict[str, list[str]]] = {"light": {}, "dark": {"runOnly": ["color-contrast"]}}
 """In other colours nothing else is different."""
 _WIDTH = "() => [document.documentElement.scrollWidth, window.innerWidth]"
+_POLLED = """() => new Promise(done => document.addEventListener("htmx:afterRequest", function ended(event) {
+  if (event.detail.elt.id === "live") { document.removeEventListener("htmx:afterRequest", ended); done(); }
+}))"""
 NARROW, WIDE = 360, 2560
 
 
@@ -37,6 +40,11 @@ def fits(page: Page, *widths: int) -> None:
         assert content <= window, f"{page.url} is {content} px wide on a screen of {width} px"
     if before:
         page.set_viewport_size(before)
+
+
+def polled(page: Page) -> None:
+    """Wait until the page has asked again, and shows the answer if there is anything new."""
+    page.evaluate(_POLLED)
 
 
 @cache

@@ -15,9 +15,11 @@ from tests.browser.looking import accessible, fits
 from tests.web.making import daily, deploy
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Response
 
     from tests.browser.stage import Stage
+
+NOT_MODIFIED = 304
 
 
 def test_the_colours_are_the_viewers_choice(stage: Stage, page: Page) -> None:
@@ -70,6 +72,24 @@ def test_long_words_stay_in_their_boxes(stage: Stage, page: Page) -> None:
     for path in ("/", "/schedules", f"/schedules/{name}", "/schedules/loud", f"/schedules/{name}/reschedule"):
         page.goto(f"{stage.address}{path}")
         fits(page, 360, 1280)
+
+
+def test_an_open_page_is_sent_again_only_when_it_has_changed(stage: Stage, page: Page) -> None:
+    def is_unchanged(answer: Response) -> bool:
+        return answer.request.resource_type == "xhr" and answer.status == NOT_MODIFIED
+
+    with Redis.from_url(stage.redis.url) as redis:
+        deploy(Store(redis, Keys()), daily("quiet"))
+    page.goto(f"{stage.address}/schedules/quiet")
+    with page.expect_response(is_unchanged):
+        pass
+    expect(page.get_by_role("alert")).to_be_hidden()
+    expect(page.locator("#live h1")).to_contain_text("quiet active")
+    stage.client.pause("quiet", reason="the disk is full")
+    expect(page.locator("#live")).to_contain_text("the disk is full", timeout=10_000)
+    with page.expect_response(is_unchanged):
+        pass
+    expect(page.locator("#live")).to_contain_text("the disk is full")
 
 
 def test_redis_goes_and_comes_back_before_an_open_page(stage: Stage, page: Page) -> None:

@@ -32,12 +32,6 @@ def settled(page: Page, *ids: str) -> None:
     page.wait_for_function(f"ids => ({IDS})().join() === ids", arg=",".join(ids))
 
 
-def polled(page: Page) -> None:
-    """Returns when the page has been drawn again."""
-    before = page.locator("#live").get_attribute("data-now")
-    page.wait_for_function("before => document.querySelector('#live').dataset.now !== before", arg=before)
-
-
 def test_the_countdown_counts_between_two_answers(stage: Stage, page: Page) -> None:
     page.goto(f"{stage.address}/schedules")
     page.wait_for_function(f"() => /^in ([5-9]|1\\d) s$/.test(document.querySelector('{AWAY}').textContent)")
@@ -55,7 +49,7 @@ def test_typing_filters_and_the_focus_stays_while_the_page_asks_again(stage: Sta
     settled(page, "nightly_backup")
     page.wait_for_url(f"{stage.address}/schedules?match=ba")
     box.press("ArrowLeft")
-    polled(page)
+    looking.polled(page)
     assert page.evaluate(FOCUS) == ["match", "ba", 1]
     assert page.evaluate(IDS) == ["nightly_backup"]
     page.keyboard.press("Delete")

@@ -58,7 +58,7 @@ MORE = {
     "list --redis-url": [f"redis://ann:{CANARY}@127.0.0.1:1/x"],
 }
 HAPPENED = ["cannot be used", "failed after"]
-WEB = {"BEAT_WEB_TOKEN": f"{CANARY}-{CANARY}", "BEAT_WEB_USERS": f"ann:{CANARY},bob:{CANARY}"}
+WEB = {"BEAT_WEB_TOKEN": f"{CANARY}-{CANARY}", "BEAT_WEB_USERS": f"ann:{CANARY}-{CANARY},bob:{CANARY}-{CANARY}"}
 PAGE = "page "
 
 

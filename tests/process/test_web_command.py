@@ -134,6 +134,7 @@ REFUSED = [
     (["--host", "no.such.host.invalid"], {"BEAT_WEB_TOKEN": "x" * 16}, "cannot be served at no.such.host.invalid"),
     (["--port", "70000"], {}, "must be a whole number (0 to 65,535)"),
     ([], {"BEAT_WEB_TOKEN": "short"}, "BEAT_WEB_TOKEN is no token"),
+    ([], {"BEAT_WEB_USERS": "ann:elevenchars"}, "BEAT_WEB_USERS has a password that is too short: write 12 characters"),
 ]
 
 
@@ -142,6 +143,7 @@ def test_what_cannot_be_is_one_sentence(number: int, home: Path) -> None:
     arguments, environ, words = REFUSED[number]
     done = called("web", *arguments, cwd=home, **environ)
     assert (done.returncode, words in done.stderr.decode()) == (78, True), done.stderr
+    assert b"elevenchars" not in done.stderr + done.stdout
     assert b"Traceback" not in done.stderr
 
 

@@ -451,6 +451,27 @@ def test_what_somebody_else_has_changed_is_left_alone(client: Client, store: Sto
     assert client.pause("report", expected_version=version).version == version + 1
 
 
+def test_a_tick_that_another_client_moves_meanwhile_is_a_conflict(
+    client: Client, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deploy(store, schedule(timing=HOURLY))
+    seen = client.get("report")
+    assert seen.next_run
+    theirs, ours = seen.next_run + timedelta(minutes=1), seen.next_run + timedelta(minutes=2)
+    other, defer = client.named("other"), client._operations.defer  # noqa: SLF001 (between reading and writing)
+
+    def overtaken(**wish: str) -> Any:
+        monkeypatch.setattr(client._operations, "defer", defer)  # noqa: SLF001
+        other.reschedule("report", at=theirs)
+        return defer(**wish)
+
+    monkeypatch.setattr(client._operations, "defer", overtaken)  # noqa: SLF001
+    with pytest.raises(Conflict, match=f"report has version {seen.version + 1} by now"):
+        client.reschedule("report", at=ours, expected_version=seen.version)
+    found = client.get("report")
+    assert (found.due_at, found.deferred_by, found.version) == (theirs, "other", seen.version + 1)
+
+
 # --- reschedule ------------------------------------------------------------------------------------------------------
 
 

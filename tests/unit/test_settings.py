@@ -213,8 +213,8 @@ def test_a_directory_that_is_gone_holds_no_settings(tmp_path: Path, monkeypatch:
         ("web_port", "0", 0),
         ("web_path", "/ops/beat-1", "/ops/beat-1"),
         ("web_token", "!" * 16, "!" * 16),
-        ("web_users", "alice:pw:1, bob:p w", {"alice": "pw:1", "bob": "p w"}),
-        ("web_users", '{"alice": "a,b"}', {"alice": "a,b"}),
+        ("web_users", "alice:twelve:chars, bob:twelve chars", {"alice": "twelve:chars", "bob": "twelve chars"}),
+        ("web_users", '{"alice": "with, a comma"}', {"alice": "with, a comma"}),
         ("web_hosts", "beat.example.com, *.internal", ("beat.example.com", "*.internal")),
         ("web_read_only", "ON", "on"),
         ("web_read_only", "true", "on"),
@@ -239,7 +239,7 @@ def test_a_variable_is_read(place: Place, name: str, value: str, expected: objec
         ("modules = ['app', 'my module.py']", ("app", "my module.py")),
         ("modules = 'a b'", ("a", "b")),
         ("web_read_only = true", "on"),
-        ("web_users = {alice = 'pw'}", {"alice": "pw"}),
+        ("web_users = {alice = 'long enough!'}", {"alice": "long enough!"}),
     ],
 )
 def test_a_line_of_pyproject_is_read(place: Place, line: str, expected: object) -> None:
@@ -530,10 +530,13 @@ WEB_SECRETS = [
     ("web_users", f'{{"alice": ["{CANARY}"]}}', "must be a table"),
     ("web_users", f"alice:{CANARY},alice:{CANARY}", "has a name twice"),
     ("web_users", f'{{"alice": "{CANARY}", "alice": "x"}}', "has a name twice"),
-    ("web_users", "alice:", "holds a password that cannot be"),
+    ("web_users", "alice:", "has a password that is too short: write 12 characters or more"),
+    ("web_users", f"alice:{CANARY}", "has a password that is too short: write 12 characters or more"),
+    ("web_users", f"alice:{CANARY}{CANARY},bob:{CANARY}234", "has a password that is too short"),
     ("web_users", f":{CANARY}", "holds a name that cannot be"),
     ("web_users", f'{{"a:b": "{CANARY}"}}', "holds a name that cannot be"),
-    ("web_users", f'{{"alice": "{CANARY}\\n"}}', "holds a password that cannot be"),
+    ("web_users", f'{{"alice": "{CANARY}{CANARY}\\n"}}', "has a password that cannot be"),
+    ("web_users", f"alice:{CANARY}{'x' * 200}", "has a password that cannot be: write 12 to 200 characters"),
 ]
 
 
@@ -545,12 +548,14 @@ def test_a_wrong_secret_of_the_page_is_one_sentence_without_it(place: Place, nam
 
 
 def test_no_secret_of_the_page_is_shown_with_the_settings(place: Place) -> None:
-    loaded = place(BEAT_WEB_TOKEN=f"{CANARY}-and-more-of-it", BEAT_WEB_USERS=f"alice:{CANARY},bob:{CANARY}").settings
+    loaded = place(
+        BEAT_WEB_TOKEN=f"{CANARY}-and-more-of-it", BEAT_WEB_USERS=f"alice:{CANARY}{CANARY},bob:{CANARY}{CANARY}"
+    ).settings
     assert CANARY not in f"{loaded!r} {loaded.model_dump()} {loaded.model_dump_json()}"
     assert loaded.model_dump()["web_users"] == "2 users"
 
 
-@pytest.mark.parametrize("line", ["web_token = 'a-secret-of-16-letters'", "web_users = {alice = 'pw'}"])
+@pytest.mark.parametrize("line", ["web_token = 'a-secret-of-16-letters'", "web_users = {alice = 'long enough!'}"])
 def test_a_secret_of_the_page_in_pyproject_is_a_warning(place: Place, line: str) -> None:
     (warning,) = place(f"[tool.beat]\n{line}").warnings
     assert re.search(r"holds a secret, which others can read there: set BEAT_WEB_(TOKEN|USERS) instead", warning)

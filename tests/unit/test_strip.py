@@ -82,18 +82,25 @@ def test_heights_are_square_roots_where_one_slice_dwarfs_the_others() -> None:
     even = {n: {"succeeded": 10} for n in range(-48, -1)}
     assert not Scale.of(day(slices=even).slices).roots
     dwarfed = Scale.of(day(slices={**even, -1: {"succeeded": 1000}}).slices)
-    assert (dwarfed.past, dwarfed.roots) == (1000, True)
-    assert dwarfed.height(10, dwarfed.past) == pytest.approx(9.2)
+    assert (dwarfed.highest, dwarfed.roots) == (1000, True)
+    assert dwarfed.height(10) == pytest.approx(9.2)
 
 
-def test_the_past_is_read_however_much_is_to_come() -> None:
+def test_past_and_future_have_one_scale_however_different_they_are() -> None:
     found = day(slices={-2: {"succeeded": 4}, -1: {"failed": 2}, **{n: {"coming": 700} for n in range(48)}})
     heights = {name: high for _, name, high in bars(found)}
-    assert heights == {"f-succeeded": 92, "url(#p-failed)": 46, "f-coming": 92}
-    assert Scale.of(found.slices).words == ("each side has its own scale: the highest bar is 4 before now, 700 after")
+    assert heights == {"f-succeeded": 7.0, "url(#p-failed)": 4.9, "f-coming": 92}, "the roots keep the past readable"
+    assert Scale.of(found.slices).words == "the highest bar is 700"
+    assert Scale.of(found.slices).roots
 
 
-def test_both_sides_have_one_scale_where_they_can_be_compared() -> None:
+def test_what_is_as_much_is_as_high() -> None:
+    found = day(slices={-2: {"succeeded": 4}, 1: {"coming": 4}, 2: {"coming": 700}})
+    heights = [high for _, _, high in bars(found)]
+    assert heights[0] == heights[1] < heights[2]
+
+
+def test_both_sides_are_compared_by_eye() -> None:
     found = day(slices={-1: {"succeeded": 10}, 0: {"coming": 40}})
     assert {name: high for _, name, high in bars(found)} == {"f-succeeded": 23, "f-coming": 92}
     assert Scale.of(found.slices).words == "the highest bar is 40"

@@ -37,6 +37,8 @@ curl -H 'Authorization: Bearer TOKEN' 'https://beat.example/api/v1/schedules?fai
   asked for twice is one run. A script in a browser, of the same site, sends with it the `X-CSRF-Token` that came with
   an answer before; other programs need none.
 - **Pages**: a page of `/schedules` ends with `next`: give it as `after` to read on. At most 500 come at once.
+- **Unchanged answers**: an answer to a GET has an `ETag`. Send it as `If-None-Match`, and an answer that is still the
+  same comes as 304, without a body. With `Accept-Encoding: gzip` answers are compressed.
 - **Secrets**: values of arguments, meta and reports whose names look secret (`password`, `api_token`, `dsn` …) are
   `•••`, in every answer.
 - A field that is not known is refused, as is one that comes twice: a typing error changes nothing.

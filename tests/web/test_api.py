@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -182,6 +182,29 @@ def test_another_rule_can_be_tried_laid_over_and_taken_back(program: Visitor, cr
     assert not post(program, "/schedules/nightly/reschedule", reset=True)["schedule"]["overridden"]
     assert "give one of" in post(program, "/schedules/nightly/reschedule", 400)["error"]
     assert "give one of" in post(program, "/schedules/nightly/reschedule", 400, at="1m", reset=True)["error"]
+
+
+CHANGES: dict[str, dict[str, Any]] = {
+    "trigger": {"kwargs": {"copies": 3}},
+    "pause": {"reason": "rain"},
+    "resume": {},
+    "reschedule": {"cron": "0 4 * * *"},
+    "reschedule at": {"at": "90s"},
+    "reschedule back": {"reset": True},
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_that_expects_another_version_is_a_409(program: Visitor, crew: Crew, change: str) -> None:
+    schedule_id = "held" if change == "resume" else "moved"
+    before = crew.client.get(schedule_id)
+    path = f"/schedules/{schedule_id}/{change.partition(' ')[0]}"
+    for version in (before.version - 1, before.version + 1):
+        error = post(program, path, 409, **CHANGES[change], expected_version=version)["error"]
+        assert f"has version {before.version} by now" in error
+    assert crew.client.get(schedule_id) == before
+    status = 201 if change == "trigger" else 200
+    post(program, path, status, **CHANGES[change], expected_version=before.version)
 
 
 def test_everything_can_be_paused_and_resumed(program: Visitor) -> None:

@@ -13,6 +13,7 @@ from redis import Redis
 
 from beat.keys import Keys
 from beat.web.access import Access
+from tests.lines import MINUTE, NINE, Ledger
 from tests.redis.crew import Crew, hourly
 from tests.web.inhabited import SECRET
 from tests.web.program import V1, everything, get, post, refused, told
@@ -206,6 +207,20 @@ def test_arguments_that_only_python_can_write_are_masked_whole_if_they_name_a_se
     program = Visitor.of(server.url)
     assert get(program, "/schedules/odd")["schedule"]["definition"]["kwargs"] == "•••"
     assert get(program, "/schedules/even")["schedule"]["definition"]["args"] == "[{1, 2}]"
+
+
+def test_what_a_job_reports_is_masked_by_name_in_every_answer(redis: Redis, server: PrivateRedis) -> None:
+    details = {"rows": 4, "session_cookie": SECRET, "upstream": {"api_token": SECRET, "host": "db"}}
+    made = Ledger().registered(NINE - MINUTE, NINE).fired(NINE)
+    made.ended(NINE, kind="failed", reported=True, message="3 rows refused", details=details).keep(redis)
+    program, job = Visitor.of(server.url), made.job(NINE)
+    masked = {"rows": 4, "session_cookie": "•••", "upstream": {"api_token": "•••", "host": "db"}}
+    assert get(program, f"/runs/{job}")["run"]["details"] == masked
+    for path in ("/history", "/schedules/report/history"):
+        lines = get(program, path)["lines"]
+        assert [line["details"] for line in lines if line.get("job") == job] == [masked]
+    [row] = get(program, "/schedules", runs=5)["schedules"]
+    assert [run["details"] for run in row["runs"]] == [masked]
 
 
 # --- objects and applications ----------------------------------------------------------------------------------------

@@ -166,7 +166,7 @@ def test_a_beat_that_does_not_pass_is_stuck(visitor: Visitor, client: Client, re
     alive(redis, client, last_pass=clock.text(client.now() - 2 * MINUTE))
     answer = visitor.get("/")
     assert "The beat web-1 is stuck." in summary(answer)
-    assert re.search("web-1 stuck passed 2m ago", section(answer, "beats"))
+    assert re.search("web-1 stuck checked 2m ago", section(answer, "beats"))
 
 
 def test_the_day_is_drawn_and_told_as_a_table(visitor: Visitor, client: Client, redis: Redis) -> None:
@@ -234,6 +234,6 @@ def test_late_means_the_same_on_every_page(redis: Redis, client: Client, server:
         kept(redis, client, due_s=due_s)
         alive(redis, client)
         assert ("schedule is late" in text(visitor.get("/"))) == is_late
-        assert ("no beat has decided it yet" in text(visitor.get("/schedules/report"))) == is_late
+        assert ("no scheduler has decided it yet" in text(visitor.get("/schedules/report"))) == is_late
         assert ("due for" in text(visitor.get("/schedules"))) == is_late
         redis.flushdb()

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import socket
+import statistics
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -44,6 +47,28 @@ def test_who_asks_and_asks_again_is_answered() -> None:
         for _ in range(3):
             asking.sendall(ASK)
             assert _said(asking).startswith(b"HTTP/1.1 200")
+
+
+def test_accepted_connections_send_without_delay() -> None:
+    with Serving(app, "127.0.0.1", 0) as serving, _connected(serving.port) as asking:
+        asking.sendall(ASK)
+        assert _said(asking).startswith(b"HTTP/1.1 200")
+        (connection,) = serving._server.server_state.connections  # noqa: SLF001 (nobody else knows)
+        accepted = connection.transport.get_extra_info("socket")
+        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+def test_a_kept_alive_connection_is_answered_within_milliseconds() -> None:
+    taken = list[float]()
+    with Serving(app, "127.0.0.1", 0) as serving:
+        asking = http.client.HTTPConnection("127.0.0.1", serving.port, timeout=10)
+        for _ in range(20):
+            began = time.perf_counter()
+            asking.request("GET", "/")
+            asking.getresponse().read()
+            taken.append(time.perf_counter() - began)
+        asking.close()
+    assert statistics.median(taken) < 0.02, f"each answer took {statistics.median(taken) * 1000:.1f} ms"
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import re
 import socket
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 TOKEN = "a-token-of-the-tests"  # noqa: S105 (of a page that lives as long as these tests)
 NOWHERE = "redis://127.0.0.1:1/0"
-USERS = {"alice": "correct horse", "bob": "sch\u00f6n:er"}
+USERS = {"alice": "correct horse", "bob": "sch\u00f6n:er als alle"}
 
 
 def change(_site: Site, asked: Asked) -> Response:
@@ -121,7 +122,7 @@ LET_IN = [
     (basic("\x1b[31m", TOKEN), "web"),
     (basic("alice", TOKEN), "web"),  # who has the token is not alice
     (basic("alice", "correct horse"), "web:alice"),
-    (basic("bob", "sch\u00f6n:er"), "web:bob"),
+    (basic("bob", "sch\u00f6n:er als alle"), "web:bob"),
 ]
 
 
@@ -170,11 +171,106 @@ def test_wrong_passwords_are_told_a_line_a_second(
     assert caplog.messages == []
     for _ in range(3):
         visitor.get("/quiet", headers=basic("alice", "hunter2"))
-    assert caplog.messages == ["a wrong token or password was given to the page by 127.0.0.1"]
+    assert caplog.messages == ["wrong token or password from 127.0.0.1"]
     now[0] += 1
     visitor.get("/quiet", headers={"authorization": "Bearer hunter2"})
-    assert caplog.messages[1:] == [f"{caplog.messages[0]}, 3 times since this was last said"]
+    assert caplog.messages[1:] == [f"{caplog.messages[0]}, 3 times since the last such line"]
     assert "hunter2" not in caplog.text
+
+
+class Door:
+    """A web UI of users behind a clock set by hand, asked from different addresses."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now, self.app = 100.0, page(token=TOKEN, users=USERS).app
+        monkeypatch.setattr(strangers, "time", SimpleNamespace(monotonic=lambda: self.now))
+
+    def knock(self, headers: dict[str, str], host: str = "192.0.2.1", visitor: Visitor | None = None) -> httpx.Response:
+        """Ask with these headers from there."""
+        visitor = visitor or Visitor(self.app)
+        return visitor.get("/quiet", headers=headers, client=(host, 5000))
+
+    def storm(self, host: str = "192.0.2.1", tries: int = 30) -> list[int]:
+        """Try passwords from there, each another one."""
+        return [self.knock(basic("alice", f"guess {self.now} {n}"), host).status_code for n in range(tries)]
+
+
+@pytest.fixture
+def door(monkeypatch: pytest.MonkeyPatch) -> Door:
+    return Door(monkeypatch)
+
+
+RIGHT = basic("alice", "correct horse")
+
+
+def test_an_address_has_ten_wrong_passwords_a_minute(door: Door) -> None:
+    assert door.storm() == [401] * 10 + [429] * 20
+    refused = door.knock(basic("alice", "another"))
+    assert (refused.status_code, refused.headers["retry-after"]) == (429, "60")
+    assert "try again in 60 s" in refused.text
+    assert "www-authenticate" not in refused.headers  # or the browser would ask at once for another password
+    door.now += 59
+    assert door.storm(tries=1) == [429]
+    door.now += 1
+    assert door.storm() == [401] * 10 + [429] * 20
+
+
+def test_a_password_is_not_looked_at_while_its_address_waits(door: Door) -> None:
+    door.storm()
+    assert door.knock(RIGHT).status_code == 429
+    door.now += 60
+    assert door.knock(RIGHT).status_code == 200
+
+
+def test_other_addresses_are_let_in_at_once(door: Door) -> None:
+    door.storm("192.0.2.1")
+    assert door.knock(RIGHT, "192.0.2.2").status_code == 200
+
+
+def test_a_network_of_ipv6_is_one_address(door: Door) -> None:
+    statuses = [door.knock(basic("alice", f"guess {n}"), f"2001:db8::{n:x}").status_code for n in range(1, 20)]
+    assert statuses == [401] * 10 + [429] * 9
+    assert door.knock(RIGHT, "2001:db8:0:1::1").status_code == 200
+
+
+def test_a_browser_that_has_signed_in_is_never_slowed_down(door: Door) -> None:
+    signed_in = Visitor(door.app)
+    assert door.knock(RIGHT, visitor=signed_in).status_code == 200
+    assert "set-cookie" not in door.knock(RIGHT, visitor=signed_in).headers  # it has it
+    door.storm()
+    assert door.knock(RIGHT, visitor=signed_in).status_code == 200
+    assert door.knock(basic("alice", "guess"), visitor=signed_in).status_code == 429  # the cookie is for that password
+    assert door.knock(RIGHT).status_code == 429
+
+
+def test_a_token_is_never_slowed_down(door: Door) -> None:
+    door.storm()
+    assert door.knock({"authorization": f"Bearer {TOKEN}"}).status_code == 200
+    assert door.knock(basic("carol", TOKEN)).status_code == 200
+
+
+def test_the_same_wrong_password_is_one_try(door: Door) -> None:
+    old = basic("alice", "that of last week")
+    assert {door.knock(old).status_code for _ in range(50)} == {401}
+    assert door.knock(RIGHT).status_code == 200
+
+
+def test_who_is_slowed_down_costs_little_memory(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(strangers, "_MOST_ADDRESSES", 3)
+    for n in range(5):
+        door.storm(f"192.0.2.{n}", 10)
+    kept = [door.knock(basic("alice", "x"), f"192.0.2.{n}").status_code for n in (4, 3, 2)]
+    assert kept == [429] * 3
+    assert door.knock(basic("alice", "x"), "192.0.2.0").status_code == 401  # it was forgotten
+
+
+def test_the_proof_of_a_browser_is_kept_from_scripts_and_other_sites(door: Door) -> None:
+    visitor = Visitor(door.app)
+    found = door.knock(RIGHT, visitor=visitor).headers["set-cookie"]
+    assert re.fullmatch(r"beat_known=[0-9a-f]{64}; HttpOnly; Path=/; SameSite=lax", found)
+    assert "set-cookie" not in door.knock(basic("alice", "wrong")).headers
+    assert "beat_known" not in visitor.get("/healthz", headers=basic("alice", "wrong")).headers.get("set-cookie", "")
+    assert "beat_known" not in Visitor(door.app).get("/static/beat.css", headers=RIGHT).headers.get("set-cookie", "")
 
 
 @pytest.mark.parametrize("given", [{"token": TOKEN}, {"users": USERS}])
@@ -483,7 +579,7 @@ def test_every_answer_has_the_headers() -> None:
         assert answer.headers["x-content-type-options"] == "nosniff"
         assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
         assert answer.headers["cache-control"] == "no-store"
-    assert "cache-control" not in page().get("/static/beat.css").headers
+    assert page().get("/static/beat.css").headers["cache-control"] == "no-cache"
 
 
 BACK = [

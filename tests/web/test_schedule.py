@@ -11,11 +11,12 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from beat import ledger
+from beat import clock, ledger
 from beat.client import Client
 from beat.web.app import made
 from beat.web.safety import Access
 from tests.lines import MINUTE, MS, NINE, SECOND, Ledger
+from tests.web.inhabited import alive
 from tests.web.making import SCRIPT, daily, deploy, is_harmless
 from tests.web.visitor import Visitor, text
 
@@ -41,6 +42,7 @@ def kept(redis: Redis, client: Client, runs: int = 5, **options: str) -> Ledger:
 
 def test_it_says_what_it_is_when_it_ticks_and_how_it_stands(visitor: Visitor, store: Store) -> None:
     deploy(store, daily(jitter=timedelta(minutes=5), overlap="skip", description="Every day"))
+    alive(store)
     said = text(visitor.get("/schedules/report"))
     assert "report active at 09:00, every day, America/New_York time" in said
     assert "The next 10 ticks, by the clocks of America/New_York" in said
@@ -49,6 +51,30 @@ def test_it_says_what_it_is_when_it_ticks_and_how_it_stands(visitor: Visitor, st
     assert "each tick fires up to 5m after its time" in said
     assert "No live worker reads default" in said
     assert "It has not run yet." in said
+
+
+@pytest.mark.parametrize("path", ["", "/pause", "/run", "/reschedule"])
+def test_a_schedule_without_a_scheduler_says_so_first(visitor: Visitor, store: Store, path: str) -> None:
+    deploy(store, daily())
+    store.client.hset("beat:schedule:report", "next_run", clock.text(store.time() - 12 * SECOND))
+    store.client.hset("beat:schedule:report", "due_at", clock.text(store.time() - 12 * SECOND))
+    answer = visitor.get(f"/schedules/report{path}")
+    said = text(answer).partition("Schedules / report")[2]
+    assert said.index("No scheduler is running, so nothing fires.") < said.index("active, no scheduler")
+    assert '<span class="mark active">' not in answer.text
+    assert re.search(r"Due 1[2-4] s ago .* fires once a scheduler runs", said)
+    assert "Next" not in said.partition("What comes next")[0].partition("active")[2].partition("fires once")[0]
+    assert "has decided it yet" not in said
+    alive(store)
+    answer = visitor.get(f"/schedules/report{path}")
+    assert "No scheduler is running" not in answer.text
+    assert '<span class="mark active">active</span>' in answer.text
+
+
+def test_a_finished_schedule_needs_no_scheduler(visitor: Visitor, store: Store) -> None:
+    deploy(store, daily())
+    store.client.hset("beat:schedule:report", "state", "finished")
+    assert "No scheduler is running" not in visitor.get("/schedules/report").text
 
 
 def test_times_are_those_of_the_schedule_and_of_who_looks(visitor: Visitor, store: Store) -> None:

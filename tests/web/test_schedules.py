@@ -18,6 +18,7 @@ from beat.web import create_app
 from beat.web.access import Access
 from tests.lines import Ledger
 from tests.redis.making import registration, second
+from tests.web.inhabited import alive
 from tests.web.visitor import Visitor, text
 
 if TYPE_CHECKING:
@@ -77,6 +78,29 @@ def links(answer: httpx.Response, within: str = "") -> list[str]:
     """Where its links lead that begin so."""
     found = map(html.unescape, re.findall(r'href="([^"]+)"', answer.text))
     return list(dict.fromkeys(each for each in found if each.startswith(within or "/")))
+
+
+def test_the_list_without_a_scheduler_says_so_first(
+    visitor: Visitor, keep: Callable[..., Ledger], store: Store
+) -> None:
+    keep("report")
+    answer = visitor.get("/schedules")
+    said = text(answer)
+    assert said.index("No scheduler is running, so nothing fires.") < said.index("active, no scheduler")
+    assert '<span class="mark active">' not in answer.text
+    alive(store)
+    answer = visitor.get("/schedules")
+    assert "No scheduler is running" not in answer.text
+    assert '<span class="mark active">active</span>' in answer.text
+
+
+def test_a_pause_that_ends_in_two_weeks_has_a_date(
+    visitor: Visitor, keep: Callable[..., Ledger], client: Client
+) -> None:
+    keep("paused")
+    until = client.now().replace(microsecond=0) + 14 * 24 * HOUR
+    client.pause("paused", until=until)
+    assert re.search(rf"paused until {until.date()} \d\d:\d\d(:\d\d)? UTC", row(visitor.get("/schedules"), "paused"))
 
 
 # --- rows ------------------------------------------------------------------------------------------------------------
@@ -141,10 +165,13 @@ def test_states_are_told_with_their_reasons(
     for each in ("retired", "broken", "finished", "disabled"):
         keep(each)
         redis.hset(f"beat:schedule:{each}", mapping={"state": each, "last_error": "it is odd"})
-    client.pause("paused", until=client.now() + 3 * HOUR, reason="the provider is away")
+    until = client.now().replace(microsecond=0) + 3 * HOUR
+    client.pause("paused", until=until, reason="the provider is away")
     client.pause("for_good")
     answer = visitor.get("/schedules")
-    assert re.search(r"resumes in (2h59m|3h) .* paused until .* paused by tester: the provider", row(answer, "paused"))
+    shown = f"{until:%a} {until.time().isoformat('seconds' if until.second else 'minutes')} UTC"
+    assert re.search(r"resumes in (2h59m|3h) .* paused by tester: the provider", row(answer, "paused"))
+    assert f"paused until {shown} " in row(answer, "paused")
     assert "none while it is paused" in row(answer, "for_good")
     assert "override" in row(answer, "moved")
     assert "rule by ann@ops" in row(answer, "moved")

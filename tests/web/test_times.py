@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -35,9 +35,23 @@ def test_an_instant_is_shown_by_the_schedules_clocks_and_by_the_viewers(options:
     assert shown(times.moment(AT, NEW_YORK, **options)) == words
 
 
-def test_another_day_is_named() -> None:
-    at = datetime(2026, 11, 16, 20, 0, tzinfo=UTC)
-    assert shown(times.moment(at, NEW_YORK, TOKYO)) == "Mon 2026-11-16 15:00 New York Tue 05:00 yours"
+LATE = datetime(2026, 11, 16, 20, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("now", "words"),
+    [
+        (None, "Mon 2026-11-16 15:00 New York 2026-11-17 05:00 yours"),
+        (LATE, "15:00 New York Tue 05:00 yours"),
+        (LATE - timedelta(days=6), "Mon 15:00 New York Tue 05:00 yours"),
+        (LATE - timedelta(days=7), "2026-11-16 15:00 New York 2026-11-17 05:00 yours"),
+        (LATE - timedelta(days=12), "2026-11-16 15:00 New York 2026-11-17 05:00 yours"),
+        (LATE + timedelta(days=2), "2026-11-16 15:00 New York 2026-11-17 05:00 yours"),
+    ],
+    ids=["alone", "now", "in six days", "in seven days", "in twelve days", "past"],
+)
+def test_a_day_has_its_name_within_six_days_and_else_a_date(now: datetime | None, words: str) -> None:
+    assert shown(times.moment(LATE, NEW_YORK, TOKYO, now=now)) == words
 
 
 def test_clocks_that_show_the_same_are_not_told_twice() -> None:

@@ -28,7 +28,7 @@ class Visitor:
     """Has one set of cookies, as a browser has."""
 
     def __init__(self, app: ASGIApp, **options: Any) -> None:
-        self._app, self._options, self.cookies = app, options, httpx.Cookies()
+        self.app, self._options, self.cookies = app, options, httpx.Cookies()
 
     @classmethod
     def of(cls, redis_url: str, *, access: Access | None = None, **options: Any) -> Self:
@@ -50,7 +50,8 @@ class Visitor:
         return self.ask("POST", path, data={"csrf": self.cookies["beat_csrf"], **fields})
 
     async def _ask(self, method: str, path: str, options: dict[str, Any]) -> httpx.Response:
-        transport = httpx.ASGITransport(app=self._app, raise_app_exceptions=False)
+        client = options.pop("client", ("127.0.0.1", 5000))
+        transport = httpx.ASGITransport(app=self.app, raise_app_exceptions=False, client=client)
         async with httpx.AsyncClient(transport=transport, base_url=HOST, cookies=self.cookies) as asking:
             answer = await asking.request(method, path, **options)
             self.cookies.update(answer.cookies)

@@ -33,9 +33,10 @@ _REFUSALS = {
     413: "More was sent than anybody reads.",
     415: "A change is asked for with Content-Type: application/json.",
     421: "The page is not known by that host name.",
+    429: "Too many wrong passwords came from your address: wait as long as Retry-After says.",
     503: "Redis does not answer; nothing is lost.",
 }
-_ALL, _CHANGING = (400, 401, 403, 421, 503), (413, 415)
+_ALL, _CHANGING = (400, 401, 403, 421, 429, 503), (413, 415)
 
 
 def made(endpoints: Iterable[Endpoint], root: str = "") -> dict[str, Any]:
@@ -137,7 +138,7 @@ def _problem(status: int) -> dict[str, Any]:
         "description": _REFUSALS[status],
         "content": {"application/json": {"schema": of("Problem")}},
     }
-    if status == 503:  # noqa: PLR2004 (a status of HTTP)
+    if status in {429, 503}:
         wait = {"description": "Seconds until it is worth to try again.", "schema": {"type": "integer"}}
         found["headers"] = {"Retry-After": wait}
     return found

@@ -24,7 +24,7 @@ _THEIRS = frozenset(("args", "kwargs", "meta", "details"))
 def document(content: dict[str, Any], status: int = 200, headers: dict[str, str] | None = None) -> Response:
     """The answer, as JSON in ASCII: every program can read it."""
     text = json.dumps({"schema_version": SCHEMA_VERSION, **shown(content)}, allow_nan=False)
-    kept = {"cache-control": "no-store", **(headers or {})}
+    kept = {"cache-control": "private, no-cache", **(headers or {})}
     return Response(text, status, kept, media_type="application/json")
 
 

@@ -1,8 +1,8 @@
 """The strip of a day: to the left of now what ran, by outcome, and to the right of it what will.
 
 Across, everything is in per cent, and upright in pixels, so that the strip is as wide as its room and its text is never
-scaled. Whatever is not nothing is seen. Where one side of now dwarfs the other, each has a scale of its own, and where
-one slice dwarfs those beside it, heights are square roots; both is said.
+scaled. Whatever is not nothing is seen. Past and future have one scale. If one slice dwarfs the others, heights are
+square roots, and the legend says so.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ _AXIS = _TOP + _BARS
 _HEIGHT = _AXIS + _FOOT
 _LEAST = 3.0  # pixels
 _DWARFED = 8  # times the median of the past, or of what comes: then heights are square roots
-_APART_BY = 4  # times the highest of the other side: then each side has its own scale
 _QUARTER = timedelta(minutes=15)
 _EVERY = (12, 6, 3)  # hours between labels: where there is little room, and where there is more
 _MARKED, _APART = 5, 4.0  # pile-ups, and per cent between them
@@ -91,42 +90,33 @@ def hours(found: Timeline, where: Zone) -> list[Hour]:
 
 
 class Scale(NamedTuple):
-    """How high a number is: what ran and what will are on one scale, unless one of the two would dwarf the other."""
+    """How high a number is, on both sides of now."""
 
-    past: int
-    """What of the past is as high as there is room."""
-    coming: int
-    """The same, of what is to come."""
+    highest: int
+    """The number that is as high as there is room."""
     roots: bool
     """Whether heights are square roots."""
 
     @classmethod
     def of(cls, slices: Sequence[Slice]) -> Scale:
-        """For these."""
+        """Return the scale on which all of these can be compared."""
         sides = [
             [number for each in slices if (number := each.enqueued + each.skipped)],
             [each.coming for each in slices if each.coming],
         ]
-        past, coming = (max(side, default=0) for side in sides)
-        roots = any(max(side) > _DWARFED * statistics.median(side) for side in sides if side)
-        if max(past, coming) <= _APART_BY * min(past, coming):
-            past = coming = max(past, coming)
-        return cls(past, coming, roots)
+        highest = max((number for side in sides for number in side), default=0)
+        return cls(highest, any(highest > _DWARFED * statistics.median(side) for side in sides if side))
 
     @property
     def words(self) -> str:
-        """How high is how many; nothing where there is nothing."""
-        if not (self.past and self.coming):
-            return f"the highest bar is {max(self.past, self.coming):,}" if self.past or self.coming else ""
-        if self.past == self.coming:
-            return f"the highest bar is {self.past:,}"
-        return f"each side has its own scale: the highest bar is {self.past:,} before now, {self.coming:,} after"
+        """Say how many the highest bar stands for; nothing where there is none."""
+        return f"the highest bar is {self.highest:,}" if self.highest else ""
 
-    def height(self, number: int, top: int) -> float:
-        """In pixels."""
+    def height(self, number: int) -> float:
+        """Return the height of a number in pixels."""
         if not number:
             return 0.0
-        share = number / top
+        share = number / self.highest
         return max(_LEAST, _BARS * (math.sqrt(share) if self.roots else share))
 
 
@@ -148,11 +138,11 @@ def _bar(each: Slice, scale: Scale, across: _Across, where: Zone) -> Markup:
     left = across.at(each.start)
     width = round(across.at(each.end) - left, 3)
     if each.coming:
-        high = scale.height(each.coming, scale.coming)
+        high = scale.height(each.coming)
         rects = [_rect(left, width, _AXIS - high, high, Markup('class="f-coming"'))]
     else:
         rects, foot = [], float(_AXIS)
-        for word, high in _stack(each, scale.height(_total(each), scale.past)):
+        for word, high in _stack(each, scale.height(_total(each))):
             fill = Markup('class="f-succeeded"') if word == "succeeded" else Markup('fill="url(#p-{})"').format(word)
             rects.append(_rect(left, width, foot - high, high, fill))
             foot -= high

@@ -42,11 +42,12 @@ def schedule_id(asked: Asked) -> str:
 
 def of(asked: Asked, found: Overview, *, ticks: int = 1) -> dict[str, Any]:
     """The beginning of each page, for its template."""
-    known, where = found.standing, zone(found.standing.tz)
+    known, where, has_scheduler = found.standing, zone(found.standing.tz), bool(asked.client.beats())
     following = ahead.ticks(known, ticks) if known.state in {"active", "paused"} else []
     return {
         "known": known,
         "where": where,
+        "has_scheduler": has_scheduler,
         "now": found.now,
         "rule": known.schedule.describe() if known.schedule else "its rule cannot be read",
         "written": changes.rule({**known.rule, "tz": known.tz}),
@@ -54,7 +55,7 @@ def of(asked: Asked, found: Overview, *, ticks: int = 1) -> dict[str, Any]:
         "no_next": _no_next(known),
         "ticks": following,
         "fine": any(each.tick.second for each in following),
-        "warned": _warned(found, where, asked.client.patience),
+        "warned": _warned(found, where, asked.client.patience if has_scheduler else None),
         "code_says": _code_says(known),
     }
 
@@ -70,7 +71,8 @@ def _no_next(known: Standing) -> str:
     )
 
 
-def _warned(found: Overview, where: Zone, patience: timedelta) -> list[Warned]:
+def _warned(found: Overview, where: Zone, patience: timedelta | None) -> list[Warned]:
+    """Return the warnings of a schedule; a tick is late after `patience`, which no scheduler at all does not need."""
     known, told = found.standing, list[Warned]()
     if known.pause:
         told.append(Warned("", f"{_first_up(changes.paused(known.pause, where).removeprefix('the schedule is '))}."))
@@ -83,9 +85,10 @@ def _warned(found: Overview, where: Zone, patience: timedelta) -> list[Warned]:
         row = f"The last {known.consecutive_failures:,} runs failed" if known.consecutive_failures > 1 else "It failed"
         told.append(Warned("bad", f"{row}: {cut(known.last_error)}".rstrip(": ")))
     told += [Warned("bad", f"{_first_up(staffing.nobody(each, where))}.") for each in found.queues if each.workers == 0]
-    if known.state == "active" and known.due_at and found.now - known.due_at > patience and not known.unannounced_at:
-        late = instants.span((found.now - known.due_at).total_seconds())
-        told.append(Warned("bad", f"Its tick is due for {late}, and no beat has decided it yet."))
+    late = found.now - known.due_at if known.due_at and known.state == "active" and not known.unannounced_at else None
+    if patience and late and late > patience:
+        words = instants.span(late.total_seconds())
+        told.append(Warned("bad", f"The tick is {words} overdue, and no scheduler has decided it yet."))
     return told
 
 

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from markupsafe import Markup
+
 from beat.errors import BadInstant
 from beat.history import Change
 from beat.web import notices, rendering
 from beat.web.drawing import calendar, days, durations, shapes
 from beat.web.pages import head, ledger
+from beat.web.times import away, moment
 from beat.words import instants, policies, show, why
 from beat.words import placing as places
 from beat.words import ticks as dst
 from beat.zones import zone
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import date
 
     from starlette.responses import Response
@@ -31,7 +34,7 @@ _TICKS = 10
 LINES = 10_000
 """Entries of a ledger that are read: what is older is there for the command line."""
 _SHOWN = ("function", "queue", "workers", "description", "monitor", "declared", "source", "version")
-_COUNTED = ("runs", "open", "waiting", "skipped", "last success", "last failure", "last error")
+_COUNTED = ("runs", "open", "waiting", "skipped")
 
 
 def page(_site: Site, asked: Asked) -> Response:
@@ -44,7 +47,7 @@ def page(_site: Site, asked: Asked) -> Response:
         "schedule.html",
         **top,
         facts={name: facts[name] for name in _SHOWN if facts.get(name)},
-        counted={name: head.cut(facts[name]) for name in _COUNTED if facts.get(name)},
+        counted=_counted(found, facts, where),
         policies=_policies(found, where),
         notes=_notes(found, top["ticks"]),
         calendar=_calendar(found, where, asked),
@@ -57,6 +60,17 @@ def page(_site: Site, asked: Asked) -> Response:
         notice=notices.told(asked),
     )
     return notices.forgotten(asked, made)
+
+
+def _counted(found: Overview, facts: Mapping[str, str], where: Zone) -> dict[str, Any]:
+    """Return what was counted; how long ago something was counts on by itself in an open page."""
+    known, now = found.standing, found.now
+    last = {"last success": known.last_success, "last failure": known.last_failure}
+    return {
+        **{name: head.cut(facts[name]) for name in _COUNTED if facts.get(name)},
+        **{name: Markup("{} ({})").format(moment(at, where), away(at, now)) for name, at in last.items() if at},
+        **({"last error": head.cut(known.last_error)} if known.last_error else {}),
+    }
 
 
 def _policies(found: Overview, where: Zone) -> dict[str, str]:

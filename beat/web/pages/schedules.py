@@ -36,14 +36,15 @@ def show(_site: Site, asked: Asked) -> Response:
 
 
 def _context(asked: Asked, wanted: Search, found: Found, problem: str) -> dict[str, Any]:
-    counts, now = asked.client.counts(), asked.client.now()
+    counts, now, has_scheduler = asked.client.counts(), asked.client.now(), bool(asked.client.beats())
     nothing = not (found.rows or problem)
     return {
         "search": wanted,
         "problem": problem,
         "told": "That cannot be looked for." if problem else search.told(wanted, found, counts),
-        "rows": rows.rows(found.rows, rows.Looking(now, asked.viewer, asked.url)),
+        "rows": rows.rows(found.rows, rows.Looking(now, asked.viewer, asked.url, has_scheduler)),
         "following": found.following,
+        "has_scheduler": has_scheduler,
         "counts": counts,
         "patience": asked.client.patience,
         "tabs": search.tabs(counts, wanted),

@@ -8,6 +8,7 @@
   let offset = 0; // what Redis' clock is ahead of this one
   let failing = null; // since when nobody answers
   let foreign = false; // whether the last answer was no page of ours
+  let shown = ""; // the entity tag of what the page shows
 
   const live = () => document.getElementById("live");
 
@@ -71,6 +72,10 @@
     if (radio && event.target.type !== "radio") radio.checked = true;
   }, true);
 
+  // A poll names what the page shows, and is answered with 304 as long as nothing has changed.
+  document.addEventListener("htmx:configRequest", (event) => {
+    if (shown && event.detail.elt === live()) event.detail.headers["If-None-Match"] = shown;
+  });
   document.addEventListener("htmx:afterSwap", () => { told(); count(); });
   function unanswered() {
     failing = failing || new Date();
@@ -80,7 +85,11 @@
   document.addEventListener("htmx:timeout", unanswered);
   // What is no page of ours (somebody has signed out, a proxy says no) leaves the page as it is, and says so.
   document.addEventListener("htmx:beforeSwap", (event) => {
-    if (event.detail.target !== live() || event.detail.serverResponse.includes('id="live"')) return;
+    if (event.detail.xhr.status === 304 || event.detail.target !== live()) return;
+    if (event.detail.serverResponse.includes('id="live"')) {
+      shown = event.detail.xhr.getResponseHeader("ETag") || "";
+      return;
+    }
     event.detail.shouldSwap = false;
     event.detail.isError = false;
     foreign = true;
