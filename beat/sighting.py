@@ -98,8 +98,12 @@ class Sighting:
     origin: str
     retries_left: str
     number_of_retries: str
+    timeout: str
+    """The time limit of an attempt in seconds, by RQ; -1 when it has none."""
+    success_callback_timeout: str
+    failure_callback_timeout: str
     alive: str
-    """Of a started run: 1 when its worker has shown life in time, else 0."""
+    """Of a started run: 1 when its worker has shown life in time, `left` when its worker is not at it any more, else 0."""
     placed: str
     """Of a waiting run that was looked for: 1 when it is in its queue, else 0."""
     result_type: str

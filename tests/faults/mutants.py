@@ -237,7 +237,7 @@ MUTANTS = [
     ),
     Mutant(
         "a live worker is dead",
-        (("beat/scripts/observe.lua", "alive = is_alive(job) and '1' or '0'", "alive = '0'"),),
+        (("beat/scripts/observe.lua", "alive = life_of(job)", "alive = '0'"),),
         ("tests/redis/test_observe.py",),
     ),
     Mutant(

@@ -163,6 +163,7 @@ SCHEDULES: dict[str, tuple[Any, dict[str, Any]]] = {
     "good-called-back-badly": (good, {"on_success": succeeded_badly}),
     "bad-called-back-badly": (bad, {"on_failure": failed_badly}),
     "slow": (slow, {}),
+    "slow-for-5s": (slow, {"job_timeout": 5}),
     "slow-called-back-badly": (slow, {"on_failure": failed_badly}),
     "stopped-badly": (slow, {"on_stopped": stopped_badly}),
     "replaced-slowly": (slow, {"on_stopped": stopped_slowly, "overlap": "replace"}),
