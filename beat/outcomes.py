@@ -1,8 +1,8 @@
 """What became of a run, decided from RQ's own records: a pure function of what was seen, and of what was known.
 
-A run that waits is never lost for its age, and a run that may be alive is never lost. A run is lost when RQ has no record
-of it, or when it is in no queue, in two looks a minute apart. A run that has started is lost when its worker has gone on to
-something else, or when it shows no sign of life and RQ would have killed it by now.
+A run that waits is never lost for its age, and a run that may be alive is never lost. A run is lost when RQ has no
+record of it, or when it is in no queue, in two looks a minute apart. A run that has started is lost when its worker has
+gone on to something else, or when it shows no sign of life and RQ would have killed it by now.
 """
 
 from __future__ import annotations
@@ -40,8 +40,9 @@ NO_RECORD = "RQ has no record of it: it lapsed in the queue, was deleted, or end
 NO_LIFE = "its worker has shown no sign of life, and its time limit is over"
 LEFT_ALONE = "its process ended without a result, and its worker went on to something else"
 NO_PLACE = "it is in no queue, and no worker has started it"
-CANCELED = "it was cancelled"
-STOPPED = "somebody stopped it"
+CANCELED = "its job was cancelled"
+STOPPED = "a stop command to its worker ended it"
+REPLACED = "replaced by the tick of {tick}"
 
 
 @dataclass(frozen=True)
@@ -146,8 +147,8 @@ def _missing(seen: Sighting, record: Record, now: int) -> Decision | None:
 def _dead_by(seen: Sighting, record: Record) -> float:
     """Return when a silent run cannot be alive any more, in ms: not before RQ would have killed it.
 
-    Its worker's clock may be wrong. The run began after beat enqueued it and before beat first missed it, both by Redis'
-    clock. Without a time limit it may be alive for ever: RQ itself gives it up.
+    Its worker's clock may be wrong. The run began after beat enqueued it and before beat first missed it, both by
+    Redis' clock. Without a time limit it may be alive for ever: RQ itself gives it up.
     """
     limit = number(seen.timeout, 0)
     if not limit:
@@ -170,7 +171,7 @@ def _lost(seen: Sighting, record: Record, reason: str) -> Close:
 def _again(seen: Sighting, record: Record) -> Decision | None:
     """A closed run that does not look as it did."""
     if seen.status in GOING:
-        began = replace(_requeued(seen, record), outcome="", sign="", started="", ended="", attempts=0)
+        began = replace(_requeued(seen, record), replaced_by="", outcome="", sign="", started="", ended="", attempts=0)
         return Reopen(began, record)
     if seen.status not in ENDED:
         return None
@@ -200,7 +201,10 @@ def _close(seen: Sighting, record: Record) -> Close:
         outcome = "failed" if told and not told.success else "succeeded"
         return replace(_ended(seen, record, outcome), told=told, watch=False, ttl_s=record.result_ttl)
     if seen.status in {"stopped", "canceled"}:
-        return replace(_ended(seen, record, "stopped"), reason=CANCELED if seen.status == "canceled" else STOPPED)
+        reason = CANCELED if seen.status == "canceled" else STOPPED
+        if record.replaced_by:
+            reason = REPLACED.format(tick=record.replaced_by)
+        return replace(_ended(seen, record, "stopped"), reason=reason)
     closing = _ended(seen, record, "failed")
     error = report.error(seen.error) if seen.error else Error("", "RQ kept no word about it", "")
     if seen.result_type == "5":  # it asked RQ to be run again, too often
@@ -261,6 +265,7 @@ def kept(closing: Close, seen: Sighting, now: int) -> str:
         return ""
     after = replace(
         closing.before,
+        replaced_by="",
         outcome=closing.outcome,
         sign=seen.sign,
         started=_text(closing.started),

@@ -139,8 +139,8 @@ ENDS: dict[str, tuple[str | None, dict[str, Any], str, tuple[int, ...], str]] = 
         "finished", {"return_value": returned(Report(success=False, message="no rows"))}, "run_failed", (0, 1, 0, 1),
         "reported: no rows",
     ),
-    "a stop": ("stopped", {}, "run_stopped", (0, 0, 1, 0), "somebody stopped it"),
-    "a cancellation": ("canceled", {}, "run_stopped", (0, 0, 1, 0), "it was cancelled"),
+    "a stop": ("stopped", {}, "run_stopped", (0, 0, 1, 0), "a stop command to its worker ended it"),
+    "a cancellation": ("canceled", {}, "run_stopped", (0, 0, 1, 0), "its job was cancelled"),
 }  # fmt: skip
 
 

@@ -101,6 +101,24 @@ def test_a_run_that_has_ended_is_closed(sighting: Sighting, expected: dict[str, 
     assert {name: getattr(found, name) for name in wanted} == wanted
 
 
+REPLACED = replace(RECORD, replaced_by="2026-11-16T09:05:00Z")
+
+
+@pytest.mark.parametrize("status", ["stopped", "canceled"])
+def test_a_run_that_a_newer_tick_replaced_says_so(status: str) -> None:
+    found = closed(judge(seen(status, REPLACED, alive="0" if status == "canceled" else ""), NOW))
+    assert (found.outcome, found.words) == ("stopped", "replaced by the tick of 2026-11-16T09:05:00Z")
+    kept = Record.read(outcomes.kept(found, seen(status, REPLACED), NOW))
+    assert kept is not None
+    assert not kept.replaced_by, "an operator may run it again, and stop it"
+
+
+@pytest.mark.parametrize(("status", "outcome"), [("finished", "succeeded"), ("failed", "failed")])
+def test_a_run_that_ended_before_its_worker_heard_of_the_newer_tick_ended_as_it_did(status: str, outcome: str) -> None:
+    found = closed(judge(seen(status, REPLACED, error=raised(TRACEBACK)), NOW))
+    assert (found.outcome, found.reason) == (outcome, "")
+
+
 @pytest.mark.parametrize("status", ["failed", "stopped", "canceled"])
 def test_what_rq_could_run_again_is_watched(status: str) -> None:
     assert closed(judge(seen(status), NOW)).watch
