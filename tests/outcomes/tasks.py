@@ -139,6 +139,7 @@ TOLD_BAD = {"success": False, "message": "the disk is full", "details": {"free":
 
 SCHEDULES: dict[str, tuple[Any, dict[str, Any]]] = {
     "good": (good, {}),
+    "good-by-name": (good, {"kwargs": {"result": 1}}),
     "coroutine": (coroutine, {}),
     "in-json": (good, {"serializer": "json", "args": [{"a": 1}]}),
     "told": (good, {"args": [TOLD]}),

@@ -40,6 +40,18 @@ def judge(found: Census) -> Iterator[Finding]:
     yield from late(found)
     for kind in _KINDS:
         yield from of_a_kind(found, kind)
+    yield from unfit(found)
+
+
+def unfit(found: Census) -> Iterator[Finding]:
+    """Report the schedules whose function the workers cannot call; nothing, if there is none."""
+    if not found.unfit:
+        return
+    first = found.unfit[0]
+    fail = "schedules fail" if len(found.unfit) > 1 else "schedule fails"
+    listed = some([each.id for each in found.unfit])
+    what = f"{len(found.unfit):,} {fail} before the function begins: {listed}: {first.problem.rstrip('.')}"
+    yield Finding("schedules", "code", PROBLEM, what, first.remedy)
 
 
 def numbers(found: Census) -> Iterator[Finding]:
