@@ -8,6 +8,7 @@ before the function began, is recognized.
 from __future__ import annotations
 
 import re
+import shlex
 from typing import TYPE_CHECKING, NamedTuple
 
 from beat.report.failure import LINK, LONGEST_TRACEBACK
@@ -43,10 +44,11 @@ def advice(error: Error | None, queue: str = "") -> Advice | None:
     links = LINK.split(error.traceback)
     frames = [(_JOB.search(path) is not None, name) for path, name in _FRAME.findall(links[-1])]
     inside = frames[frames.index((True, "_execute")) + 1 :] if (True, "_execute") in frames else None
-    worker = f"`rq worker -P DIR {queue or 'QUEUE'}`"
+    name = shlex.quote(queue) if queue else "QUEUE"
+    worker = f"`rq worker -P DIR {name}`"
     if error.type.endswith("DeserializationError"):
         is_rqs = bool(frames) and frames[-1] == (True, "_deserialize_data") and (not inside or inside[0][0])
-        return _unreadable(links[0], worker, queue) if is_rqs else None
+        return _unreadable(links[0], name) if is_rqs else None
     if inside is None:
         return None
     if inside[:1] == [(True, "func")]:
@@ -82,13 +84,13 @@ def _not_imported(error: Error, worker: str) -> Advice:
     )
 
 
-def _unreadable(cause: str, worker: str, queue: str) -> Advice:
+def _unreadable(cause: str, queue: str) -> Advice:
     """Advise on a job whose data RQ could not read: its serializer, or a class in its arguments."""
     last = cause.rstrip().rpartition("\n")[2]
     if "UnpicklingError: invalid load key" in last:
         return Advice(
             "The worker reads pickles, and the schedule writes JSON.",
-            f"Start it with `rq worker --serializer rq.serializers.JSONSerializer {queue or 'QUEUE'}`.",
+            f"Start it with `rq worker --serializer rq.serializers.JSONSerializer {queue}`.",
         )
     if ("UnicodeDecodeError" in last or "JSONDecodeError" in last) and "serializers.py" in cause:
         return Advice(
@@ -97,5 +99,5 @@ def _unreadable(cause: str, worker: str, queue: str) -> Advice:
         )
     return Advice(
         f"The worker could not read the arguments of the job: {last[:200]}.",
-        f"Start it where the code is installed ({worker}, or set PYTHONPATH), in the same version.",
+        f"Start it where the code is installed (`rq worker -P DIR {queue}`, or set PYTHONPATH), in the same version.",
     )

@@ -106,6 +106,12 @@ def test_without_a_queue_the_place_for_its_name_is_shown() -> None:
     assert "`rq worker -P DIR QUEUE`" in found.remedy
 
 
+def test_the_name_of_a_queue_is_quoted_for_the_shell() -> None:
+    found = report.advice(failure("no_such_module.good"), "low; rm -rf ~")
+    assert found is not None
+    assert "`rq worker -P DIR 'low; rm -rf ~'`" in found.remedy
+
+
 def written(data: bytes, **options: Any) -> Job:
     """A job whose data lies in Redis."""
     job = Job(id="job", connection=NOWHERE, **options)

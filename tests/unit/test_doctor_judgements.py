@@ -23,6 +23,7 @@ from beat.doctor.facts import (
     Queues,
     Rights,
     Server,
+    Unfit,
     Unseen,
 )  # fmt: skip
 from beat.doctor.findings import LEVELS, counted, size, some, span
@@ -257,6 +258,9 @@ SCHEDULES: dict[str, tuple[Census, list[Expected]]] = {
                [problem("broken", "report (next_run is not a time) and 1 more", "beat show report")]),
     "failing": (with_a("failing", 1, "5 in a row"),
                 [warning("failing", "report (5 in a row)", "beat history report --failed")]),
+    "a function that workers cannot call": (
+        replace(with_a("active", 2), unfit=(Unfit("a", "It could not be imported.", "Start it."), Unfit("b", "", ""))),
+        [problem("code", "2 schedules fail before the function begins: a, b: It could not be imported", "Start it.")]),
     "paused": (with_a("paused", 1, "by ann: until Monday"),
                [note("paused", "report (by ann: until Monday)", "beat resume report")]),
     "overridden": (with_a("overridden"), [note("overridden", "by an operator", "beat reschedule report --reset")]),
