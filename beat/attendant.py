@@ -59,7 +59,7 @@ class Attendant:
             for slot in slots:
                 own = pages.get(slot.id)
                 if own and own.schedule and slot.state in {"active", "finished"} and own.schedule.overlap == "replace":
-                    self._slots.withdraw(slot.id, slot.running)
+                    self._slots.withdraw(slot.id, slot.running, tick=arrivals.Arrival.read(slot.waiting[-1]).tick)
                 items += arrivals.decided(slot, pages, facts, self._store.keys)
             for page in (items[n : n + _PAGE] for n in range(0, len(items), _PAGE)):
                 self._tell(page, self._store.fire(page, token=self._token).replies, pages)

@@ -1,11 +1,13 @@
 """What became of a run, decided from RQ's own records: a pure function of what was seen, and of what was known.
 
-A run that waits is never lost for its age, and one whose worker shows life is never dead. Lost are those of which RQ
-has no record, and those that twice, a minute apart, were in no queue and with no live worker.
+A run that waits is never lost for its age, and a run that may be alive is never lost. A run is lost when RQ has no
+record of it, or when it is in no queue, in two looks a minute apart. A run that has started is lost when its worker has
+gone on to something else, or when it shows no sign of life and RQ would have killed it by now.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +23,12 @@ if TYPE_CHECKING:
 
 MISSING_MS = 60_000
 """How long a run must be missing before it counts as lost."""
+GRACE_MS = 90_000
+"""How long RQ lets a work-horse outlive its time limit: 60 s, and it looks every 30 s."""
+CONFIRM_MS = 5_000
+"""How long a started run must be silent, so that workers which connect to Redis again are heard."""
+LEFT = "left"
+"""What `observe` says of a started run whose worker lives and is not at it."""
 GOING = {"queued", "started", "scheduled", "deferred", "created"}
 """The states of a job, by RQ's words, in which it has not ended."""
 ENDED = {"finished", "failed", "stopped", "canceled"}
@@ -29,10 +37,12 @@ _LONGEST = 500
 GONE = "gone"
 _BY_OTHERS = {"AbandonedJobError", "StuckInQueue"}
 NO_RECORD = "RQ has no record of it: it lapsed in the queue, was deleted, or ended while no beat was running"
-NO_LIFE = "its worker has shown no sign of life"
+NO_LIFE = "its worker has shown no sign of life, and its time limit is over"
+LEFT_ALONE = "its process ended without a result, and its worker went on to something else"
 NO_PLACE = "it is in no queue, and no worker has started it"
-CANCELED = "it was cancelled"
-STOPPED = "somebody stopped it"
+CANCELED = "its job was cancelled"
+STOPPED = "a stop command to its worker ended it"
+REPLACED = "replaced by the tick of {tick}"
 
 
 @dataclass(frozen=True)
@@ -121,24 +131,47 @@ def judge(seen: Sighting, now: int) -> Decision | None:
 
 
 def _missing(seen: Sighting, record: Record, now: int) -> Decision | None:
-    there = seen.status and "0" not in (seen.alive, seen.placed)
+    there = seen.status and "0" not in (seen.alive, seen.placed) and seen.alive != LEFT
     if there:
         return Mark(replace(record, missing=0, missing_as="")) if record.missing else None
     status = seen.status or GONE  # a job that is deleted while it runs comes back when it ends
-    if record.missing_as != status:
+    if seen.alive == LEFT:
+        return _lost(seen, record, LEFT_ALONE)
+    if record.missing_as != status or record.missing > now:  # Redis' clock went back
         return Mark(replace(record, missing=now, missing_as=status))
-    if now - record.missing < MISSING_MS:
+    if now < (_dead_by(seen, record) if status == "started" else record.missing + MISSING_MS):
         return None
-    reason = {"started": NO_LIFE, GONE: NO_RECORD}.get(status, NO_PLACE)
-    worker = seen.worker if status == "started" else ""
+    return _lost(seen, record, {"started": NO_LIFE, GONE: NO_RECORD}.get(status, NO_PLACE))
+
+
+def _dead_by(seen: Sighting, record: Record) -> float:
+    """Return when a silent run cannot be alive any more, in ms: not before RQ would have killed it.
+
+    Its worker's clock may be wrong. The run began after beat enqueued it and before beat first missed it, both by
+    Redis' clock. Without a time limit it may be alive for ever: RQ itself gives it up.
+    """
+    limit = number(seen.timeout, 0)
+    if not limit:
+        return math.inf
+    callbacks = number(seen.success_callback_timeout, 0) + number(seen.failure_callback_timeout, 0)
+    started = seen.started if seen.started_at else None
+    began = record.missing
+    if started:
+        enqueued = clock.found(record.enqueued) or started
+        began = min(clock.to_ms(max(started, enqueued)), record.missing)
+    return max(began + (limit + callbacks) * 1000 + GRACE_MS, record.missing + CONFIRM_MS)
+
+
+def _lost(seen: Sighting, record: Record, reason: str) -> Close:
+    worker = seen.worker if seen.status == "started" else ""
     closing = replace(_ended(seen, record, "lost"), reason=reason, ended=None, worker=worker)
-    return replace(closing, watch=status != GONE)
+    return replace(closing, watch=bool(seen.status))
 
 
 def _again(seen: Sighting, record: Record) -> Decision | None:
     """A closed run that does not look as it did."""
     if seen.status in GOING:
-        began = replace(_requeued(seen, record), outcome="", sign="", started="", ended="", attempts=0)
+        began = replace(_requeued(seen, record), replaced_by="", outcome="", sign="", started="", ended="", attempts=0)
         return Reopen(began, record)
     if seen.status not in ENDED:
         return None
@@ -168,7 +201,10 @@ def _close(seen: Sighting, record: Record) -> Close:
         outcome = "failed" if told and not told.success else "succeeded"
         return replace(_ended(seen, record, outcome), told=told, watch=False, ttl_s=record.result_ttl)
     if seen.status in {"stopped", "canceled"}:
-        return replace(_ended(seen, record, "stopped"), reason=CANCELED if seen.status == "canceled" else STOPPED)
+        reason = CANCELED if seen.status == "canceled" else STOPPED
+        if record.replaced_by:
+            reason = REPLACED.format(tick=record.replaced_by)
+        return replace(_ended(seen, record, "stopped"), reason=reason)
     closing = _ended(seen, record, "failed")
     error = report.error(seen.error) if seen.error else Error("", "RQ kept no word about it", "")
     if seen.result_type == "5":  # it asked RQ to be run again, too often
@@ -229,6 +265,7 @@ def kept(closing: Close, seen: Sighting, now: int) -> str:
         return ""
     after = replace(
         closing.before,
+        replaced_by="",
         outcome=closing.outcome,
         sign=seen.sign,
         started=_text(closing.started),

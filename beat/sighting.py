@@ -48,6 +48,8 @@ class Record:
     """Since when it is in no queue and with no worker, in ms."""
     missing_as: str = ""
     """The status that it had then."""
+    replaced_by: str = ""
+    """The tick for which beat stopped it or took it out of its queue."""
     outcome: str = ""
     """How it was closed; nothing while it is open."""
     sign: str = ""
@@ -98,8 +100,12 @@ class Sighting:
     origin: str
     retries_left: str
     number_of_retries: str
+    timeout: str
+    """The time limit of an attempt in seconds, by RQ; -1 when it has none."""
+    success_callback_timeout: str
+    failure_callback_timeout: str
     alive: str
-    """Of a started run: 1 when its worker has shown life in time, else 0."""
+    """Of a started run: 1 when its worker has shown life in time, `left` when it is at something else, else 0."""
     placed: str
     """Of a waiting run that was looked for: 1 when it is in its queue, else 0."""
     result_type: str

@@ -44,12 +44,14 @@ class Slots:
             pipe.zadd(keys.waiting_slots, {words.partition(" ")[0]: now + _ASIDE_MS for words in waiting})
             pipe.execute()
 
-    def withdraw(self, slot: str, ids: Sequence[str], *, kept: int = _CANCELLED_S, told: int = _TOLD_MS) -> None:
-        """Ends jobs that are no longer wanted: those in a queue at once, the others as soon as their workers hear.
+    def withdraw(
+        self, slot: str, ids: Sequence[str], *, kept: int = _CANCELLED_S, told: int = _TOLD_MS, tick: str
+    ) -> None:
+        """End jobs that a newer tick replaces: those in a queue at once, the others as soon as their workers hear.
 
         A slot in which that has made room is the next to be looked at.
         """
-        replies = self._store.run("withdraw", [(each,) for each in ids], kept=kept, told=told)
+        replies = self._store.run("withdraw", [(each,) for each in ids], tick=tick, kept=kept, told=told)
         for each, (code, worker) in zip(ids, replies, strict=True):
             if code == b"STARTED":
                 jobs.stop(self._store.client, each, decoded(worker))

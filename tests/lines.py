@@ -20,6 +20,33 @@ MINUTE, SECOND, MS = timedelta(minutes=1), timedelta(seconds=1), timedelta(milli
 NINE = datetime(2026, 11, 16, 9, tzinfo=UTC)
 
 
+NOT_IMPORTED = ledger.Error(
+    "ValueError",
+    "Invalid attribute name: app.report",
+    """Traceback (most recent call last):
+  File "/lib/rq/utils.py", line 199, in import_attribute
+    return __builtins__[name]
+KeyError: 'app.report'
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "/lib/rq/worker/base.py", line 1552, in perform_job
+    return_value = job.perform()
+  File "/lib/rq/job.py", line 1368, in perform
+    self._result = self._execute()
+  File "/lib/rq/job.py", line 1426, in _execute
+    if not self.func:
+  File "/lib/rq/job.py", line 523, in func
+    return import_attribute(func_name)
+  File "/lib/rq/utils.py", line 201, in import_attribute
+    raise ValueError(f'Invalid attribute name: {name}')
+ValueError: Invalid attribute name: app.report
+""",
+)
+"""As RQ writes it of a function that the worker could not import."""
+
+
 class Ledger:
     """Written as beats write it, from the first line on; the counters follow."""
 

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 def show(run: Fired) -> None:
     """Prints it."""
     output.table(["job", run.job_id], telling.details(run))
+    if run.advice:
+        output.echo()
+        output.say(output.printable(str(run.advice)))
     if run.error and run.error.traceback:
         output.echo()
         output.echo(output.printable(run.error.traceback.rstrip("\n")))

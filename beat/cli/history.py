@@ -119,6 +119,9 @@ def _table(lines: Sequence[Line], zones: dict[str, Zone], *, single: bool) -> No
     columns["note"] = [telling.note(line, where) for line, _, where in placed]
     told = {name: cells for name, cells in columns.items() if any(cells)}
     output.table(list(told), list(zip(*told.values(), strict=True)))
+    for words in telling.advised(lines):
+        output.echo()
+        output.say(output.printable(words))
 
 
 def _spans(seconds: Sequence[float | None]) -> list[str]:

@@ -6,12 +6,12 @@ import heapq
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
-from beat import clock
+from beat import clock, ledger, report
 from beat.doctor import indexes, survey
-from beat.doctor.facts import Case, Census, Late
+from beat.doctor.facts import Case, Census, Late, Unfit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime, timedelta
 
     from beat.doctor.survey import Row
@@ -21,6 +21,10 @@ SAMPLE = 200
 """Of how many ledgers the size is asked."""
 _CASES = 5
 _LONGEST = 60  # characters of an error
+_FAILING = 100
+"""Of how many failing schedules the newest run is read."""
+_NEWEST = 20
+"""Lines of a ledger among which the newest outcome is."""
 _TOLD = (
     "state", "last_error", "consecutive_failures", "unannounced_at", "paused_by", "pause_reason", "overridden_by",
 )  # fmt: skip
@@ -112,7 +116,22 @@ def told(store: Store, taken: Taken) -> Census:
         cases={kind: tuple(Case(each, _words(kind, more[each])) for each in ids) for kind, ids in few.items()},
         late=len(taken.late),
         latest=tuple(each._replace(error=more[each.id]["last_error"][:_LONGEST]) for each in latest),
+        unfit=tuple(_unfit(store, taken.kinds.get("failing", ())[:_FAILING])),
     )
+
+
+def _unfit(store: Store, ids: Sequence[str]) -> Iterator[Unfit]:
+    """Find the schedules whose newest run failed because the worker could not call its function."""
+    queues = survey.details(store, ids, "queue")
+    with store.client.pipeline(transaction=False) as pipe:
+        for each in ids:
+            pipe.lrange(store.keys.runs(each), 0, _NEWEST - 1)
+        ledgers = pipe.execute(raise_on_error=False)
+    for each, lines in zip(ids, ledgers, strict=True):
+        entries = map(ledger.read, lines if isinstance(lines, list) else ())
+        newest = next((entry for entry in entries if isinstance(entry, ledger.Outcome)), None)
+        if newest and (found := report.advice(newest.error, queues[each]["queue"])):
+            yield Unfit(each, found.problem, found.remedy)
 
 
 def _words(kind: str, told: Mapping[str, str]) -> str:

@@ -74,6 +74,14 @@ class Case(NamedTuple):
     words: str = ""
 
 
+class Unfit(NamedTuple):
+    """A failing schedule whose function the worker could not call."""
+
+    id: str
+    problem: str
+    remedy: str
+
+
 class Late(NamedTuple):
     """A schedule whose tick should have its verdict."""
 
@@ -95,6 +103,8 @@ class Census:
     late: int = 0
     latest: tuple[Late, ...] = ()
     """The latest of them first."""
+    unfit: tuple[Unfit, ...] = ()
+    """The newest run of each failed because the worker could not call its function."""
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from beat.report import advice
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
     from beat.ledger import Error
+    from beat.report import Advice
 
 OPEN, WAITING = "open", "waiting"
 """The state of a run whose outcome is not known yet; that of a tick which waits for an earlier run to end."""
@@ -96,6 +99,11 @@ class Fired:
     details: Mapping[str, Any] = field(default_factory=dict)
     closed_at: datetime | None = None
     """When the outcome was learnt."""
+
+    @property
+    def advice(self) -> Advice | None:
+        """What to do when the worker could not call the function; None for any other end."""
+        return advice(self.error, "" if self.shards else self.queue)
 
     @property
     def job_ids(self) -> tuple[str, ...]:

@@ -15,10 +15,11 @@ from enum import Enum
 from typing import Any
 
 from beat.arguments import inside
+from beat.report.advice import Advice, advice
 from beat.report.failure import error
 from beat.report.reading import LARGEST, NotPlain, Opaque, beat_entry, plain, read
 
-__all__ = ["NotPlain", "Report", "Told", "beat_entry", "error", "plain", "told"]
+__all__ = ["Advice", "NotPlain", "Report", "Told", "advice", "beat_entry", "error", "plain", "told"]
 
 LONGEST_MESSAGE = 1_000
 LONGEST_DETAILS = 8_000

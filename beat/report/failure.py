@@ -24,7 +24,7 @@ _SENTENCES = {  # RQ's own, of failures that nobody raised
     "Job stopped by user": "Stopped",
     "Job was stuck in intermediate queue": "StuckInQueue",
 }
-_LINK = re.compile(
+LINK = re.compile(
     r"\n\n(?:The above exception was the direct cause of the following exception"
     r"|During handling of the above exception, another exception occurred):\n\n"
 )
@@ -60,7 +60,7 @@ def _decoded(raw: bytes | str) -> str | None:
 
 def _last(text: str) -> tuple[str, str]:
     """Type and message of what was raised last; in a text that names none, no type and all of the text."""
-    lines = _LINK.split(text)[-1].split("\n")
+    lines = LINK.split(text)[-1].split("\n")
     if lines[0].startswith((_GROUP, _IN_GROUP)):
         own = takewhile(lambda line: line.startswith((_GROUP, _IN_GROUP)), lines)  # what is in the group comes after
         lines = [line[len(_IN_GROUP) :] for line in own]

@@ -37,29 +37,30 @@ local most_value, most_error, room = 90000, 300000, 1000000
 local found, later, lost = {now, 0}, {}, {}
 local waiting = {queued = true, scheduled = true, deferred = true, created = true}
 
-local function is_listening(job)  -- a worker that runs jobs itself sends no heartbeats meanwhile, but listens
-  local name = redis.call('HGET', job_prefix .. job, 'worker_name')
-  if not name or name == '' then return false end
+local function life_of_worker(job)  -- a worker that runs jobs itself sends no heartbeats meanwhile, but listens
+  local name, started = unpack(redis.call('HMGET', job_prefix .. job, 'worker_name', 'started_at'))
+  if not name or name == '' then return '0' end
   local said = redis.pcall('PUBSUB', 'NUMSUB', channel_prefix .. name)
-  if said['err'] or tonumber(said[2]) == 0 then return false end
-  if kind_of(worker_prefix .. name) ~= 'hash' then return true end
-  local state, current = unpack(redis.call('HMGET', worker_prefix .. name, 'state', 'current_job'))
-  return state ~= 'idle' and (not current or current == job)  -- busy with another one, it is done with this one
+  if said['err'] or tonumber(said[2]) == 0 then return '0' end
+  if kind_of(worker_prefix .. name) ~= 'hash' then return '1' end
+  local state, current, birth = unpack(redis.call('HMGET', worker_prefix .. name, 'state', 'current_job', 'birth'))
+  if state ~= 'idle' and (not current or current == job) then return '1' end
+  return birth and started and birth <= started and 'left' or '0'  -- a later worker of that name knows nothing of it
 end
 
-local function has_heartbeat(key)  -- RQ keeps it for as long as it believes in the worker, which may be the job's time-out
+local function has_heartbeat(key)  -- sent every 30 s; RQ keeps its key for longer, perhaps for the job's time limit
   local at = redis.pcall('HGET', key, 'last_heartbeat')
   if not at then return kind_of(key) == 'hash' end
   at = type(at) == 'string' and tonumber(at)
-  return at ~= false and (not at or now - at * 1000 < 90000)
+  return at ~= false and (not at or now - at * 1000 < 60000)
 end
 
-local function is_alive(job)
+local function life_of(job)
   local found = redis.pcall('ZRANGE', executions_prefix .. job, 0, -1)  -- what is no set has none
   for _, execution in ipairs(found) do
-    if has_heartbeat(execution_prefix .. job .. ':' .. execution) then return true end
+    if has_heartbeat(execution_prefix .. job .. ':' .. execution) then return '1' end
   end
-  return is_listening(job)
+  return life_of_worker(job)
 end
 
 local function newest_result(job)
@@ -74,16 +75,20 @@ end
 
 local function facts(job, where, record, alive, placed)
   local h = redis.call('HMGET', job_prefix .. job, 'status', 'started_at', 'ended_at', 'worker_name', 'origin', 'retries_left',
-    'number_of_retries')
+    'number_of_retries', 'timeout', 'success_callback_timeout', 'failure_callback_timeout')
   local result = newest_result(job)
   local value, exc = h[1] == 'finished' and result['return_value'] or '', h[1] ~= 'finished' and result['exc_string'] or ''
   room = room - #value - #exc
   found[#found + 1] = {job, where, record, h[1] or '', h[2] or '', h[3] or '', h[4] or '', h[5] or '', h[6] or '', h[7] or '',
-    alive, placed, result['type'] or '', result['id'] or '', result['worker_name'] or '', result['execution_started_at'] or '',
+    h[8] or '', h[9] or '', h[10] or '', alive, placed, result['type'] or '', result['id'] or '', result['worker_name'] or '', result['execution_started_at'] or '',
     result['execution_ended_at'] or '', #value <= most_value and value or '', #exc <= most_error and exc or ''}
 end
 
-local function gone(job, where, record) found[#found + 1] = {job, where, record, '', '', '', '', '', '', '', '', '', '', '', '', '', '', '', ''} end
+local function gone(job, where, record)
+  local fact = {job, where, record}
+  for i = 4, 22 do fact[i] = '' end
+  found[#found + 1] = fact
+end
 
 local function field_of(job, field)  -- nothing when RQ has no record of it
   local value = redis.pcall('HGET', job_prefix .. job, field)
@@ -113,7 +118,7 @@ local function look(job, status, record)  -- how soon to look again, or nothing 
   end
   local alive = ''
   if status == 'started' or status == 'canceled' then  -- what is cancelled while it runs goes on, and ends
-    alive = is_alive(job) and '1' or '0'
+    alive = life_of(job)
     if status == 'canceled' and alive == '1' then return interval end
   end
   if alive ~= '1' or string.find(record, 'missing":', 1, true) then facts(job, 'open', record, alive, '') end

@@ -65,6 +65,7 @@ def _plain_run(run: Fired) -> dict[str, Any]:
         "worker": run.worker,
         "attempts": run.attempts,
         "error": _plain_error(run.error),
+        "advice": str(run.advice) if run.advice else None,
         "reason": run.reason or None,
         "reported": run.reported,
         "message": run.message or None, "details": dict(run.details),

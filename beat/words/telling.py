@@ -12,12 +12,13 @@ from beat.words import changes, instants, routes
 from beat.words.plain import plain, times
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import datetime
 
     from beat.history import Line
     from beat.zones import Zone
 
-__all__ = ["details", "error", "note", "outcome", "plain", "skipped", "story", "times"]
+__all__ = ["advised", "details", "error", "note", "outcome", "plain", "skipped", "story", "times"]
 
 _MOST = 120
 _REASONS = {
@@ -114,6 +115,12 @@ def note(line: Line, where: Zone) -> str:
         _waited(line),
     ]
     return "; ".join(part for part in parts if part)
+
+
+def advised(lines: Iterable[Line]) -> list[str]:
+    """Return what to do about the runs whose function the worker could not call, once for each schedule and advice."""
+    runs = (line for line in lines if isinstance(line, Fired))
+    return list(dict.fromkeys(f"{run.schedule_id}: {run.advice}" for run in runs if run.advice))
 
 
 def details(run: Fired) -> list[list[str]]:

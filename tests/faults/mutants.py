@@ -236,8 +236,18 @@ MUTANTS = [
         ("tests/unit/test_outcomes.py",),
     ),
     Mutant(
+        "a run is lost though RQ would let it go on",
+        (("beat/outcomes.py", "GRACE_MS = 90_000", "GRACE_MS = 0"),),
+        ("tests/unit/test_outcomes.py",),
+    ),
+    Mutant(
+        "nobody remembers which tick replaced a run",
+        (("beat/scripts/withdraw.lua", "  note(job)\n  if not", "  if not"),),
+        SLOTS,
+    ),
+    Mutant(
         "a live worker is dead",
-        (("beat/scripts/observe.lua", "alive = is_alive(job) and '1' or '0'", "alive = '0'"),),
+        (("beat/scripts/observe.lua", "alive = life_of(job)", "alive = '0'"),),
         ("tests/redis/test_observe.py",),
     ),
     Mutant(

@@ -15,7 +15,8 @@ from beat.watcher import Watcher
 
 OUTCOMES = {"succeeded", "failed", "stopped", "lost"}
 LONG_AGO = "2020-01-01T00:00:00Z"
-MINUTE_MS = 60_000
+DAY_MS = 86_400_000
+"""Longer than the time limit of any job here."""
 
 SWAP = """
 if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
@@ -94,11 +95,11 @@ class Ledgers:
             self.redis.delete("beat:searched")
             self._watcher.search()
 
-    def age(self, job: str) -> bool:
-        """If beat misses a run, it has missed it for a minute; whether it does."""
+    def age(self, job: str, ms: int = DAY_MS) -> bool:
+        """If beat misses a run, let it have missed it for so long; return whether it does."""
         self.look(job)
         missing = (self.record(job) or {}).get("missing")
-        if not missing or not self._remember(job, missing=missing - MINUTE_MS):
+        if not missing or not self._remember(job, missing=missing - ms):
             return False
         self.look(job)
         return True

@@ -14,7 +14,7 @@ from rq.job import Job
 
 from tests.beats import Beat, seconds_of
 from tests.facts import wait_until
-from tests.outcomes.ledgers import Ledgers, schedule_of
+from tests.outcomes.ledgers import DAY_MS, Ledgers, schedule_of
 from tests.workers import RQ, Steps, Worker, environment
 
 if TYPE_CHECKING:
@@ -118,9 +118,9 @@ class Stage(Ledgers):
         """Waits until beat has noticed that a run is not where it should be."""
         wait_until(lambda: (self.record(job) or {}).get("missing"), PATIENCE_S, lambda: f"to miss {self.record(job)}")
 
-    def is_missed_for_a_minute(self, job: str) -> None:
-        """Waits until beat has noticed it, and lets a minute pass."""
-        wait_until(lambda: self.age(job), PATIENCE_S, lambda: f"to miss {self.record(job)}")
+    def is_missed_for_long(self, job: str, ms: int = DAY_MS) -> None:
+        """Wait until beat has noticed it, and let so much time pass."""
+        wait_until(lambda: self.age(job, ms), PATIENCE_S, lambda: f"to miss {self.record(job)}")
 
     def stays_open(self, job: str) -> bool:
         """Whether beat goes on to look at a run, as often as it likes, and finds that it is not over."""

@@ -139,6 +139,7 @@ TOLD_BAD = {"success": False, "message": "the disk is full", "details": {"free":
 
 SCHEDULES: dict[str, tuple[Any, dict[str, Any]]] = {
     "good": (good, {}),
+    "good-by-name": (good, {"kwargs": {"result": 1}}),
     "coroutine": (coroutine, {}),
     "in-json": (good, {"serializer": "json", "args": [{"a": 1}]}),
     "told": (good, {"args": [TOLD]}),
@@ -163,6 +164,7 @@ SCHEDULES: dict[str, tuple[Any, dict[str, Any]]] = {
     "good-called-back-badly": (good, {"on_success": succeeded_badly}),
     "bad-called-back-badly": (bad, {"on_failure": failed_badly}),
     "slow": (slow, {}),
+    "slow-for-5s": (slow, {"job_timeout": 5}),
     "slow-called-back-badly": (slow, {"on_failure": failed_badly}),
     "stopped-badly": (slow, {"on_stopped": stopped_badly}),
     "replaced-slowly": (slow, {"on_stopped": stopped_slowly, "overlap": "replace"}),

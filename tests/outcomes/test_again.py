@@ -188,4 +188,5 @@ def test_a_worker_that_takes_its_time_to_stop_a_run_lives_to_begin_the_newest(st
         second = stage.fire("replaced-slowly")
         assert stage.steps.said(second, "start").parent == worker.pid
         assert stage.steps.words(first) == ["start", "callback"]
-        stage.ended(first, "stopped")
+        reason = stage.ended(first, "stopped")["reason"]
+        assert reason == f"replaced by the tick of {stage.state('replaced-slowly')['last_run']}"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def test_a_run_that_lapses_in_the_queue_is_lost(stage: Stage) -> None:
     job = stage.fire("lapses")
-    stage.is_missed_for_a_minute(job)
+    stage.is_missed_for_long(job)
     line = stage.ended(job, "lost")
     assert "no record" in line["reason"]
     assert (line["started"], line["worker"]) == (None, None)
@@ -29,7 +29,7 @@ def test_a_run_that_lapses_in_the_queue_is_lost(stage: Stage) -> None:
 def test_a_run_that_is_deleted_from_the_queue_is_lost(stage: Stage) -> None:
     job = stage.fire("good")
     stage.rq_job(job).delete()
-    stage.is_missed_for_a_minute(job)
+    stage.is_missed_for_long(job)
     stage.ended(job, "lost")
 
 
@@ -47,7 +47,7 @@ def test_a_run_that_is_deleted_while_it_goes_on_comes_back_when_it_ends(stage: S
 def test_a_run_that_a_worker_of_several_queues_took_to_its_grave_is_lost(stage: Stage) -> None:
     job = stage.fire("good")
     assert stage.redis.lpop("rq:queue:good") == job  # as it does; and then it dies
-    stage.is_missed_for_a_minute(job)
+    stage.is_missed_for_long(job)
     line = stage.ended(job, "lost")
     assert "no queue" in line["reason"]
 
@@ -56,7 +56,7 @@ def test_a_run_that_a_worker_of_one_queue_took_to_its_grave_is_lost_before_rq_no
     job = stage.fire("good")
     taken = "rq:queue:good:intermediate"
     assert stage.redis.lmove("rq:queue:good", taken, "LEFT", "RIGHT") == job
-    stage.is_missed_for_a_minute(job)
+    stage.is_missed_for_long(job)
     stage.ended(job, "lost")
     stage.redis.set(f"{taken}:first_seen:{job}", 0)  # long ago
     stage.maintain("good")

@@ -19,7 +19,7 @@ from beat.store import Store
 from beat.testing import ManualBeat, manual_beat
 from beat.testing.fake_redis import ClockedRedis
 from beat.watcher import Watcher
-from tests.policies.stage import Pass, keep_house
+from tests.policies.stage import SURELY_DEAD_S, Pass, keep_house
 from tests.policies.workers import QUEUE, Plan, Workers, text
 from tests.redis.job_functions import anything
 
@@ -61,7 +61,7 @@ class Company:
         for each in self._shared.passes:
             self._pass(each)
         self.workers.hurry(self.beat.clock.now)
-        for gap in (1, 1, 5, 75, 75, *[1] * (3 + 2 * len(self._shared.members))):
+        for gap in (1, 1, 5, 75, SURELY_DEAD_S, *[1] * (3 + 2 * len(self._shared.members))):
             self._pass(Pass(gap))
         now, stood = self.beat.clock.now, [each for each in self.line if _tick(each) < self.beat.clock.now]
         for _ in range(60):  # what is caught up with is older, and comes first

@@ -72,7 +72,7 @@ def test_a_run_that_has_ended_is_handed_out(status: str, store: Store) -> None:
 
 
 def test_all_that_rq_keeps_of_a_run_is_handed_out(store: Store) -> None:
-    put_run(store, JOB, "failed", retries_left=2, number_of_retries=1)
+    put_run(store, JOB, "failed", retries_left=2, number_of_retries=1, timeout=5, success_callback_timeout=60)
     put_result(store, JOB, type="1", return_value="of an earlier attempt")
     newest = put_result(
         store, JOB, type="2", worker_name="w2", exc_string=raised("ValueError: ½"), return_value=returned("½"),
@@ -81,7 +81,8 @@ def test_all_that_rq_keeps_of_a_run_is_handed_out(store: Store) -> None:
     assert look(store).sightings == [
         Sighting(
             job=JOB, where="open", record=record(), status="failed", started_at=STARTED, ended_at=ENDED,
-            worker_name="w1", origin="default", retries_left="2", number_of_retries="1", alive="", placed="",
+            worker_name="w1", origin="default", retries_left="2", number_of_retries="1", timeout="5",
+            success_callback_timeout="60", failure_callback_timeout="", alive="", placed="",
             result_type="2", result_id=newest, result_worker="w2", result_started="1794819600.01",
             result_ended="1794819603.12", value=b"", error=raised("ValueError: ½"),
         )
@@ -91,13 +92,13 @@ def test_all_that_rq_keeps_of_a_run_is_handed_out(store: Store) -> None:
 def test_of_a_run_that_rq_has_forgotten_only_the_record_is_handed_out(store: Store) -> None:
     kept = put_run(store, JOB, GONE)
     put_result(store, JOB, type="1")
-    assert look(store).sightings == [Sighting(JOB, "open", kept, *("",) * 14, b"", b"")]
+    assert look(store).sightings == [Sighting(JOB, "open", kept, *("",) * 17, b"", b"")]
 
 
 def test_a_job_that_is_no_hash_is_none(store: Store) -> None:
     kept = put_run(store, JOB)
     spoil(store, f"rq:job:{JOB}")
-    assert look(store).sightings == [Sighting(JOB, "open", kept, *("",) * 14, b"", b"")]
+    assert look(store).sightings == [Sighting(JOB, "open", kept, *("",) * 17, b"", b"")]
 
 
 def test_results_that_are_no_stream_are_none(store: Store) -> None:
@@ -270,25 +271,26 @@ def test_a_run_that_was_missing_and_shows_life_is_handed_out(store: Store) -> No
 
 
 @pytest.mark.parametrize(
-    ("worker", "alive"),
-    [({"state": "busy"}, True), ({"state": "idle"}, False), ({}, True), (None, True)],
-    ids=["busy", "at nothing", "in no state", "without a hash"],
-)
+    ("worker", "found"),
+    [
+        ({"state": "busy"}, []), ({"state": "idle"}, ["left"]), ({}, []), (None, []),
+        ({"state": "idle", "birth": "2026-11-16T09:00:01.000000Z"}, ["0"]),
+    ],
+    ids=["busy", "at nothing", "in no state", "without a hash", "at nothing, and younger than the run"],
+)  # fmt: skip
 def test_a_worker_that_listens_is_alive_unless_it_is_at_nothing(
-    worker: dict[str, str] | None,
-    alive: bool,  # noqa: FBT001 (a case)
-    store: Store,
+    worker: dict[str, str] | None, found: list[str], store: Store
 ) -> None:
     """One that runs jobs itself sends no heartbeats meanwhile."""
-    put_five(store, worker_name="w9")
+    put_five(store, worker_name="w9", started_at=STARTED)
     if worker is not None:
-        fields: dict[Any, Any] = {"birth": "x", **worker}
+        fields: dict[Any, Any] = {"birth": "2026-11-16T08:00:00.000000Z", **worker}
         store.client.hset("rq:worker:w9", mapping=fields)
     client: Any = store.client
     with client.pubsub() as listening:
         listening.subscribe("rq:pubsub:w9")
         listening.get_message(timeout=5)
-        assert [each.alive for each in look(store).sightings] == ([] if alive else ["0"])
+        assert [each.alive for each in look(store).sightings] == found
     store.client.delete("rq:worker:w9")
 
 
@@ -559,7 +561,7 @@ def test_a_worker_that_is_busy_with_another_job_is_no_sign_of_life(
         assert [each.alive for each in look(store, interval=0).sightings] == handed_out
 
 
-@pytest.mark.parametrize(("ago", "handed_out"), [(0, []), (80, []), (100, ["0"]), (-3600, [])])
+@pytest.mark.parametrize(("ago", "handed_out"), [(0, []), (50, []), (70, ["0"]), (-3600, [])])
 def test_an_execution_counts_for_as_long_as_its_worker_sends_heartbeats(
     ago: int, handed_out: list[str], store: Store
 ) -> None:

@@ -16,6 +16,7 @@ from beat.every import Every
 from beat.keys import Keys
 from beat.protocol import Item, Reply, Slot
 from beat.schedule import Schedule
+from beat.sighting import Record
 from beat.slots import Slots
 from beat.store import Store
 from beat.sync import Sync
@@ -575,7 +576,9 @@ def test_who_is_to_be_replaced_is_taken_out_of_the_queue_and_the_newest_is_there
     assert place.running == [place.jobs[1]]
     assert store.client.hget(f"rq:job:{place.jobs[0]}", "status") == b"canceled"
     assert 0 < store.client.ttl(f"rq:job:{place.jobs[0]}") <= 86_400
-    assert house.told("run_stopped")
+    assert house.told("run_stopped")[0].fields["error"] == f"replaced by the tick of {text(house.at + 1)}"
+    [line] = [line for line in place.lines if line["type"] == "stopped"]
+    assert line["reason"] == f"replaced by the tick of {text(house.at + 1)}"
 
 
 @shows("withdraw", "STARTED", "STALE", "TOLD")
@@ -606,6 +609,37 @@ def test_who_is_to_be_replaced_and_has_begun_is_told_to_stop(store: Store) -> No
         store.client.zadd(SLOTS, {"report": 0})
         house.attendant.turn()
         assert heard.get_message(timeout=5)
+
+
+def test_the_reason_of_a_replaced_run_survives_the_scheduler_that_stopped_it(store: Store) -> None:
+    house = House(store, overlap="replace")
+    place = house.place
+    place.fire()
+    place.fire()
+    [job], newest = place.jobs[:1], text(house.at + 1)
+    store.client.lrem(QUEUE, 1, job)
+    store.client.hset(f"rq:job:{job}", mapping={"status": "started", "worker_name": "someone"})
+    house.attendant.turn()  # this scheduler is never heard of again
+    record = Record.read(str(store.client.hget("beat:records", job).decode()))  # type: ignore[union-attr]
+    assert record is not None
+    assert record.replaced_by == newest
+    place.end(job, "stopped")
+    place.close()
+    [line] = [line for line in place.lines if line["type"] == "stopped"]
+    assert line["reason"] == f"replaced by the tick of {newest}"
+
+
+def test_a_run_that_a_second_tick_replaces_before_it_has_stopped_names_the_second(store: Store) -> None:
+    slots, place = Slots(store), Place(store, "replace 1 1")
+    place.fire()
+    [job] = place.jobs
+    store.client.lrem(QUEUE, 1, job)
+    store.client.hset(f"rq:job:{job}", mapping={"status": "started", "worker_name": "someone"})
+    for tick in ("2026-11-16T09:05:00Z", "2026-11-16T09:06:00Z"):
+        slots.withdraw("report", [job], tick=tick)
+        record = Record.read(str(store.client.hget("beat:records", job).decode()))  # type: ignore[union-attr]
+        assert record is not None
+        assert record.replaced_by == tick
 
 
 def test_who_is_in_another_queue_by_now_is_found_there(store: Store) -> None:

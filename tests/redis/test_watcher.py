@@ -139,8 +139,8 @@ ENDS: dict[str, tuple[str | None, dict[str, Any], str, tuple[int, ...], str]] = 
         "finished", {"return_value": returned(Report(success=False, message="no rows"))}, "run_failed", (0, 1, 0, 1),
         "reported: no rows",
     ),
-    "a stop": ("stopped", {}, "run_stopped", (0, 0, 1, 0), "somebody stopped it"),
-    "a cancellation": ("canceled", {}, "run_stopped", (0, 0, 1, 0), "it was cancelled"),
+    "a stop": ("stopped", {}, "run_stopped", (0, 0, 1, 0), "a stop command to its worker ended it"),
+    "a cancellation": ("canceled", {}, "run_stopped", (0, 0, 1, 0), "its job was cancelled"),
 }  # fmt: skip
 
 
@@ -363,7 +363,7 @@ def test_nor_do_they_when_they_run_again(watch: Watch, store: Store) -> None:
 def test_a_worker_that_was_given_up_and_finishes_makes_a_success_of_a_loss(watch: Watch, store: Store) -> None:
     lost = record(missing=1, missing_as="started")
     for n in range(5):  # one in five is looked at
-        put_run(store, f"job-{n}", "started", record=lost, started_at=STARTED)
+        put_run(store, f"job-{n}", "started", record=lost, started_at=STARTED, timeout=5)
     watch.look()
     (job,) = closed_runs(store)
     assert (outcomes(store, job), counts(store)) == (["lost"], (0, 1, 0, 1))

@@ -23,6 +23,7 @@ from beat.doctor.facts import (
     Queues,
     Rights,
     Server,
+    Unfit,
     Unseen,
 )  # fmt: skip
 from beat.doctor.findings import LEVELS, counted, size, some, span
@@ -246,6 +247,7 @@ def with_a(kind: str, number: int = 1, words: str = "") -> Census:
     return Census(total=2 + number, states=states, kinds={kind: number}, cases={kind: (Case("report", words),)})
 
 
+UNFIT = Unfit("a", "It could not be imported.", "Start it.")
 SCHEDULES: dict[str, tuple[Census, list[Expected]]] = {
     "none": (Census(), [note("number", "no schedule", "beat run")]),
     "some": (Census(total=1200, states={"active": 1100, "paused": 100}),
@@ -257,6 +259,14 @@ SCHEDULES: dict[str, tuple[Census, list[Expected]]] = {
                [problem("broken", "report (next_run is not a time) and 1 more", "beat show report")]),
     "failing": (with_a("failing", 1, "5 in a row"),
                 [warning("failing", "report (5 in a row)", "beat history report --failed")]),
+    "functions that workers cannot call": (
+        replace(with_a("active", 2), unfit=(UNFIT, UNFIT._replace(id="b"), Unfit("c", "It is old.", "Deploy it."))),
+        [problem("code", "2 schedules fail before the function begins: a, b: It could not be imported", "Start it."),
+         problem("code", "1 schedule fails before the function begins: c: It is old", "Deploy it.")]),
+    "many of them": (
+        replace(with_a("active", 2), unfit=tuple(UNFIT._replace(problem=str(n)) for n in range(7))),
+        [*(problem("code", f"begins: a: {n}") for n in range(5)),
+         problem("code", "2 other problems of this kind", "beat history --failed")]),
     "paused": (with_a("paused", 1, "by ann: until Monday"),
                [note("paused", "report (by ann: until Monday)", "beat resume report")]),
     "overridden": (with_a("overridden"), [note("overridden", "by an operator", "beat reschedule report --reset")]),

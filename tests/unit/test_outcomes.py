@@ -101,6 +101,24 @@ def test_a_run_that_has_ended_is_closed(sighting: Sighting, expected: dict[str, 
     assert {name: getattr(found, name) for name in wanted} == wanted
 
 
+REPLACED = replace(RECORD, replaced_by="2026-11-16T09:05:00Z")
+
+
+@pytest.mark.parametrize("status", ["stopped", "canceled"])
+def test_a_run_that_a_newer_tick_replaced_says_so(status: str) -> None:
+    found = closed(judge(seen(status, REPLACED, alive="0" if status == "canceled" else ""), NOW))
+    assert (found.outcome, found.words) == ("stopped", "replaced by the tick of 2026-11-16T09:05:00Z")
+    kept = Record.read(outcomes.kept(found, seen(status, REPLACED), NOW))
+    assert kept is not None
+    assert not kept.replaced_by, "an operator may run it again, and stop it"
+
+
+@pytest.mark.parametrize(("status", "outcome"), [("finished", "succeeded"), ("failed", "failed")])
+def test_a_run_that_ended_before_its_worker_heard_of_the_newer_tick_ended_as_it_did(status: str, outcome: str) -> None:
+    found = closed(judge(seen(status, REPLACED, error=raised(TRACEBACK)), NOW))
+    assert (found.outcome, found.reason) == (outcome, "")
+
+
 @pytest.mark.parametrize("status", ["failed", "stopped", "canceled"])
 def test_what_rq_could_run_again_is_watched(status: str) -> None:
     assert closed(judge(seen(status), NOW)).watch
@@ -252,11 +270,66 @@ def test_a_run_that_stays_missing_for_a_minute_is_lost(
 ) -> None:
     marked = replace(RECORD, missing=NOW - MISSING_MS, missing_as=status or "gone")
     facts = {fact: "0"} if fact else {}
-    found = closed(judge(seen(status, marked, started_at=STARTED, worker_name="w1", **facts), NOW))
+    found = closed(judge(seen(status, marked, started_at=STARTED, worker_name="w1", timeout="5", **facts), NOW))
     assert (found.outcome, found.reason, found.watch) == ("lost", reason, watch)
     assert (found.ended, found.duration, found.words, found.error) == (None, None, reason, None)
     assert found.worker == ("w1" if status == "started" else "")
     assert found.ttl_s is None
+
+
+BEGAN_MS = clock.to_ms(BEGAN)
+SILENT = replace(RECORD, missing=BEGAN_MS + 60_000, missing_as="started")
+"""Started by RQ, and found without a sign of life one minute later."""
+
+
+@pytest.mark.parametrize(
+    ("facts", "seconds"),
+    [
+        ({"timeout": "5"}, 95),
+        ({"timeout": "180"}, 270),
+        ({"timeout": "3600"}, 3690),
+        ({"timeout": "5", "success_callback_timeout": "60", "failure_callback_timeout": "10"}, 165),
+    ],
+)
+def test_a_silent_run_is_lost_when_rq_would_have_killed_it_and_not_before(facts: dict[str, str], seconds: int) -> None:
+    sighting = seen("started", SILENT, started_at=STARTED, alive="0", **facts)
+    end = BEGAN_MS + seconds * 1000
+    assert judge(sighting, end - 1) is None
+    assert closed(judge(sighting, end)).reason == outcomes.NO_LIFE
+
+
+@pytest.mark.parametrize("timeout", ["-1", "0", "", "soon"])
+def test_a_silent_run_without_a_time_limit_is_left_to_rq(timeout: str) -> None:
+    sighting = seen("started", SILENT, started_at=STARTED, alive="0", timeout=timeout)
+    assert judge(sighting, BEGAN_MS + 366 * 86_400_000) is None
+
+
+def test_a_silent_run_is_seen_twice_before_it_is_lost() -> None:
+    late = BEGAN_MS + 86_400_000
+    marked = replace(RECORD, missing=late, missing_as="started")
+    facts = {"started_at": STARTED, "alive": "0", "timeout": "5"}
+    assert judge(seen("started", **facts), late) == Mark(marked)
+    assert judge(seen("started", marked, **facts), late + outcomes.CONFIRM_MS - 1) is None
+    assert closed(judge(seen("started", marked, **facts), late + outcomes.CONFIRM_MS)).outcome == "lost"
+
+
+@pytest.mark.parametrize("timeout", ["3600", "-1"])
+def test_a_run_that_its_worker_has_left_without_a_result_is_lost_at_once(timeout: str) -> None:
+    found = closed(judge(seen("started", started_at=STARTED, alive="left", timeout=timeout, worker_name="w1"), NOW))
+    assert (found.outcome, found.reason, found.worker) == ("lost", outcomes.LEFT_ALONE, "w1")
+
+
+@pytest.mark.parametrize("started_at", ["2020-01-01T00:00:00.000000Z", "", "garbage"])
+def test_a_worker_whose_clock_is_slow_does_not_make_its_run_lost_early(started_at: str) -> None:
+    sighting = seen("started", SILENT, started_at=started_at, alive="0", timeout="3600")
+    assert judge(sighting, BEGAN_MS + 3_600_000 + 89_000) is None
+    assert closed(judge(sighting, SILENT.missing + 3_690_000)).outcome == "lost"
+
+
+def test_a_worker_whose_clock_is_fast_does_not_keep_its_run_open() -> None:
+    sighting = seen("started", SILENT, started_at="2099-01-01T00:00:00.000000Z", alive="0", timeout="5")
+    assert judge(sighting, SILENT.missing + 94_999) is None
+    assert closed(judge(sighting, SILENT.missing + 95_000)).outcome == "lost"
 
 
 @pytest.mark.parametrize("status", GOING)
@@ -280,9 +353,9 @@ def test_a_run_that_was_missing_and_has_ended_is_closed_as_it_ended(status: str)
     assert "missing" not in kept
 
 
-def test_a_clock_that_went_back_makes_nobody_lost() -> None:
+def test_a_clock_that_went_back_makes_nobody_lost_and_nobody_wait() -> None:
     marked = replace(RECORD, missing=NOW + 10 * MISSING_MS, missing_as="queued")
-    assert judge(seen("queued", marked, placed="0"), NOW) is None
+    assert judge(seen("queued", marked, placed="0"), NOW) == Mark(replace(marked, missing=NOW))
 
 
 def test_a_run_that_waits_is_never_lost_for_its_age() -> None:
@@ -402,7 +475,7 @@ def test_what_is_watched_is_remembered_as_it_was_closed() -> None:
 def test_an_end_that_nobody_knows_is_remembered_as_when_it_was_closed() -> None:
     """So that it can be told whether a success came after it."""
     marked = replace(RECORD, missing=1, missing_as="started")
-    sighting = seen("started", marked, alive="0")
+    sighting = seen("started", marked, alive="0", timeout="5")
     kept = Record.read(outcomes.kept(closed(judge(sighting, NOW)), sighting, NOW))
     assert kept is not None
     assert (kept.outcome, kept.ended) == ("lost", clock.text(clock.from_ms(NOW)))

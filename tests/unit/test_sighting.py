@@ -17,7 +17,7 @@ WHOLE = Record(
     schedule="report", tick="2026-11-16T09:00:00Z", by="catchup", queue="rq:queue:default",
     enqueued="2026-11-16T09:00:00.004Z", n=117, life="2026-11-16T08:00:00.000Z", retries=3, result_ttl=0,
     failure_ttl=7, group="reports", of="beat_report_1", shard=1, shards=3, requeued=2,
-    missing=5, missing_as="queued", outcome="failed", sign="failed||x", started="s",
+    missing=5, missing_as="queued", replaced_by="2026-11-16T09:05:00Z", outcome="failed", sign="failed||x", started="s",
     ended="e", attempts=4,
 )  # fmt: skip
 FIRED = (

@@ -12,7 +12,7 @@ import pytest
 
 from beat import ledger
 from beat.every import Every
-from tests.lines import MINUTE, NINE, SECOND, Ledger
+from tests.lines import MINUTE, NINE, NOT_IMPORTED, SECOND, Ledger
 from tests.redis.town import Town, periodic
 from tests.web.making import SCRIPT, daily, deploy, is_harmless
 from tests.web.visitor import text
@@ -190,3 +190,12 @@ def test_why_is_told_where_it_says_more_than_the_story(visitor: Visitor, redis: 
     said = text(visitor.get(f"{OF}/{made.job(NINE)}"))
     assert "Why enqueued by web-2 4 ms late" in said
     assert "and once more" in said
+
+
+def test_a_function_that_the_worker_could_not_import_is_explained_beside_rqs_words(
+    visitor: Visitor, redis: Redis
+) -> None:
+    said = text(visitor.get(middle(book(redis, kind="failed", error=NOT_IMPORTED))))
+    assert "ValueError: Invalid attribute name: app.report" in said
+    assert "The worker could not import app.report. Start it where the code" in said
+    assert "could not import" not in text(visitor.get(middle(book(redis, kind="failed"))))

@@ -15,7 +15,7 @@ from beat import clock, ledger
 from beat.client import Client
 from beat.web.app import made
 from beat.web.safety import Access
-from tests.lines import MINUTE, MS, NINE, SECOND, Ledger
+from tests.lines import MINUTE, MS, NINE, NOT_IMPORTED, SECOND, Ledger
 from tests.web.inhabited import alive
 from tests.web.making import SCRIPT, daily, deploy, is_harmless
 from tests.web.visitor import Visitor, text
@@ -288,3 +288,15 @@ def test_only_the_summary_is_read_aloud_when_it_changes(crew: Crew) -> None:
         live = re.findall(r'<[^<>]* aria-live="(?:polite|assertive)"[^<>]*>', page)
         assert len(live) == 1, path
         assert 'id="summary"' in live[0], path
+
+
+def test_a_function_that_the_worker_could_not_import_is_explained_until_a_run_succeeds(
+    visitor: Visitor, redis: Redis, client: Client
+) -> None:
+    book = kept(redis, client)
+    tick = book.next
+    assert tick is not None
+    book.fired(tick, tick + HOUR).ended(tick, "failed", error=NOT_IMPORTED).keep(redis)
+    assert "The worker could not import app.report. Start it where the code" in text(visitor.get("/schedules/report"))
+    book.fired(tick + HOUR, tick + 2 * HOUR).ended(tick + HOUR).keep(redis)
+    assert "could not import" not in text(visitor.get("/schedules/report"))

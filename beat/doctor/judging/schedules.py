@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
     from beat.doctor.facts import Case, Census, Index
 
+_PROBLEMS = 5
+"""How many problems of workers' code are told one by one."""
 STATES = ("active", "paused", "disabled", "finished", "retired", "broken")
 
 
@@ -40,6 +42,21 @@ def judge(found: Census) -> Iterator[Finding]:
     yield from late(found)
     for kind in _KINDS:
         yield from of_a_kind(found, kind)
+    yield from unfit(found)
+
+
+def unfit(found: Census) -> Iterator[Finding]:
+    """Report the schedules whose function the workers cannot call, with a finding for each problem."""
+    problems: dict[tuple[str, str], list[str]] = {}
+    for each in found.unfit:
+        problems.setdefault((each.problem, each.remedy), []).append(each.id)
+    for (problem, remedy), ids in list(problems.items())[:_PROBLEMS]:
+        fail = "schedules fail" if len(ids) > 1 else "schedule fails"
+        what = f"{len(ids):,} {fail} before the function begins: {some(ids)}: {problem.rstrip('.')}"
+        yield Finding("schedules", "code", PROBLEM, what, remedy)
+    if (more := len(problems) - _PROBLEMS) > 0:
+        what = f"{counted(more, 'other problem')} of this kind"
+        yield Finding("schedules", "code", PROBLEM, what, "beat history --failed")
 
 
 def numbers(found: Census) -> Iterator[Finding]:

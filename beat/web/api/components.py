@@ -84,6 +84,7 @@ _RUN: dict[str, Shape] = {
     "worker": maybe(text()),
     "attempts": number(),
     "error": _ERROR,
+    "advice": maybe(text("What to do when the worker could not call the function")),
     "reason": maybe(text()),
     "reported": flag("Whether the job itself said how it went"),
     "message": maybe(text()),

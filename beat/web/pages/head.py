@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from beat import report
 from beat.client import ahead
 from beat.client.standing import ticking
 from beat.errors import UnknownSchedule
+from beat.history import Fired
 from beat.words import changes, instants, staffing
 from beat.zones import zone
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from beat.client.ahead import NextTick
     from beat.client.questions import Overview
     from beat.client.standing import Standing
+    from beat.report import Advice
     from beat.web.asked import Asked
     from beat.zones import Zone
 
@@ -84,12 +87,21 @@ def _warned(found: Overview, where: Zone, patience: timedelta | None) -> list[Wa
     elif known.consecutive_failures:
         row = f"The last {known.consecutive_failures:,} runs failed" if known.consecutive_failures > 1 else "It failed"
         told.append(Warned("bad", f"{row}: {cut(known.last_error)}".rstrip(": ")))
+    newest = next((line for line in found.lines if isinstance(line, Fired) and line.closed_at), None)
+    if newest and (remedy := advice(newest, found)):
+        told.append(Warned("bad", str(remedy)))
     told += [Warned("bad", f"{_first_up(staffing.nobody(each, where))}.") for each in found.queues if each.workers == 0]
     late = found.now - known.due_at if known.due_at and known.state == "active" and not known.unannounced_at else None
     if patience and late and late > patience:
         words = instants.span(late.total_seconds())
         told.append(Warned("bad", f"The tick is {words} overdue, and no scheduler has decided it yet."))
     return told
+
+
+def advice(run: Fired, found: Overview) -> Advice | None:
+    """Return what to do when the worker could not call the function of this run, with the name of its queue."""
+    queue = run.queue or str(found.standing.definition.get("queue") or "")
+    return report.advice(run.error, "" if run.shards else queue)
 
 
 def _code_says(known: Standing) -> str:

@@ -69,6 +69,7 @@ def page(_site: Site, asked: Asked) -> Response:
         arguments=_arguments(arguments),
         details=_values(masked(dict(run.details))),
         traceback=_traceback(run),
+        advice=head.advice(run, found),
         parts=[(part, routes.part(part)) for part in run.parts],
         why=_why(asked, run, where, found.now),
         neighbours=_neighbours(run, found),
