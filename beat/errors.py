@@ -60,7 +60,7 @@ class BadCron(DeclarationError):
 
     def __init__(self, expression: str, problem: str, span: tuple[int, int] | None = None, hint: str = "") -> None:
         shown = expression if len(expression) <= _SHOWN else expression[:_SHOWN] + "…"
-        shown = "".join(c if c.isprintable() else "·" for c in shown)
+        shown = "".join(c if c.isprintable() else " " if c == "\t" else "·" for c in shown)
         lines = [f"cron {shown!r}: {problem}"]
         if span and span[0] < _SHOWN:
             start, end = span[0], min(max(span[1], span[0] + 1), len(shown) + 1)
