@@ -92,9 +92,7 @@ def _refuse_foreign_text(expression: str) -> None:
             import unicodedata  # noqa: PLC0415 (for a refusal alone)
 
             name = unicodedata.name(character, f"U+{ord(character):04X}")
-            problem = (
-                f"character {position + 1} is {name}; an expression is plain ASCII, with spaces or tabs between its fields"
-            )
+            problem = f"character {position + 1} is {name}; write plain ASCII, with spaces or tabs between the fields"
             raise BadCron(expression, problem, (position, position + 1), refusals.example(FIVE))
 
 
