@@ -132,10 +132,7 @@ def _expression(written: object) -> tuple[str, bool]:
     if len(words) == _WITH_YEAR:
         raise NotCarried(f"{written!r} has a field for the year, and beat's expressions have none: use start= and end=")
     seconds = len(words) == len(SIX)
-    if seconds or len(words) == len(FIVE):
-        cron = _fields(written, words)
-    else:
-        cron = written  # a macro, or what beat refuses with a reason
+    cron = _fields(written, words) if seconds or len(words) == len(FIVE) else written  # a macro, or nonsense
     _refuse_other_ticks(written, Cron(cron, "UTC", seconds))
     return cron, seconds
 

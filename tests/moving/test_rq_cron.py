@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from rq.cron import CronJob
 
 from beat.cron import Cron
-from beat.cron.fields import DAY, FIVE, HOUR, MINUTE, MONTH, WEEKDAY
+from beat.cron.fields import FIVE
 from beat.errors import BadSource, NoSource
 from beat.moving import fields, rq_cron
 from tests.moving.house import House, only, why
+from tests.moving.shapes import ITEMS
 
 if TYPE_CHECKING:
     from beat.moving import Reading
@@ -201,36 +202,13 @@ def test_the_printed_python_ticks_as_rq_cron_does(house: House, rule: str) -> No
     assert list(declared.ticks(start + timedelta(seconds=1), expected[-1] + timedelta(seconds=1))) == expected
 
 
-SHAPES = "{a} {b} {a}-{b} {b}-{a} {a}-{a} {b}-{b} {a},{b} {a}-{b}/2 {b}-{a}/2 {a}/3 {b}/2 */2 */3 {a}-{a}/2 {a}-{b},{b}"
-ENDS = {  # a low and a high value, and their names; the last two of a field are its bounds
-    MINUTE: [("5", "40"), ("0", "59")],
-    HOUR: [("3", "22"), ("0", "23")],
-    DAY: [("2", "30"), ("1", "31"), ("1", "15")],
-    MONTH: [("2", "10"), ("feb", "oct"), ("1", "12"), ("jan", "dec")],
-    WEEKDAY: [
-        ("1", "5"),
-        ("mon", "fri"),
-        ("0", "6"),
-        ("sun", "sat"),
-        ("0", "7"),
-        ("6", "7"),
-        ("sun", "7"),
-        ("mon", "sun"),
-    ],
-}
-
-
 def corpus() -> list[str]:
     """Every shape of an item in every field, with the other fields fixed, and the two days beside each other."""
-    items = {
-        column: sorted({shape.format(a=a, b=b) for a, b in ends for shape in SHAPES.split()})
-        for column, ends in ENDS.items()
-    }
     fixed = ["17", "4", "*", "*", "*"]
     alone = [
         " ".join([*fixed[:place], item, *fixed[place + 1 :]])
         for place, column in enumerate(FIVE)
-        for item in items[column]
+        for item in ITEMS[column]
     ]
     days = ["5-5", "1-31", "31-1", "7,7-7", "*/2", "?", "13"]
     both = [
