@@ -16,6 +16,7 @@ from beat.timing import Clocked, clocked
 from beat.words import upcoming
 from beat.words.ticks import ticks_after
 from beat.zones import Zone, zone
+from beat.zones import note as zone_note
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -63,6 +64,8 @@ def command(
     where = _zone(tz, defaults.tz)
     rule = _seeded(_rule(expression, every, where.name, seconds=seconds, presets=defaults.presets), name)
     now = clock.now()
+    if warning := zone_note(where, now):
+        output.complaint("warning", warning, err=True)
     ticks = list(itertools.islice(ticks_after(rule, now if start is None else _instant(start, where)), number))
     if as_json:
         output.document(**upcoming.plain(rule, where, ticks, now))
