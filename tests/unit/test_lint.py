@@ -116,8 +116,10 @@ WARNED = [
     # abbreviations that are zones
     (
         cron("0 9 * * *", "EST"),
-        ("tz='EST' is UTC-05:00 all year: write 'America/New_York', whose clock changes in summer, "
-        "or 'America/Panama', whose clock does not"),
+        (
+            "tz='EST' is UTC-05:00 all year: write 'America/New_York', whose clock changes in summer, "
+            "or 'America/Panama', whose clock does not"
+        ),
     ),
     (
         cron("0 9 * * *", "HST"),

@@ -157,24 +157,32 @@ def test_a_suggested_city_shows_the_abbreviation_at_some_time_of_the_year(
     [
         (
             "EST",
-            ("tz='EST' is UTC-05:00 all year: write 'America/New_York', whose clock changes in summer, "
-            "or 'America/Panama', whose clock does not"),
+            (
+                "tz='EST' is UTC-05:00 all year: write 'America/New_York', whose clock changes in summer, "
+                "or 'America/Panama', whose clock does not"
+            ),
         ),
         (
             "MST",
-            ("tz='MST' is UTC-07:00 all year: write 'America/Denver', whose clock changes in summer, "
-            "or 'America/Phoenix', whose clock does not"),
+            (
+                "tz='MST' is UTC-07:00 all year: write 'America/Denver', whose clock changes in summer, "
+                "or 'America/Phoenix', whose clock does not"
+            ),
         ),
         ("HST", "tz='HST' is UTC-10:00 all year: write 'Pacific/Honolulu', whose clock does not change either"),
         (
             "EST5EDT",
-            ("tz='EST5EDT' is an old name, and its clock changes between UTC-05:00 and UTC-04:00: "
-            "write 'America/New_York'"),
+            (
+                "tz='EST5EDT' is an old name, and its clock changes between UTC-05:00 and UTC-04:00: "
+                "write 'America/New_York'"
+            ),
         ),
         (
             "CET",
-            ("tz='CET' is an old name, and its clock changes between UTC+01:00 and UTC+02:00: "
-            "write 'Europe/Berlin' or 'Europe/Paris'"),
+            (
+                "tz='CET' is an old name, and its clock changes between UTC+01:00 and UTC+02:00: "
+                "write 'Europe/Berlin' or 'Europe/Paris'"
+            ),
         ),
         ("UTC", ""),
         ("GMT", ""),
