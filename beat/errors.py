@@ -50,6 +50,8 @@ class DeclarationError(BeatError, ValueError):
         self.message = message
         self.where: str | None = None
         """The place of the declaration, as `file:line`, once it is known."""
+        self.mistakes: tuple[DeclarationError, ...] = (self,)
+        """Each mistake of the declaration, where there are several; otherwise the error itself."""
 
     def __str__(self) -> str:
         return f"{self.where}: {self.message}" if self.where else self.message
@@ -78,6 +80,19 @@ class BadCron(DeclarationError):
 
 
 _SHOWN = 80
+
+
+def together(errors: Iterable[DeclarationError]) -> DeclarationError:
+    """Return one error for all of these: the only one itself, else one that lists them and has their common class."""
+    mistakes = tuple({mistake.message: mistake for error in errors for mistake in error.mistakes}.values())
+    if len(mistakes) == 1:
+        return mistakes[0]
+    kinds = {type(mistake) for mistake in mistakes}
+    kind = kinds.pop() if len(kinds) == 1 and BadCron not in kinds else DeclarationError
+    listed = ("- " + mistake.message.replace("\n", "\n  ") for mistake in mistakes)
+    error = kind("\n".join([f"{len(mistakes)} mistakes:", *listed]))
+    error.mistakes = mistakes
+    return error
 
 
 class BadZone(DeclarationError):

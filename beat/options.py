@@ -10,7 +10,8 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, cast, get_args
 
 from beat import checks
-from beat.errors import BadOption, BeatError, did_you_mean
+from beat.errors import BadOption, BeatError, nearest
+from beat.refusals import Mistakes
 from beat.sources import LONGEST_QUEUE
 
 if TYPE_CHECKING:
@@ -80,6 +81,25 @@ class Options(TypedDict, total=False):
     renamed_from: str
 
 
+_EXPRESSION = {"cron", "crontab", "cron_string", "cronstring", "expression", "rule"}
+_OTHERS = {  # what other programs call an option
+    "timezone": "tz",
+    "time_zone": "tz",
+    "tzinfo": "tz",
+    "zone": "tz",
+    "interval": "every",
+    "run_every": "every",
+    "timeout": "job_timeout",
+    "queue_name": "queue",
+    "name": "id",
+    "start_time": "start",
+    "start_date": "start",
+    "end_time": "end",
+    "end_date": "end",
+    "max_instances": "max_running",
+    "misfire_grace_time": "misfire_after",
+}
+_RULES = {"every", "follows"}
 _NAMES = frozenset(Options.__annotations__)
 _PRIORITIES = get_args(Priority)
 
@@ -101,11 +121,41 @@ class Reading:
             raise BadOption(f"{self.name} cannot be read: {shown}; pass plain values") from error
 
 
-def refuse_unknown(options: Iterable[str]) -> None:
-    """Refuses a name that is no option, with the nearest that is."""
+def refuse_unknown(
+    options: Iterable[str], expression: str = "The expression is the first argument, as in @periodic('0 9 * * *')."
+) -> None:
+    """Refuse every name that is no option, and name the option that may be meant; `expression` says where that goes."""
+    mistakes = Mistakes()
     for name in options:
         if name not in _NAMES:
-            raise BadOption(f"there is no option {name!r:.60}.{did_you_mean(name, Options.__annotations__)}")
+            with mistakes:
+                raise BadOption(f"there is no option {name!r:.60}.{_meant(name, expression)}")
+    mistakes.refuse()
+
+
+def _meant(name: str, expression: str) -> str:
+    if name in _EXPRESSION:
+        return f" {expression}"
+    option = _right_name(name)
+    return f" Did you mean {option!r}?" if option else ""
+
+
+def _right_name(name: str) -> str:
+    return _OTHERS.get(name) or nearest(name, Options.__annotations__)
+
+
+def corrected(expression: str | None, given: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
+    """Return the expression and the options under the names that were meant, so that beat can check their values.
+
+    A rule under a wrong name counts only where there is no other rule.
+    """
+    unknown = [name for name in given if name not in _NAMES]
+    meant = {_right_name(name): given[name] for name in unknown if name not in _EXPRESSION}
+    if expression is None:
+        expression = next((given[name] for name in unknown if name in _EXPRESSION), None)
+    if expression is not None or given.keys() & _RULES:
+        meant = {name: value for name, value in meant.items() if name not in _RULES}
+    return expression, {name: value for name, value in {**meant, **given}.items() if name in _NAMES}
 
 
 def schedule_id(value: object, name: str = "id") -> str:

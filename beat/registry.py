@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
@@ -12,7 +13,7 @@ from beat.errors import BadFunction, DeclarationError, DuplicateSchedule, LoadEr
 from beat.every import Every
 from beat.grouping import Groups
 from beat.groups import Group
-from beat.refusals import Refusals
+from beat.refusals import Mistakes, Refusals
 from beat.schedule import Schedule
 
 if TYPE_CHECKING:
@@ -176,11 +177,27 @@ class Registry:
         return schedule
 
     def _declare(self, func: Callable[..., Any], expression: str | None, given: Options, here: Place) -> Schedule:
-        options.refuse_unknown(given)
-        told = functions.summary(func)[: options.LONGEST_DESCRIPTION]
-        path = functions.path(func)
-        schedule = self._declarer.declare(path, expression, given, name=func.__name__, description=told, declared=here)
-        functions.check_arguments(func, schedule.args, schedule.kwargs)
+        mistakes = Mistakes()
+        path = name = description = ""
+        with mistakes:
+            path, name = functions.path(func), func.__name__
+            description = functions.summary(func)[: options.LONGEST_DESCRIPTION]
+        if mistakes.found and not callable(func):
+            mistakes.refuse()
+        with mistakes:
+            schedule = self._declarer.declare(
+                path or "beat.refused",
+                expression,
+                given,
+                name=name or "refused",
+                description=description,
+                declared=here,
+            )
+            given = {"args": schedule.args, "kwargs": schedule.kwargs}
+        if path:
+            with mistakes:
+                _check_arguments(func, given.get("args"), given.get("kwargs"))
+        mistakes.refuse()
         return schedule
 
     def __iter__(self) -> Iterator[Schedule]:
@@ -191,6 +208,12 @@ class Registry:
 
     def __contains__(self, schedule_id: object) -> bool:
         return isinstance(schedule_id, str) and schedule_id in self._schedules
+
+
+def _check_arguments(func: Callable[..., Any], args: object, kwargs: object) -> None:
+    """Refuse arguments that do not fit; those that are not even a list and a dict have been refused already."""
+    if isinstance(args or (), list | tuple) and isinstance(kwargs or {}, Mapping):
+        functions.check_arguments(func, args or (), kwargs or {})
 
 
 def _again(first: Schedule, schedule: Schedule) -> bool:

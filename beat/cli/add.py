@@ -157,7 +157,7 @@ def _wanted(
         raise click.UsageError("when is it to tick? Give one of --cron '0 9 * * *', --every 15m and --follows ID")
     positional, keyed = values.arguments(args, named)
     named_so = values.pairs(others, "--option")
-    options.refuse_unknown(named_so)
+    options.refuse_unknown(named_so, "The expression is --cron, as in --cron '0 9 * * *'.")
     more |= {"queue": queues[0]} if len(queues) == 1 and "route" not in more else {"queues": queues} if queues else {}
     own = {name: value for name, value in {"args": positional, "kwargs": keyed, **more}.items() if value is not None}
     if twice := [name for name in named_so if name in {"id", *own}]:
@@ -225,7 +225,7 @@ def _plain(done: Added) -> dict[str, Any]:
 
 def _in_a_line(message: str) -> str:
     """Without the expression, and the caret under it, that are indented."""
-    return ". ".join(line.rstrip(".") for line in message.split("\n") if not line.startswith(" "))
+    return ". ".join(line.rstrip(".:") for line in message.split("\n") if not line.startswith(" "))
 
 
 def _would(dry_run: bool) -> str:  # noqa: FBT001 (a word for a word)
