@@ -6,8 +6,9 @@ the one form that a schedule keeps.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, cast, get_args
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypedDict, cast, get_args
 
 from beat import checks
 from beat.errors import BadOption, BeatError, nearest
@@ -15,8 +16,11 @@ from beat.refusals import Mistakes
 from beat.sources import LONGEST_QUEUE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable
 
+    from beat.durations import Duration
+    from beat.monitor import Monitor
+    from beat.requires import Requires
     from beat.rq_options import Serializer
 
 Priority = Literal["high", "normal", "low"]
@@ -26,24 +30,50 @@ Route = Literal[
     "first", "last", "round_robin", "random", "least_used", "least_recent", "hash", "shortest", "first_idle",
     "failover", "broadcast",
 ]  # fmt: skip
-Duration = timedelta | float | str
 
 LONGEST_DESCRIPTION = 500
 
 
-class Options(TypedDict, total=False):
-    """What `@periodic(…)` takes beside the expression."""
+class RetryLike(Protocol):
+    """What `rq.Retry` has."""
+
+    @property
+    def max(self) -> int:
+        """The number of tries."""
+
+    @property
+    def intervals(self) -> Sequence[int]:
+        """The seconds before each."""
+
+
+class CallbackLike(Protocol):
+    """What `rq.Callback` has."""
+
+    @property
+    def func(self) -> str | Callable[..., object]:
+        """The function, or its dotted path."""
+
+    @property
+    def timeout(self) -> int | None:
+        """The seconds that it may take."""
+
+
+Callback = str | Callable[..., object] | CallbackLike
+Retry = int | Mapping[str, object] | RetryLike
+Day = str | date | Callable[[date], bool]
+"""A date, a stretch of dates as text, or a function of a date (or its dotted path)."""
+DayOff = Day | tuple[str | date, str | date]
+
+
+class Shared(TypedDict, total=False):
+    """The options that go with every rule."""
 
     id: str
-    every: Duration
-    follows: str
-    phase: Duration
     tz: str
-    seconds: bool
     start: datetime
     end: datetime
-    args: Sequence[Any]
-    kwargs: Mapping[str, Any]
+    args: Sequence[object]
+    kwargs: Mapping[str, object]
     enabled: bool
     description: str
     priority: Priority
@@ -52,13 +82,13 @@ class Options(TypedDict, total=False):
     result_ttl: Duration
     failure_ttl: Duration
     ttl: Duration
-    retry: Any
+    retry: Retry
     at_front: bool
-    meta: Mapping[str, Any]
-    on_success: Any
-    on_failure: Any
-    on_stopped: Any
-    serializer: Serializer
+    meta: Mapping[str, object]
+    on_success: Callback
+    on_failure: Callback
+    on_stopped: Callback
+    serializer: Serializer | type
     misfire: Misfire
     misfire_after: Duration
     catchup_window: Duration
@@ -67,7 +97,7 @@ class Options(TypedDict, total=False):
     max_running: int
     max_waiting: int
     max_runs: int
-    exclude: Any
+    exclude: DayOff | Collection[DayOff]
     jitter: Duration
     queues: Sequence[str]
     route: Route
@@ -76,9 +106,30 @@ class Options(TypedDict, total=False):
     slow_after: Duration
     slow_times: int
     slow_window: Duration
-    requires: Any
-    monitor: Any
+    requires: str | Requires | Sequence[str | Requires]
+    monitor: str | Monitor
     renamed_from: str
+
+
+class WithExpression(Shared, total=False):
+    """The options that go with a cron expression."""
+
+    seconds: bool
+
+
+class WithInterval(Shared, total=False):
+    """The options that go with `every`."""
+
+    phase: Duration
+
+
+class Options(Shared, total=False):
+    """What `@periodic(…)` takes beside the expression."""
+
+    every: Duration
+    follows: str
+    phase: Duration
+    seconds: bool
 
 
 _EXPRESSION = {"cron", "crontab", "cron_string", "cronstring", "expression", "rule"}

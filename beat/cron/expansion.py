@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import itertools
 from datetime import datetime
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from beat.cron.fields import DAY, FIVE, SECOND
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _COLUMNS = (*FIVE, SECOND)
 _RANDOM = ("h", "r")
@@ -46,7 +49,7 @@ def expand(expression: str) -> list[Expansion]:
     return [_expansion(column.values, field) for column, field in zip(_COLUMNS, fields, strict=False)]
 
 
-def _expansion(whole: tuple[int, ...], field: list[int | str]) -> Expansion:
+def _expansion(whole: tuple[int, ...], field: Sequence[int | str]) -> Expansion:
     if "*" in field:
         return Expansion(whole, restricts=False)
     return Expansion(tuple(sorted({int(value) for value in field})), restricts=True)

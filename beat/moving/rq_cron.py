@@ -37,7 +37,10 @@ _WITH_YEAR = 7
 _SECOND = timedelta(seconds=1)
 _COMPARED = 4
 _COMPARED_FROM = [
-    datetime(*date, tzinfo=UTC) for date in ((2026, 1, 1), (2027, 2, 27, 23, 59), (2028, 2, 28), (2030, 6, 30))
+    datetime(2026, 1, 1, tzinfo=UTC),
+    datetime(2027, 2, 27, 23, 59, tzinfo=UTC),
+    datetime(2028, 2, 28, tzinfo=UTC),
+    datetime(2030, 6, 30, tzinfo=UTC),
 ]
 """A new year, the end of February with and without a 29th, the end of a month."""
 _STOP = "stop `rq cron` before beat runs these, or every job comes twice"

@@ -299,8 +299,8 @@ def test_every_shape_of_every_field_is_read_as_the_package_crontab_reads_it(colu
             assert answer in (None, "month"), item
         else:
             moved += 1
-            chosen = Cron(written, seconds=seconds).chosen
-            assert answer == list(chosen[SIX.index(column)]), item
+            chosen: Any = Cron(written, seconds=seconds).chosen[SIX.index(column)]
+            assert answer == list(chosen), item
     assert moved > 20
 
 

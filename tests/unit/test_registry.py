@@ -388,7 +388,7 @@ def test_each_of_several_mistakes_is_an_error_of_its_own_class(module: Write) ->
 def test_while_mistakes_are_collected_each_is_collected_by_itself(registry: Registry) -> None:
     with registry.collecting() as found:
         registry.register(declared.plain, "60 * * * *", tz="CEST")
-        registry.register(declared.plain, crontab="@daily")
+        registry.register(declared.plain, crontab="@daily")  # type: ignore[call-overload]  # that is the mistake
     assert [type(each) for each in found] == [BadZone, BadCron, BadOption]
     assert all(each.where for each in found)
 
@@ -708,8 +708,8 @@ def test_while_collecting_every_problem_is_found_and_the_rest_goes_on(registry: 
         registry.periodic("@daily")(declared.poll)
         registry.periodic(every=0)(declared.anything)
         registry.periodic("@daily", id="poll")(declared.plain)
-        registry.periodic(declared.plain)  # type: ignore[arg-type]  # without parentheses
-        registry.periodic(every=BadRepr())(declared.plain)  # type: ignore[arg-type]  # that is the question
+        registry.periodic(declared.plain)  # type: ignore[call-overload]  # without parentheses
+        registry.periodic(every=BadRepr())(declared.plain)  # type: ignore[call-overload]  # that is the question
     assert [type(e) for e in problems] == [BadCron, BadDuration, DuplicateSchedule, BadOption, BadOption]
     assert all(e.where and "test_registry.py:" in e.where for e in problems)
     assert [schedule.id for schedule in registry] == ["poll"]

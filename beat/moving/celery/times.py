@@ -182,6 +182,7 @@ def _part(part: str, column: Field) -> Iterable[int]:
 
 def _number(text: str, column: Field) -> int:
     """Return a number, or the number of a month or day, of which Celery reads the first three letters."""
+    number: int | None
     try:
         number = int(text)
     except ValueError:
