@@ -219,13 +219,14 @@ def _results(client: Client, entries: Sequence[Wanted | Unread], **how: bool) ->
 
 
 def _plain(done: Added) -> dict[str, Any]:
-    reason = _in_a_line(str(done.error)) if done.error else None
+    mistakes = done.error.mistakes if isinstance(done.error, DeclarationError) else filter(None, [done.error])
+    reason = "; ".join(_in_a_line(str(mistake)) for mistake in mistakes) or None
     return {"id": done.id, "result": done.result, "reason": reason}
 
 
 def _in_a_line(message: str) -> str:
-    """Without the expression, and the caret under it, that are indented."""
-    return ". ".join(line.rstrip(".:") for line in message.split("\n") if not line.startswith(" "))
+    """Return the message without the expression, and the caret under it, that are indented."""
+    return ". ".join(line.rstrip(".") for line in message.split("\n") if not line.startswith(" "))
 
 
 def _would(dry_run: bool) -> str:  # noqa: FBT001 (a word for a word)
