@@ -11,7 +11,7 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypedDict, cast, get_args
 
 from beat import checks
-from beat.errors import BadOption, BeatError, nearest
+from beat.errors import BadOption, BeatError, DeclarationError, nearest
 from beat.refusals import Mistakes
 from beat.sources import LONGEST_QUEUE
 
@@ -156,11 +156,11 @@ _PRIORITIES = get_args(Priority)
 
 
 class Reading:
-    """Within it a value that raises when it is looked at is refused, as a proxy out of its context is."""
+    """Refuse a value that raises when beat looks at it, as a proxy out of its context does."""
 
     __slots__ = ("name",)
 
-    def __init__(self, name: str = "") -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
 
     def __enter__(self) -> Self:
@@ -168,8 +168,18 @@ class Reading:
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         if isinstance(error, Exception) and not isinstance(error, BeatError):
-            shown = f"{type(error).__name__}: {error!s:.200}"
-            raise BadOption(f"{self.name} cannot be read: {shown}; pass plain values") from error
+            raise refusal(error, self.name) from error
+
+
+def refusal(error: Exception, name: str) -> DeclarationError:
+    """Return the error with which a value is refused that raises `error` when it is looked at."""
+    if isinstance(error, DeclarationError):
+        return error
+    if isinstance(error, BeatError):
+        raise error
+    refused = BadOption(f"{name} cannot be read: {type(error).__name__}: {error!s:.200}; pass plain values")
+    refused.__cause__ = error
+    return refused
 
 
 def refuse_unknown(

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from beat import arguments, checks, clock, kinds, monitor, options, place_options, policy_options, rq_options, timing
-from beat.errors import BadInstant, BadOption
+from beat.errors import BadInstant, BadOption, DeclarationError
 from beat.every import Every
 from beat.follows import Follows
 from beat.functions import path_of
@@ -187,8 +187,10 @@ def _check(schedule: Schedule, checked: Iterable[tuple[str, Callable[[Schedule],
     mistakes = _checked_values(schedule, checked)
     if not mistakes.found:
         for refuse_contradictions in _CONTRADICTIONS:
-            with mistakes:
+            try:  # not `with mistakes`: a hundred thousand schedules come by here
                 refuse_contradictions(schedule)
+            except DeclarationError as e:
+                mistakes.found.append(e)
     mistakes.refuse()
 
 
@@ -197,10 +199,11 @@ def _checked_values(schedule: Schedule, checked: Iterable[tuple[str, Callable[[S
     values, mistakes = vars(schedule), Mistakes()
     for name, check, sound in checked:
         if values[name] is not sound:
-            with mistakes, options.Reading(name):
+            try:
                 values[name] = check(schedule)
-                continue
-            values[name] = _DEFAULTS[name]()
+            except Exception as e:  # noqa: BLE001 (a value that raises when it is looked at is refused, too)
+                mistakes.found.append(options.refusal(e, name))
+                values[name] = _DEFAULTS[name]()
     return mistakes
 
 
