@@ -4,7 +4,7 @@ A name is loaded when it is first used, so that `beat --help` need not wait for 
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from beat._version import __version__
 
@@ -106,9 +106,17 @@ _HOMES = {  # the others are errors
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name == "events":
-        return import_module("beat.events")
-    if name not in __all__:
-        raise AttributeError(f"module 'beat' has no attribute {name!r}")
-    return globals().setdefault(name, getattr(import_module(f"beat.{_HOMES.get(name, 'errors')}"), name))
+def __dir__() -> list[str]:
+    """Return the public names; sub-modules and what this module imports are none."""
+    return __all__
+
+
+if not TYPE_CHECKING:  # or any misspelt name would pass
+
+    def __getattr__(name: str) -> object:
+        """Load a name when it is first used."""
+        if name == "events":
+            return import_module("beat.events")
+        if name not in __all__:
+            raise AttributeError(f"module 'beat' has no attribute {name!r}")
+        return globals().setdefault(name, getattr(import_module(f"beat.{_HOMES.get(name, 'errors')}"), name))

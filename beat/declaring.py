@@ -12,16 +12,24 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from beat import checks, options
 from beat.errors import BadOption
-from beat.schedule import OWN, Schedule, another
+from beat.every import Every
+from beat.refusals import Mistakes
+from beat.schedule import OWN, Schedule, another, check_values
 from beat.timing import timing
+from beat.zones import zone
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from beat.options import Options
     from beat.place import Place
+    from beat.timing import Timing
 
-_TIMING = ("every", "follows", "seconds", "phase")
+_SCHEDULE_OPTIONS = tuple(
+    name for name in options.Options.__annotations__ if name not in {"every", "follows", "seconds", "phase"}
+)
+_ANY_TIMING = Every("1d")
+"""Stands for a rule that was refused, so that the other options can be checked."""
 _COMPARED = {str, int, float, bool, type(None), timedelta, datetime, FunctionType}
 """Values of which two that are equal, and of the same type, mean the same."""
 _MOST = 1024
@@ -43,28 +51,48 @@ class Defaults(Protocol):
         """Names for expressions."""
 
 
-def declare(path: str, expression: str | None, given: Options, defaults: Defaults, **more: Any) -> Schedule:
-    """The schedule of the function with that path; refuses what cannot be."""
-    options.refuse_unknown(given)
-    rest: dict[str, Any] = {**more, **{name: value for name, value in given.items() if name not in _TIMING}}
+def declare(path: str, expression: str | None, given: Mapping[str, Any], defaults: Defaults, **more: Any) -> Schedule:
+    """Return the schedule of the function with that path; refuse every mistake of the options at once."""
+    mistakes = Mistakes()
+    with mistakes:
+        options.refuse_unknown(given)
+    if mistakes.found:
+        expression, given = options.corrected(expression, given)
+    rest: dict[str, Any] = {**more, **{name: given[name] for name in _SCHEDULE_OPTIONS if name in given}}
     rest.setdefault("tz", defaults.tz)
+    tz = "UTC"
+    with mistakes, options.Reading("tz"):
+        tz = zone(rest["tz"]).name
+    with mistakes, options.Reading("queue"):
+        rest |= _queue(given, defaults)
+    when: Timing = _ANY_TIMING
+    with mistakes:
+        when = timing(
+            expression,
+            every=given.get("every"),
+            follows=given.get("follows"),
+            tz=tz,
+            seconds=checks.flag(given.get("seconds", False), "seconds"),
+            phase=given.get("phase", 0),
+            start=given.get("start"),
+            presets=defaults.presets,
+        )
+    if mistakes.found:
+        with mistakes:
+            check_values({"func": path, "timing": when, **rest})
+        mistakes.refuse()
+    return Schedule(func=path, timing=when, **rest)
+
+
+def _queue(given: Mapping[str, Any], defaults: Defaults) -> dict[str, str]:
+    """Return the queue of the priority where no other is given; refuse two places."""
     queues: object = given.get("queues")
     named = queues[0] if isinstance(queues, list | tuple) and queues else None  # a document has it beside the others
     if named is not None and given.get("queue") not in (None, named):
-        raise BadOption(f"queue={given['queue']!r:.60} and queues= are two places: leave one of them out")
-    if not queues and "queue" not in rest:
-        rest["queue"] = defaults.queues[options.priority(given.get("priority", "normal"))]
-    when = timing(
-        expression,
-        every=given.get("every"),
-        follows=given.get("follows"),
-        tz=rest["tz"],
-        seconds=checks.flag(given.get("seconds", False), "seconds"),
-        phase=given.get("phase", 0),
-        start=given.get("start"),
-        presets=defaults.presets,
-    )
-    return Schedule(func=path, timing=when, **rest)
+        raise BadOption(f"pass either queue={given['queue']!r:.60} or queues=, not both")
+    if queues or "queue" in given:
+        return {}
+    return {"queue": defaults.queues[options.priority(given.get("priority", "normal"))]}
 
 
 class Declarer:

@@ -9,6 +9,9 @@ from datetime import timedelta
 
 from beat.errors import BadDuration
 
+Duration = timedelta | float | str
+"""A length of time: seconds, a timedelta, or text such as `15m`."""
+
 _UNITS = {"w": 604_800_000, "d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}
 _WORDS = {"w": "week", "d": "day", "h": "hour", "m": "minute", "s": "second", "ms": "millisecond"}
 _PART = r"(?:(\d{1,12})%s)?"

@@ -50,6 +50,8 @@ class DeclarationError(BeatError, ValueError):
         self.message = message
         self.where: str | None = None
         """The place of the declaration, as `file:line`, once it is known."""
+        self.mistakes: tuple[DeclarationError, ...] = (self,)
+        """Each mistake of the declaration, where there are several; otherwise the error itself."""
 
     def __str__(self) -> str:
         return f"{self.where}: {self.message}" if self.where else self.message
@@ -60,7 +62,7 @@ class BadCron(DeclarationError):
 
     def __init__(self, expression: str, problem: str, span: tuple[int, int] | None = None, hint: str = "") -> None:
         shown = expression if len(expression) <= _SHOWN else expression[:_SHOWN] + "…"
-        shown = "".join(c if c.isprintable() else "·" for c in shown)
+        shown = "".join(c if c.isprintable() else " " if c == "\t" else "·" for c in shown)
         lines = [f"cron {shown!r}: {problem}"]
         if span and span[0] < _SHOWN:
             start, end = span[0], min(max(span[1], span[0] + 1), len(shown) + 1)
@@ -78,6 +80,19 @@ class BadCron(DeclarationError):
 
 
 _SHOWN = 80
+
+
+def together(errors: Iterable[DeclarationError]) -> DeclarationError:
+    """Return one error for all of these: the only one itself, else one that lists them and has their common class."""
+    mistakes = tuple({mistake.message: mistake for error in errors for mistake in error.mistakes}.values())
+    if len(mistakes) == 1:
+        return mistakes[0]
+    kinds = {type(mistake) for mistake in mistakes}
+    kind = kinds.pop() if len(kinds) == 1 and BadCron not in kinds else DeclarationError
+    listed = ("- " + mistake.message.replace("\n", "\n  ") for mistake in mistakes)
+    error = kind("\n".join([f"{len(mistakes)} mistakes:", *listed]))
+    error.mistakes = mistakes
+    return error
 
 
 class BadZone(DeclarationError):

@@ -31,6 +31,10 @@ _KINDS = {
     )
 }
 _VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+_CLASS_METHOD = (
+    "it is a class method, and beat schedules only functions and static methods; "
+    "call it from a function at the top of the module, and schedule that function"
+)
 _PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
 
 
@@ -179,9 +183,14 @@ def _not_a_function(func: object) -> str:
         return "it is a class; schedule a function that makes one"
     if isinstance(func, functools.partial):
         return "it is a partial, which has no name to import; schedule its function and pass args= or kwargs="
+    if isinstance(func, classmethod) or (isinstance(func, types.MethodType) and inspect.isclass(func.__self__)):
+        return _CLASS_METHOD
     if isinstance(func, types.MethodType):
-        return "it is a method bound to an object that no worker has; schedule a function at the top of a module"
-    if isinstance(func, staticmethod | classmethod):
+        return (
+            "it is a method of an object, and a worker does not have that object; "
+            "schedule a function at the top of a module"
+        )
+    if isinstance(func, staticmethod):
         return "the decorators are in the wrong order; put @staticmethod above @periodic"
     if inspect.isbuiltin(func):
         return "it is a builtin; wrap it in a function of your own"
@@ -211,12 +220,16 @@ def _not_importable(func: Callable[..., Any], name: str) -> str:
 
 
 def _not_reached(func: Callable[..., Any], name: str) -> str:
-    """RQ takes what stands in a class as it is: it makes no object, and looks into no class inside a class."""
+    """Say why a worker cannot call a function in a class: RQ makes no object, and ignores classes inside classes."""
     if name.count(".") > 1:
         return "it is in a class inside a class, where RQ does not look; move it to the top of its module"
-    if next(iter(inspect.signature(func).parameters), "") in {"self", "cls"}:
-        return "it is a method, and no worker has its object; move it to the top of its module, or use @staticmethod"
-    return ""
+    first = next(iter(inspect.signature(func).parameters), "")
+    if first == "self":
+        return (
+            "it is a method, and a worker has no object to call it on; "
+            "move it to the top of its module, or use @staticmethod"
+        )
+    return _CLASS_METHOD if first == "cls" else ""
 
 
 def _not_runnable(func: Callable[..., Any]) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
-from beat import clock, durations, exclusions, policies
+from beat import clock, durations, exclusions, policies, zones
 from beat.cron import Cron
 from beat.cron.fields import DAY, FIVE, HOUR, MINUTE, MONTH, SECOND, SIX
 from beat.errors import BadFunction, BadInstant
@@ -79,6 +79,8 @@ def _surprises(schedule: Schedule, now: datetime) -> Iterator[str]:
     timing, horizon = schedule.timing, now + _AHEAD
     if isinstance(timing, Every):
         yield from _unanchored(timing, now)
+    if isinstance(timing, Cron) or schedule.exclude:  # the zone decides the days, if not the ticks
+        yield from filter(None, [zones.note(zones.zone(schedule.tz or "UTC"), now)])
     if isinstance(timing, Cron):
         for rule in (_both_days, _uneven_steps, _too_often, _short_months):
             yield from rule(timing)

@@ -17,7 +17,7 @@ from beat.errors import BadOption, did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from beat.options import Duration
+    from beat.durations import Duration
 
 SENTRY = "sentry"
 HIDDEN = "***"

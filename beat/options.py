@@ -6,16 +6,21 @@ the one form that a schedule keeps.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, cast, get_args
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypedDict, cast, get_args
 
 from beat import checks
-from beat.errors import BadOption, BeatError, did_you_mean
+from beat.errors import BadOption, BeatError, DeclarationError, nearest
+from beat.refusals import Mistakes
 from beat.sources import LONGEST_QUEUE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable
 
+    from beat.durations import Duration
+    from beat.monitor import Monitor
+    from beat.requires import Requires
     from beat.rq_options import Serializer
 
 Priority = Literal["high", "normal", "low"]
@@ -25,24 +30,50 @@ Route = Literal[
     "first", "last", "round_robin", "random", "least_used", "least_recent", "hash", "shortest", "first_idle",
     "failover", "broadcast",
 ]  # fmt: skip
-Duration = timedelta | float | str
 
 LONGEST_DESCRIPTION = 500
 
 
-class Options(TypedDict, total=False):
-    """What `@periodic(…)` takes beside the expression."""
+class RetryLike(Protocol):
+    """What `rq.Retry` has."""
+
+    @property
+    def max(self) -> int:
+        """The number of tries."""
+
+    @property
+    def intervals(self) -> Sequence[int]:
+        """The seconds before each."""
+
+
+class CallbackLike(Protocol):
+    """What `rq.Callback` has."""
+
+    @property
+    def func(self) -> str | Callable[..., object]:
+        """The function, or its dotted path."""
+
+    @property
+    def timeout(self) -> int | None:
+        """The seconds that it may take."""
+
+
+Callback = str | Callable[..., object] | CallbackLike
+Retry = int | Mapping[str, object] | RetryLike
+Day = str | date | Callable[[date], bool]
+"""A date, a stretch of dates as text, or a function of a date (or its dotted path)."""
+DayOff = Day | tuple[str | date, str | date]
+
+
+class Shared(TypedDict, total=False):
+    """The options that go with every rule."""
 
     id: str
-    every: Duration
-    follows: str
-    phase: Duration
     tz: str
-    seconds: bool
     start: datetime
     end: datetime
-    args: Sequence[Any]
-    kwargs: Mapping[str, Any]
+    args: Sequence[object]
+    kwargs: Mapping[str, object]
     enabled: bool
     description: str
     priority: Priority
@@ -51,13 +82,13 @@ class Options(TypedDict, total=False):
     result_ttl: Duration
     failure_ttl: Duration
     ttl: Duration
-    retry: Any
+    retry: Retry
     at_front: bool
-    meta: Mapping[str, Any]
-    on_success: Any
-    on_failure: Any
-    on_stopped: Any
-    serializer: Serializer
+    meta: Mapping[str, object]
+    on_success: Callback
+    on_failure: Callback
+    on_stopped: Callback
+    serializer: Serializer | type
     misfire: Misfire
     misfire_after: Duration
     catchup_window: Duration
@@ -66,7 +97,7 @@ class Options(TypedDict, total=False):
     max_running: int
     max_waiting: int
     max_runs: int
-    exclude: Any
+    exclude: DayOff | Collection[DayOff]
     jitter: Duration
     queues: Sequence[str]
     route: Route
@@ -75,21 +106,61 @@ class Options(TypedDict, total=False):
     slow_after: Duration
     slow_times: int
     slow_window: Duration
-    requires: Any
-    monitor: Any
+    requires: str | Requires | Sequence[str | Requires]
+    monitor: str | Monitor
     renamed_from: str
 
 
+class WithExpression(Shared, total=False):
+    """The options that go with a cron expression."""
+
+    seconds: bool
+
+
+class WithInterval(Shared, total=False):
+    """The options that go with `every`."""
+
+    phase: Duration
+
+
+class Options(Shared, total=False):
+    """What `@periodic(…)` takes beside the expression."""
+
+    every: Duration
+    follows: str
+    phase: Duration
+    seconds: bool
+
+
+_EXPRESSION = {"cron", "crontab", "cron_string", "cronstring", "expression", "rule"}
+_OTHERS = {  # what other programs call an option
+    "timezone": "tz",
+    "time_zone": "tz",
+    "tzinfo": "tz",
+    "zone": "tz",
+    "interval": "every",
+    "run_every": "every",
+    "timeout": "job_timeout",
+    "queue_name": "queue",
+    "name": "id",
+    "start_time": "start",
+    "start_date": "start",
+    "end_time": "end",
+    "end_date": "end",
+    "max_instances": "max_running",
+    "misfire_grace_time": "misfire_after",
+}
+_RULES = {"every", "follows"}
 _NAMES = frozenset(Options.__annotations__)
 _PRIORITIES = get_args(Priority)
 
 
 class Reading:
-    """Within it a value that raises when it is looked at is refused, as a proxy out of its context is."""
+    """Refuse a value that raises when beat looks at it, as a proxy out of its context does."""
 
     __slots__ = ("name",)
 
-    def __init__(self, name: str = "") -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
 
     def __enter__(self) -> Self:
@@ -97,15 +168,55 @@ class Reading:
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         if isinstance(error, Exception) and not isinstance(error, BeatError):
-            shown = f"{type(error).__name__}: {error!s:.200}"
-            raise BadOption(f"{self.name} cannot be read: {shown}; pass plain values") from error
+            raise refusal(error, self.name) from error
 
 
-def refuse_unknown(options: Iterable[str]) -> None:
-    """Refuses a name that is no option, with the nearest that is."""
+def refusal(error: Exception, name: str) -> DeclarationError:
+    """Return the error with which a value is refused that raises `error` when it is looked at."""
+    if isinstance(error, DeclarationError):
+        return error
+    if isinstance(error, BeatError):
+        raise error
+    refused = BadOption(f"{name} cannot be read: {type(error).__name__}: {error!s:.200}; pass plain values")
+    refused.__cause__ = error
+    return refused
+
+
+def refuse_unknown(
+    options: Iterable[str], expression: str = "The expression is the first argument, as in @periodic('0 9 * * *')."
+) -> None:
+    """Refuse every name that is no option, and name the option that may be meant; `expression` says where that goes."""
+    mistakes = Mistakes()
     for name in options:
         if name not in _NAMES:
-            raise BadOption(f"there is no option {name!r:.60}.{did_you_mean(name, Options.__annotations__)}")
+            with mistakes:
+                raise BadOption(f"there is no option {name!r:.60}.{_meant(name, expression)}")
+    mistakes.refuse()
+
+
+def _meant(name: str, expression: str) -> str:
+    if name in _EXPRESSION:
+        return f" {expression}"
+    option = _right_name(name)
+    return f" Did you mean {option!r}?" if option else ""
+
+
+def _right_name(name: str) -> str:
+    return _OTHERS.get(name) or nearest(name, Options.__annotations__)
+
+
+def corrected(expression: str | None, given: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
+    """Return the expression and the options under the names that were meant, so that beat can check their values.
+
+    A rule under a wrong name counts only where there is no other rule.
+    """
+    unknown = [name for name in given if name not in _NAMES]
+    meant = {_right_name(name): given[name] for name in unknown if name not in _EXPRESSION}
+    if expression is None:
+        expression = next((given[name] for name in unknown if name in _EXPRESSION), None)
+    if expression is not None or given.keys() & _RULES:
+        meant = {name: value for name, value in meant.items() if name not in _RULES}
+    return expression, {name: value for name, value in {**meant, **given}.items() if name in _NAMES}
 
 
 def schedule_id(value: object, name: str = "id") -> str:

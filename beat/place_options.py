@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 
 from beat import checks, durations, options, requires
 from beat.errors import BadOption
+from beat.refusals import Mistakes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -19,14 +20,16 @@ _USUAL_QUEUE = "default"
 
 
 def refuse_contradictions(schedule: Any) -> None:
-    """Options that say nothing together, or the opposite of each other."""
+    """Refuse all options that say nothing together, or the opposite of each other."""
     if schedule.follows is None and _values(schedule) == _NOTHING:  # most schedules
         return
     if schedule.queues and schedule.queue not in (_USUAL_QUEUE, schedule.queues[0]):
         raise BadOption(f"queue={schedule.queue!r} says nothing here: route= chooses among queues=: leave queue out")
+    mistakes = Mistakes()
     for name, needed, fits in _TOGETHER:
         if (value := getattr(schedule, name)) not in (None, ()) and not fits(schedule):
-            raise BadOption(f"{name}={_shown(value)} says nothing here: {needed}")
+            mistakes.found.append(BadOption(f"{name}={_shown(value)} says nothing here: {needed}"))
+    mistakes.refuse()
     if schedule.follows is not None:
         _refuse_times(schedule)
     if schedule.id in {one.id for one in schedule.requires}:

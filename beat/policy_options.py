@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 
 from beat import checks, durations, exclusions, options
 from beat.errors import BadOption
+from beat.refusals import Mistakes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -15,11 +16,13 @@ _DAY = timedelta(days=1)
 
 
 def refuse_contradictions(schedule: Any) -> None:
-    """Options that say nothing together, or the opposite of each other."""
+    """Refuse all options that say nothing together, or the opposite of each other."""
+    mistakes = Mistakes()
     for name, needed, fits in _TOGETHER:
         if (value := getattr(schedule, name)) is not None and not fits(schedule):
             shown = durations.short(value) if isinstance(value, timedelta) else value
-            raise BadOption(f"{name}={shown!r} says nothing here: {needed}")
+            mistakes.found.append(BadOption(f"{name}={shown!r} says nothing here: {needed}"))
+    mistakes.refuse()
 
 
 _TOGETHER: tuple[tuple[str, str, Callable[[Any], bool]], ...] = (

@@ -5,11 +5,35 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
+from beat.errors import DeclarationError, together
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from beat.errors import DeclarationError
     from beat.place import Place
+
+
+class Mistakes:
+    """Collects the mistakes of one declaration, so that one error names them all.
+
+    As a context manager it swallows a DeclarationError and keeps it.
+    """
+
+    def __init__(self) -> None:
+        self.found: list[DeclarationError] = []
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> bool:
+        if isinstance(error, DeclarationError):
+            self.found.append(error)
+            return True
+        return False
+
+    def refuse(self) -> None:
+        """Raise one error for all that was collected, if there is any."""
+        if self.found:
+            raise together(self.found)
 
 
 class Refusals:
@@ -20,11 +44,12 @@ class Refusals:
         """What was collected so far; None where the first is raised."""
 
     def refuse(self, error: DeclarationError, place: Place | None = None) -> None:
-        """Raises it, or keeps it, with the place where it was written, if that is not known yet."""
-        error.where = error.where or (str(place) if place else None)
+        """Raise the error, or keep each of its mistakes, with the place of the declaration if none is known yet."""
+        for each in (error, *error.mistakes):
+            each.where = each.where or (str(place) if place else None)
         if self.found is None:
             raise error
-        self.found.append(error)
+        self.found.extend(error.mistakes)
 
     @contextlib.contextmanager
     def collecting(self) -> Iterator[list[DeclarationError]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from beat import declaring, functions, loader, options, place, relations, sources
@@ -12,7 +13,7 @@ from beat.errors import BadFunction, DeclarationError, DuplicateSchedule, LoadEr
 from beat.every import Every
 from beat.grouping import Groups
 from beat.groups import Group
-from beat.refusals import Refusals
+from beat.refusals import Mistakes, Refusals
 from beat.schedule import Schedule
 
 if TYPE_CHECKING:
@@ -20,10 +21,12 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from datetime import datetime
 
+    from beat.durations import Duration
     from beat.groups import Limits
-    from beat.options import Options
+    from beat.options import Options, Shared, WithExpression, WithInterval
     from beat.place import Place
 
+_LISTS, _DICTS = (list, tuple), (dict, MappingProxyType)
 F = TypeVar("F", bound="Callable[..., Any]")
 
 
@@ -55,13 +58,73 @@ class Registry:
         self._refusals = Refusals()
         self._groups = Groups(self._refusals)
 
+    @overload
+    def periodic(self, expression: str, **given: Unpack[WithExpression]) -> Callable[[F], F]: ...
+    @overload
+    def periodic(
+        self, expression: None = None, *, every: Duration, **given: Unpack[WithInterval]
+    ) -> Callable[[F], F]: ...
+    @overload
+    def periodic(self, expression: None = None, *, follows: str, **given: Unpack[Shared]) -> Callable[[F], F]: ...
     def periodic(self, expression: str | None = None, **given: Unpack[Options]) -> Callable[[F], F]:
-        """A decorator that registers a function and returns the very same function."""
+        """Decorate a function with a schedule, and return the very same function.
+
+        Give one rule: an expression, `every` or `follows`. A length of time (Duration) is a number of seconds, a
+        timedelta, or text such as "90s", "15m", "1h30m" or "1d".
+
+        Args:
+            expression (str): Cron fields such as "0 9 * * mon-fri", "@daily", or the name of a preset.
+            every (Duration): Interval from 1 second to 366 days, counted from the epoch or from `start`.
+            follows (str): Id of another schedule; this one ticks after each of its successes.
+            phase (Duration): Shift of an interval; every="1h", phase="5m" ticks at five past.
+            seconds (bool): Whether the expression has six fields, seconds first.
+            tz (str): IANA time zone of the expression; by default the setting tz, or UTC.
+            start (datetime): No tick before this aware datetime.
+            end (datetime): No tick after this aware datetime.
+            id (str): Unique id of the schedule; by default the name of the function.
+            renamed_from (str): Id that the schedule had before; it keeps its state and history.
+            args (Sequence[object]): Positional arguments of the function.
+            kwargs (Mapping[str, object]): Keyword arguments of the function.
+            enabled (bool): Whether the schedule ticks; False only registers it.
+            description (str): One line of text; by default the first line of the docstring.
+            priority (Priority): "high", "normal" or "low"; decides the queue unless one is named.
+            queue (str): RQ queue of the jobs.
+            queues (Sequence[str]): RQ queues among which `route` chooses, instead of `queue`.
+            route (Route): How to choose a queue: "first", "round_robin", "shortest", "failover" or another.
+            job_timeout (Duration): Time that a run may take; -1 for no limit.
+            result_ttl (Duration): Time that RQ keeps a result; -1 for ever.
+            failure_ttl (Duration): Time that RQ keeps a failed job; -1 for ever.
+            ttl (Duration): Time that a job may wait in the queue.
+            retry (Retry): Number of tries, {"max": 3, "interval": [10, 60]}, or rq.Retry(...).
+            at_front (bool): Whether jobs go to the front of the queue.
+            meta (Mapping[str, object]): Meta of the jobs; the key "beat" is taken.
+            on_success (Callback): Function, its dotted path or rq.Callback(...) that RQ calls after a success.
+            on_failure (Callback): The same after a failure.
+            on_stopped (Callback): The same after a run was stopped.
+            serializer (Serializer | type): "pickle" or "json", or the class of RQ.
+            misfire (Misfire): What becomes of missed ticks: "once" fires the latest, "skip" none, "all" each.
+            misfire_after (Duration): Lateness from which a tick counts as missed.
+            catchup_window (Duration): Age beyond which a missed tick never fires.
+            catchup_limit (int): With misfire="all", the most ticks that fire at once, 1 to 100.
+            overlap (Overlap): While a run goes on: "allow" another, "skip" the tick, make it "wait", or "replace" it.
+            max_running (int): With overlap="skip" or "wait", how many runs may go on at once, 1 to 100.
+            max_waiting (int): With overlap="wait", how many ticks may wait, 1 to 1,000.
+            max_runs (int): Number of runs after which the schedule has finished.
+            exclude (DayOff | Collection[DayOff]): Days without ticks: dates, stretches of dates, functions of a date.
+            jitter (Duration): Longest delay of a tick, up to a day; always the same for the same tick.
+            group (str): Group whose capacity the schedule shares.
+            slow_queue (str): Queue of the jobs while the schedule is slow.
+            slow_after (Duration): Time from which a run counts as slow.
+            slow_times (int): Number of slow runs that make the schedule slow, 1 to 1,000.
+            slow_window (Duration): Time within which the slow runs are counted, up to a day.
+            requires (str | Requires | Sequence[str | Requires]): Schedules that must have succeeded first.
+            monitor (str | Monitor): Monitoring service of the runs: a ping URL, "sentry" or "sentry:slug".
+        """
         if callable(expression):  # `@periodic` without parentheses has no rule, and is refused for that
-            self.register(expression)
+            self._register(expression, None, {})
 
         def decorate(func: F) -> F:
-            self.register(func, expression, **given)
+            self._register(func, expression, given)
             return func
 
         return decorate
@@ -70,12 +133,26 @@ class Registry:
     def register(self, func: Schedule, /) -> Schedule: ...
     @overload
     def register(
-        self, func: Callable[..., Any], expression: str | None = None, /, **given: Unpack[Options]
+        self, func: Callable[..., object], expression: str, /, **given: Unpack[WithExpression]
+    ) -> Schedule: ...
+    @overload
+    def register(
+        self, func: Callable[..., object], expression: None = None, /, *, every: Duration, **given: Unpack[WithInterval]
+    ) -> Schedule: ...
+    @overload
+    def register(
+        self, func: Callable[..., object], expression: None = None, /, *, follows: str, **given: Unpack[Shared]
     ) -> Schedule: ...
     def register(
-        self, func: Schedule | Callable[..., Any], expression: str | None = None, /, **given: Unpack[Options]
+        self, func: Schedule | Callable[..., object], expression: str | None = None, /, **given: Unpack[Options]
     ) -> Schedule:
-        """Adds a schedule for `func` (or a schedule that is ready); refuses a second one of the same id."""
+        """Add a schedule for `func`, with the options of `periodic`; or add a schedule that is ready.
+
+        Refuse a second schedule of the same id.
+        """
+        return self._register(func, expression, given)
+
+    def _register(self, func: Schedule | Callable[..., object], expression: str | None, given: Options) -> Schedule:
         here = place.caller(__file__)
         try:
             with options.Reading("the declaration"):
@@ -185,11 +262,28 @@ class Registry:
         return schedule
 
     def _declare(self, func: Callable[..., Any], expression: str | None, given: Options, here: Place) -> Schedule:
-        options.refuse_unknown(given)
-        told = functions.summary(func)[: options.LONGEST_DESCRIPTION]
-        path = functions.path(func)
-        schedule = self._declarer.declare(path, expression, given, name=func.__name__, description=told, declared=here)
-        functions.check_arguments(func, schedule.args, schedule.kwargs)
+        mistakes = Mistakes()
+        path = name = description = ""
+        with mistakes:
+            path, name = functions.path(func), func.__name__
+            description = functions.summary(func)[: options.LONGEST_DESCRIPTION]
+        if mistakes.found and not callable(func):
+            mistakes.refuse()
+        args, kwargs = given.get("args", ()), given.get("kwargs", {})
+        with mistakes:
+            schedule = self._declarer.declare(
+                path or "beat.refused",
+                expression,
+                given,
+                name=name or "refused",
+                description=description,
+                declared=here,
+            )
+            args, kwargs = schedule.args, schedule.kwargs
+        if path and type(args) in _LISTS and type(kwargs) in _DICTS:  # others have been refused already
+            with mistakes:
+                functions.check_arguments(func, args, kwargs)
+        mistakes.refuse()
         self._signatures[path] = functions.signature(func)
         return schedule
 
@@ -236,4 +330,4 @@ schedulable = default.schedulable
 """Decorates a function that may be scheduled from data, and has no schedule of its own."""
 
 register = default.register
-"""Schedules a function that one doesn't own: `register(shutil.disk_usage, "@daily", args=["/"])`."""
+"""Schedules a function of a library: `register(shutil.disk_usage, "@daily", args=["/"])`."""

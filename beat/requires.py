@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from beat import checks, durations, options
+from beat import checks, durations
 from beat.errors import BadOption
 
 if TYPE_CHECKING:
     from datetime import timedelta
 
-    from beat.options import Duration
+    from beat.durations import Duration
 
 MOST = 10
 _WITHIN = " within "
@@ -25,7 +25,7 @@ class Requires:
     within: timedelta | None
 
     def __init__(self, id: str, within: Duration | None = None) -> None:  # noqa: A002 (as everywhere else)
-        object.__setattr__(self, "id", options.schedule_id(id, "requires"))
+        object.__setattr__(self, "id", checks.identifier(id, "requires"))
         object.__setattr__(self, "within", checks.span(within, "within"))
 
     @classmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
@@ -9,10 +10,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from beat import arguments, checks, clock, kinds, monitor, options, place_options, policy_options, rq_options, timing
-from beat.errors import BadInstant, BadOption
+from beat.errors import BadInstant, BadOption, DeclarationError
 from beat.every import Every
 from beat.follows import Follows
 from beat.functions import path_of
+from beat.refusals import Mistakes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -174,20 +176,54 @@ def another(like: Schedule, declared: Place, **own: Any) -> Schedule:
     return made
 
 
+def check_values(values: Mapping[str, Any]) -> None:
+    """Refuse every value that no schedule can have; whether they go together is not looked at."""
+    schedule = object.__new__(Schedule)
+    vars(schedule).update({name: default() for name, default in _DEFAULTS.items()} | dict(values))
+    _checked_values(schedule, _CHECKED).refuse()
+
+
 def _check(schedule: Schedule, checked: Iterable[tuple[str, Callable[[Schedule], Any], object]]) -> None:
-    values = vars(schedule)
-    with options.Reading() as reading:
-        for name, check, sound in checked:
-            if values[name] is not sound:
-                reading.name = name
+    mistakes = _checked_values(schedule, checked)
+    if not mistakes.found:
+        for refuse_contradictions in _CONTRADICTIONS:
+            try:  # not `with mistakes`: a hundred thousand schedules come by here
+                refuse_contradictions(schedule)
+            except DeclarationError as e:
+                mistakes.found.append(e)
+    mistakes.refuse()
+
+
+def _checked_values(schedule: Schedule, checked: Iterable[tuple[str, Callable[[Schedule], Any], object]]) -> Mistakes:
+    """Put each value into the form that a schedule keeps; return the mistakes, each replaced by a default."""
+    values, mistakes = vars(schedule), Mistakes()
+    for name, check, sound in checked:
+        if values[name] is not sound:
+            try:
                 values[name] = check(schedule)
+            except Exception as e:  # noqa: BLE001 (a value that raises when it is looked at is refused, too)
+                mistakes.found.append(options.refusal(e, name))
+                values[name] = _DEFAULTS[name]()
+    return mistakes
+
+
+def _refuse_wrong_order(schedule: Schedule) -> None:
     if schedule.start and schedule.end and schedule.start >= schedule.end:
         raise BadInstant(f"start {clock.text(schedule.start)} must lie before end {clock.text(schedule.end)}")
+
+
+def _refuse_own_id(schedule: Schedule) -> None:
     if schedule.renamed_from == schedule.id:
         raise BadOption(f"renamed_from is the id itself, {schedule.id!r}: name the old one, or leave it out")
-    policy_options.refuse_contradictions(schedule)
-    place_options.refuse_contradictions(schedule)
-    monitor.refuse_contradictions(schedule)
+
+
+_CONTRADICTIONS = (
+    _refuse_wrong_order,
+    _refuse_own_id,
+    policy_options.refuse_contradictions,
+    place_options.refuse_contradictions,
+    monitor.refuse_contradictions,
+)
 
 
 def _utc(instant: datetime) -> datetime:
@@ -240,6 +276,15 @@ _CHECKS: Mapping[str, Callable[[Schedule], Any]] = {  # in this order: what othe
     **place_options.CHECKS,
     "monitor": lambda s: monitor.read(s.monitor),
 }
+_DEFAULTS: Mapping[str, Callable[[], Any]] = {
+    **{each.name: functools.partial(copy.copy, each.default) for each in fields(Schedule)},
+    "id": lambda: "refused",
+    "func": lambda: "beat.refused",
+    "timing": lambda: Every("1d"),
+    "kwargs": dict,
+    "meta": dict,
+}
+"""Stand for values that were refused, so that the others can be checked."""
 _SOUND = {each.name: each.default for each in fields(Schedule) if each.name != "tz"}
 _CHECKED = [(name, check, _SOUND.get(name, _CHECKS)) for name, check in _CHECKS.items()]  # which no value ever is
 """Each with the default that needs no check: most values of most schedules are these."""

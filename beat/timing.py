@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from beat.options import Duration
+    from beat.durations import Duration
 
 Clocked = Cron | Every
 Timing = Clocked | Follows

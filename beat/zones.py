@@ -22,7 +22,57 @@ if TYPE_CHECKING:
 
 DAY = 86_400
 _FIRST_YEAR, _LAST_YEAR = 1800, 9990  # zones know nothing older; datetime ends at 9999
+_LONGEST_ABBREVIATION = 10
 _NOT_ZONES = {"localtime", "Factory", "posixrules"}  # files beside the zones: this machine's own setting, and "unset"
+OLD_NAMES = {
+    "EST": ("America/New_York", "America/Panama"),
+    "MST": ("America/Denver", "America/Phoenix"),
+    "HST": ("Pacific/Honolulu",),
+    "EST5EDT": ("America/New_York",),
+    "CST6CDT": ("America/Chicago",),
+    "MST7MDT": ("America/Denver",),
+    "PST8PDT": ("America/Los_Angeles",),
+    "WET": ("Europe/Lisbon",),
+    "CET": ("Europe/Berlin", "Europe/Paris"),
+    "MET": ("Europe/Berlin", "Europe/Paris"),
+    "EET": ("Europe/Athens", "Europe/Helsinki"),
+}
+"""Abbreviations that are zones of the database, and the cities that people mean by them."""
+CITIES = {
+    "ACDT": ("Australia/Adelaide",),
+    "ACST": ("Australia/Adelaide", "Australia/Darwin"),
+    "ADT": ("America/Halifax",),
+    "AEDT": ("Australia/Sydney",),
+    "AEST": ("Australia/Sydney", "Australia/Brisbane"),
+    "AKDT": ("America/Anchorage",),
+    "AKST": ("America/Anchorage",),
+    "AST": ("America/Halifax", "America/Puerto_Rico"),
+    "AWST": ("Australia/Perth",),
+    "BST": ("Europe/London",),
+    "CAT": ("Africa/Maputo",),
+    "CDT": ("America/Chicago",),
+    "CEST": ("Europe/Berlin", "Europe/Paris"),
+    "CST": ("America/Chicago", "Asia/Shanghai"),
+    "EAT": ("Africa/Nairobi",),
+    "EDT": ("America/New_York",),
+    "EEST": ("Europe/Athens", "Europe/Helsinki"),
+    "HKT": ("Asia/Hong_Kong",),
+    "IST": ("Asia/Kolkata", "Asia/Jerusalem", "Europe/Dublin"),
+    "JST": ("Asia/Tokyo",),
+    "KST": ("Asia/Seoul",),
+    "MDT": ("America/Denver",),
+    "MSK": ("Europe/Moscow",),
+    "NZDT": ("Pacific/Auckland",),
+    "NZST": ("Pacific/Auckland",),
+    "PDT": ("America/Los_Angeles",),
+    "PKT": ("Asia/Karachi",),
+    "PST": ("America/Los_Angeles", "Asia/Manila"),
+    "SAST": ("Africa/Johannesburg",),
+    "WAT": ("Africa/Lagos",),
+    "WEST": ("Europe/Lisbon",),
+    "WIB": ("Asia/Jakarta",),
+}
+"""Abbreviations that are no zones, and cities that show them at some time of the year."""
 _OFFSET = r"(?ai)(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d\d))?"
 
 
@@ -151,7 +201,45 @@ def _advice(name: object) -> str:
         return f"it is a region; name a city in it, such as {min(n for n in names() if n.startswith(f'{name}/'))!r}"
     if name == "localtime":
         return "machines differ in what is local; name the zone, as in tz='Europe/Paris'"
-    return f"use an IANA name such as 'Europe/Paris'.{did_you_mean(name, names())}"
+    abbreviation = name.strip().upper() if len(name) < _LONGEST_ABBREVIATION else ""
+    if cities := OLD_NAMES.get(abbreviation) or CITIES.get(abbreviation):
+        *first, last = map(repr, cities)
+        return f"use an IANA name: for {abbreviation}, {' or '.join([*([', '.join(first)] if first else []), last])}"
+    cities_and_utc = (known for known in names() if "/" in known or known == "UTC")  # never EST for CESTT
+    return f"use an IANA name such as 'Europe/Paris'.{did_you_mean(name, cities_and_utc)}"
+
+
+def note(where: Zone, now: datetime) -> str:
+    """Say what an abbreviation such as `EST` means for the coming year; nothing of other zones."""
+    if where.name not in OLD_NAMES:
+        return ""
+    offsets = _offsets(where, now)
+    cities = OLD_NAMES[where.name]
+    if len(offsets) > 1:
+        between = " and ".join(_shown(offset) for offset in offsets)
+        named = " or ".join(map(repr, cities))
+        return f"tz={where.name!r} is an old name, and its clock changes between {between}: write {named}"
+    changing = [f"{city!r}, whose clock changes in summer" for city in cities if len(_offsets(zone(city), now)) > 1]
+    others = [city for city in cities if len(_offsets(zone(city), now)) == 1]
+    steady = [f"{city!r}, whose clock does not{'' if changing else ' change either'}" for city in others]
+    return f"tz={where.name!r} is {_shown(offsets[0])} all year: write {', or '.join(changing + steady)}"
+
+
+def _offsets(where: Zone, now: datetime) -> list[int]:
+    """Return the offsets of the coming year, the lowest first."""
+    second = int(now.timestamp())
+    end = second + 366 * DAY
+    offsets = set()
+    while second < end:
+        stretch = where.at(second)
+        offsets.add(stretch.offset)
+        second = stretch.end
+    return sorted(offsets)
+
+
+def _shown(offset: int) -> str:
+    sign = "-" if offset < 0 else "+"
+    return f"UTC{sign}{abs(offset) // 3600:02}:{abs(offset) // 60 % 60:02}"
 
 
 def _year_of(second: int) -> int:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _BUG, _INTERRUPTED = 70, 130
 _COMPLETE = "_BEAT_COMPLETE"
+_SHARED = {"--redis-url": " URL", "--json": ""}
+"""Options that most commands have, and that may stand before the command, with their values."""
 
 # group → sub-command → what it does, in one line; the module of the same name holds `command`
 COMMANDS: Mapping[str, Mapping[str, str]] = {
@@ -66,6 +68,19 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
 
 class _Commands(click.Group):
     """Sub-commands in groups; a module is imported only when its command runs."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, self._behind_the_command(ctx, args))
+
+    def _behind_the_command(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Move the options that most commands have from before the command to behind it."""
+        start = 0
+        while start < len(args) and args[start].partition("=")[0] in _SHARED:
+            start += 2 if _SHARED.get(args[start]) else 1
+        if start and start >= len(args):
+            name = args[0].partition("=")[0]
+            raise click.UsageError(f"{name} goes with a command, as in beat list {name}{_SHARED[name]}", ctx)
+        return [args[start], *args[:start], *args[start + 1 :]] if start else args
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
         return [name for group in COMMANDS.values() for name in group]

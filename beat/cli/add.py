@@ -157,7 +157,7 @@ def _wanted(
         raise click.UsageError("when is it to tick? Give one of --cron '0 9 * * *', --every 15m and --follows ID")
     positional, keyed = values.arguments(args, named)
     named_so = values.pairs(others, "--option")
-    options.refuse_unknown(named_so)
+    options.refuse_unknown(named_so, "The expression is --cron, as in --cron '0 9 * * *'.")
     more |= {"queue": queues[0]} if len(queues) == 1 and "route" not in more else {"queues": queues} if queues else {}
     own = {name: value for name, value in {"args": positional, "kwargs": keyed, **more}.items() if value is not None}
     if twice := [name for name in named_so if name in {"id", *own}]:
@@ -219,12 +219,13 @@ def _results(client: Client, entries: Sequence[Wanted | Unread], **how: bool) ->
 
 
 def _plain(done: Added) -> dict[str, Any]:
-    reason = _in_a_line(str(done.error)) if done.error else None
+    mistakes = done.error.mistakes if isinstance(done.error, DeclarationError) else filter(None, [done.error])
+    reason = "; ".join(_in_a_line(str(mistake)) for mistake in mistakes) or None
     return {"id": done.id, "result": done.result, "reason": reason}
 
 
 def _in_a_line(message: str) -> str:
-    """Without the expression, and the caret under it, that are indented."""
+    """Return the message without the expression, and the caret under it, that are indented."""
     return ". ".join(line.rstrip(".") for line in message.split("\n") if not line.startswith(" "))
 
 

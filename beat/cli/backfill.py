@@ -34,7 +34,7 @@ _GOES_ON = "those that were enqueued go on; the same command goes on with the ot
 @click.command("backfill")
 @click.argument("schedule_id", metavar="ID")
 @click.option(
-    "--from", "start", metavar="TIME", required=True, help="The first tick: 2026-11-01, '2026-11-01 03:00', 7d."
+    "--from", "start", metavar="TIME", required=True, help="The first tick: yesterday, '2026-11-01 03:00', 7d."
 )
 @click.option("--to", "end", metavar="TIME", required=True, help="The last tick; of a day, the last one on it.")
 @click.option(

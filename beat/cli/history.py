@@ -25,7 +25,7 @@ _FAILED = ("failed", "lost")
 @click.command("history")
 @click.argument("schedule_id", required=False, metavar="[ID]")
 @click.option("--failed", is_flag=True, help="Only runs that failed or were lost.")
-@click.option("--since", metavar="TIME", help="From then on: 24h, 7d, 2026-11-16 or 2026-11-16T02:00Z.")
+@click.option("--since", metavar="TIME", help="From then on: 24h, yesterday, 2026-11-16 or 2026-11-16T02:00Z.")
 @click.option(
     "-n", "number", metavar="N", type=click.IntRange(1, _MOST), default=20, show_default=True, help="How many at most."
 )

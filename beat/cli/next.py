@@ -13,9 +13,10 @@ from beat.cli import output
 from beat.cron import Cron
 from beat.errors import BadInstant, BadZone, ConfigError, DeclarationError
 from beat.timing import Clocked, clocked
-from beat.words import upcoming
+from beat.words import instants, upcoming
 from beat.words.ticks import ticks_after
 from beat.zones import Zone, zone
+from beat.zones import note as zone_note
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,9 +33,7 @@ _MOST = 1000
 @click.option(
     "-n", "number", metavar="N", type=click.IntRange(1, _MOST), default=5, show_default=True, help="How many ticks."
 )
-@click.option(
-    "--from", "start", metavar="TIME", help="Start here, not now: 2026-03-28, 2026-03-28T12:00 or 2026-03-28T12:00Z."
-)
+@click.option("--from", "start", metavar="TIME", help="Start here, not now: yesterday, 2026-03-28, 2026-03-28T12:00Z.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 def command(
     expression: tuple[str, ...],
@@ -63,7 +62,9 @@ def command(
     where = _zone(tz, defaults.tz)
     rule = _seeded(_rule(expression, every, where.name, seconds=seconds, presets=defaults.presets), name)
     now = clock.now()
-    ticks = list(itertools.islice(ticks_after(rule, now if start is None else _instant(start, where)), number))
+    if warning := zone_note(where, now):
+        output.complaint("warning", warning, err=True)
+    ticks = list(itertools.islice(ticks_after(rule, now if start is None else _instant(start, where, now)), number))
     if as_json:
         output.document(**upcoming.plain(rule, where, ticks, now))
     else:
@@ -105,12 +106,12 @@ def _seeded(rule: Clocked, name: str | None) -> Clocked:
     return rule.seeded(seed)
 
 
-def _instant(written: str, where: Zone) -> datetime:
+def _instant(written: str, where: Zone, now: datetime) -> datetime:
     try:
-        value = datetime.fromisoformat(written)
+        value = datetime.fromisoformat(instants.dated(written, where, now))
     except ValueError as e:
         raise BadInstant(
-            f"--from {written!r} is not a time: write 2026-03-28T12:00, 2026-03-28 or 2026-03-28T12:00Z"
+            f"--from {written!r} is not a time: write 2026-03-28T12:00, 2026-03-28, yesterday or 2026-03-28T12:00Z"
         ) from e
     return clock.utc(value if value.tzinfo else value.replace(tzinfo=where.info), "--from")
 

@@ -8,6 +8,7 @@ from beat import declaring, overrides
 from beat.client import related
 from beat.client.changing import Changing
 from beat.errors import BeatError, DuplicateSchedule, Refused, did_you_mean
+from beat.options import refuse_unknown
 from beat.placement import place
 from beat.protocol import Reply
 from beat.registrations import Origin, registration
@@ -131,6 +132,7 @@ class Adding(Changing):
 
     def _declared(self, wanted: Wanted, known: set[str]) -> Schedule:
         """The schedule, if it can be one, and is none of those that are `known`."""
+        refuse_unknown(wanted.options, "The expression is cron=, as in cron='0 9 * * *'.")
         options: Any = {**wanted.options, "id": wanted.id}
         schedule = declaring.declare(wanted.func, wanted.cron, options, self.settings)
         if schedule.id in known:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from beat.client.standing import Standing
-    from beat.options import Duration
+    from beat.durations import Duration
     from beat.protocol import Registration
     from beat.schedule import Schedule
     from beat.state import State

@@ -40,7 +40,7 @@ class Cron:
             raise BadOption(f"seconds must be True or False, not {seconds!r:.60}")
         parsed = grammar.parse(expression, seconds=seconds, seed=seed)
         self._zone = zone(tz)
-        self.expression, self.tz, self.seconds = expression, tz, seconds
+        self.expression, self.tz, self.seconds = expression.replace("\t", " "), tz, seconds
         self.hashed = hashed.within(expression)
         self.seed = seed if self.hashed else None
         if self.hashed and seed is None:

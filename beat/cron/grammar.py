@@ -88,11 +88,11 @@ def _refuse_foreign_text(expression: str) -> None:
             hint=refusals.example(FIVE),
         )
     for position, character in enumerate(expression):
-        if not (character.isascii() and character.isprintable()):
+        if character != "\t" and not (character.isascii() and character.isprintable()):
             import unicodedata  # noqa: PLC0415 (for a refusal alone)
 
             name = unicodedata.name(character, f"U+{ord(character):04X}")
-            problem = f"character {position + 1} is {name}; an expression is plain ASCII with spaces between its fields"
+            problem = f"character {position + 1} is {name}; write plain ASCII, with spaces or tabs between the fields"
             raise BadCron(expression, problem, (position, position + 1), refusals.example(FIVE))
 
 

@@ -70,6 +70,7 @@ def prepare(setup: str | None = None, environ: Mapping[str, str] = os.environ) -
 
     `setup` is `"module:callable"`, called without arguments. What goes wrong is a LoadError; KeyboardInterrupt passes.
     """
+    places.refuse_namesake(places.current())
     places.make_importable(places.current(), at=0)
     if settings := environ.get("DJANGO_SETTINGS_MODULE"):
         if importlib.util.find_spec("django") is None:

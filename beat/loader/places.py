@@ -17,6 +17,7 @@ from beat.errors import LoadError, did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+_PACKAGE = Path(__file__).resolve().parent.parent
 EXAMPLES = "write a dotted name such as 'app.tasks', or a path such as 'app/tasks.py'"
 is_file, _is_dir = os.path.isfile, os.path.isdir  # Path's own raise for a name too long or a directory forbidden
 
@@ -36,12 +37,27 @@ def locate(name: object) -> Target:
     if isinstance(name, str) and "\0" not in name:
         if os.sep in name or name.endswith(".py") or is_file(name):
             return _locate_path(name, here)
+        if name == _PACKAGE.name:
+            raise LoadError(
+                f"{name!r} is the package beat itself: name the module that declares your schedules, as in 'app.tasks'"
+            )
         if is_dotted(name) and name != "__main__":
             return Target(name, _hidden(name, here), here)
         module, colon, _ = name.partition(":")
         if colon and is_dotted(module):
             raise LoadError(f"{name!r:.80} names something in a module, and beat loads whole modules: write {module!r}")
     raise LoadError(f"{name!r:.80} is not the name of a module: {EXAMPLES}")
+
+
+def refuse_namesake(directory: Path) -> None:
+    """Refuse a user's own `beat.py` or `beat/`: whatever starts in that directory imports it instead of the package."""
+    for file in (directory / f"{_PACKAGE.name}.py", directory / _PACKAGE.name / "__init__.py"):
+        if is_file(file) and file.parent.resolve() != _PACKAGE:
+            namesake = file.parent if file.name == "__init__.py" else file
+            raise LoadError(
+                f"{shown(str(namesake))} has the name of the package beat, and a worker that starts here imports it "
+                f"instead: rename it, for example to schedules{namesake.suffix}"
+            )
 
 
 def _hidden(name: str, here: Path) -> str:
@@ -68,6 +84,8 @@ def _locate_path(name: str, here: Path) -> Target:
         raise LoadError(f"{name!r:.80} has no __init__.py, so it is not a package: add one, or name its files")
     *parts, last = source.relative_to(root).parts
     parts += [last.removesuffix(".py")] if last != "__init__.py" else []
+    if parts[:1] == [_PACKAGE.name]:
+        refuse_namesake(root)
     if not parts:
         raise LoadError(f"{name!r:.80} is the current directory, not a module: {EXAMPLES}")
     for part in parts:

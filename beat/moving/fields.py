@@ -10,7 +10,8 @@ import re
 from typing import TYPE_CHECKING
 
 from beat.cron import Cron
-from beat.cron.fields import DAY, WEEKDAY
+from beat.cron.fields import DAY, SIX, WEEKDAY
+from beat.errors import DeclarationError
 from beat.moving.found import NotCarried
 
 if TYPE_CHECKING:
@@ -64,21 +65,22 @@ def _starred(first: str, others: set[int], column: Field) -> str:
 
 
 def either(day: str, weekday: str) -> tuple[str, str]:
-    """The two fields for dates that match one of them, as croniter reads them, which looks for no star at the start.
-
-    All days written out, as in `1-31`, restrict nothing to croniter where the other field has a star in it.
-    """
-    if "*" in (day, weekday):
-        return day, weekday
-    if "*" in weekday and Cron(f"0 0 {day} * *").chosen.days == DAY.values:
-        return "*", weekday
-    if "*" in day and Cron(f"0 0 * * {weekday}").chosen.weekdays == WEEKDAY.values:
-        return day, "*"
+    """Return the two fields so that a date needs to match one of them: neither begins with a star."""
     return _unstarred(day, DAY), _unstarred(weekday, WEEKDAY)
 
 
 def _unstarred(text: str, column: Field) -> str:
-    return re.sub(r"\*(?=/)", f"{column.low}-{column.high}", text)
+    return re.sub(r"\*", f"{column.low}-{column.high}", text)
+
+
+def kept(text: str, column: Field, values: Collection[int]) -> str:
+    """Return the text if beat reads the same values in it, else the values written out."""
+    texts = [text if each is column else "*" for each in SIX]
+    try:
+        chosen = Cron(" ".join(texts), seconds=True).chosen[SIX.index(column)]
+    except DeclarationError:
+        chosen = ()
+    return text if chosen == tuple(sorted(values)) else written(values, column)
 
 
 def unwrapped(text: str, column: Field) -> str:

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import ast
 import functools
+import itertools
 import sys
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from beat import durations
-from beat.cron.fields import FIVE, SIX
+from beat import clock, durations
+from beat.cron import Cron, expansion
+from beat.cron.fields import FIVE, SECOND, SIX
 from beat.every import Every
 from beat.moving import code, fields, files, imported
 from beat.moving.found import Draft, Found, NotCarried, gathered, named, positional
@@ -31,6 +34,15 @@ _PARAMETERS = (
 _KEPT = ("job_timeout", "result_ttl", "ttl", "failure_ttl", "meta")  # RQ's names are beat's
 _DEFAULT_RESULT_TTL = 500
 _WITH_YEAR = 7
+_SECOND = timedelta(seconds=1)
+_COMPARED = 4
+_COMPARED_FROM = [
+    datetime(2026, 1, 1, tzinfo=UTC),
+    datetime(2027, 2, 27, 23, 59, tzinfo=UTC),
+    datetime(2028, 2, 28, tzinfo=UTC),
+    datetime(2030, 6, 30, tzinfo=UTC),
+]
+"""A new year, the end of February with and without a 29th, the end of a month."""
 _STOP = "stop `rq cron` before beat runs these, or every job comes twice"
 _INTERVALS = (
     "intervals: rq cron counts from its own start, and runs each at once; "
@@ -116,15 +128,45 @@ def _carried(given: Mapping[str, Any], func: str, name: str, where: str) -> Foun
 
 
 def _expression(written: object) -> tuple[str, bool]:
-    """An expression of croniter's as beat writes it, and whether it has seconds."""
+    """Return an expression of croniter's as beat writes it, and whether it has seconds."""
     if not isinstance(written, str):
         raise NotCarried(f"its cron expression is {written!r:.60}, not text")
     words = written.split()
     if len(words) == _WITH_YEAR:
         raise NotCarried(f"{written!r} has a field for the year, and beat's expressions have none: use start= and end=")
-    if len(words) not in (len(FIVE), len(SIX)):
-        return written, False  # a macro, or what beat refuses with a reason
-    five = [fields.unwrapped(text, column) for text, column in zip(words, FIVE, strict=False)]
-    five[2], five[4] = fields.either(five[2], five[4])
-    seconds = words[len(FIVE) :]
-    return " ".join([*seconds, *five]), bool(seconds)
+    seconds = len(words) == len(SIX)
+    cron = _fields(written, words) if seconds or len(words) == len(FIVE) else written  # a macro, or nonsense
+    _refuse_other_ticks(written, Cron(cron, "UTC", seconds))
+    return cron, seconds
+
+
+def _fields(written: str, words: list[str]) -> str:
+    """Return the fields in beat's order, each with the values that croniter reads in it."""
+    texts = [fields.unwrapped(text, column) for text, column in zip(words, (*FIVE, SECOND), strict=False)]
+    try:
+        read = expansion.expand(written)
+    except expansion.Unreadable as e:
+        Cron(
+            " ".join([*texts[5:], *texts[:5]]), "UTC", len(texts) == len(SIX), seed=""
+        )  # beat's own refusal is clearer
+        raise NotCarried(f"rq cron reads {written!r} in another way than beat: {e}") from e
+    texts = [
+        fields.kept(text, column, each.values) for text, column, each in zip(texts, (*FIVE, SECOND), read, strict=False)
+    ]
+    if read[2].restricts and read[4].restricts:
+        texts[2], texts[4] = fields.either(texts[2], texts[4])
+    else:
+        texts[2], texts[4] = (texts[n] if read[n].restricts else "*" for n in (2, 4))
+    return " ".join([*texts[5:], *texts[:5]])
+
+
+def _refuse_other_ticks(written: str, cron: Cron) -> None:
+    """Refuse an expression that ticks otherwise by croniter's own walk, whatever the reason."""
+    for start in _COMPARED_FROM:
+        theirs = expansion.ticks(written, start, _COMPARED)
+        ours = list(itertools.islice(cron.ticks(start + _SECOND), _COMPARED))
+        if theirs != ours:
+            pairs = itertools.zip_longest(theirs, ours)
+            first, other = next(pair for pair in pairs if pair[0] != pair[1])
+            when = f"runs {written!r} at {clock.text(first)}" if first else f"finds no run of {written!r}"
+            raise NotCarried(f"rq cron {when}, and beat would run {str(cron)!r} at {clock.text(other)}")

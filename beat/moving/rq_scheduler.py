@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from beat import clock, connection, durations
 from beat.cron import Cron
-from beat.cron.fields import FIVE
+from beat.cron.fields import FIVE, SIX
 from beat.errors import BadSource, DeclarationError, NoSource
 from beat.every import Every
-from beat.moving import fields, host
+from beat.moving import crontab_package, fields, host
 from beat.moving.found import Draft, Found, NotCarried, gathered, named, positional
 from beat.report.reading import LARGEST, NotPlain, Opaque
 from beat.report.reading import read as read_plain
@@ -221,7 +221,7 @@ def _checked(cron: Cron, at: Any) -> list[str]:
 
 
 def _expression(written: object) -> tuple[str, bool]:
-    """The expression as beat writes it, and whether it has seconds."""
+    """Return the expression as beat writes it, and whether it has seconds."""
     if not isinstance(written, str):
         raise NotCarried(f"its cron_string is {written!r:.60}, not text")
     words = written.split()
@@ -229,12 +229,15 @@ def _expression(written: object) -> tuple[str, bool]:
         if words[-1] not in ("*", "?"):
             raise NotCarried(f"{written!r} has a year, and beat's expressions have none: use start= and end=")
         words = words[:-1]
-    seconds, five = words[: -len(FIVE)], words[-len(FIVE) :]
-    if len(five) < len(FIVE):
-        return written, False
-    five = [fields.unwrapped(text, column) for text, column in zip(five, FIVE, strict=True)]
-    if "*" not in (five[2], five[4]):
-        days = Cron(f"0 0 {five[2]} * *").chosen.days
-        weekdays = Cron(f"0 0 * * {five[4]}").chosen.weekdays
-        five[2], five[4] = fields.both(days, weekdays)
-    return " ".join([*seconds, *five]), bool(seconds)
+    columns = SIX if len(words) == len(SIX) else FIVE
+    if len(words) != len(columns):
+        return written, False  # a macro, or what beat refuses with a reason
+    try:
+        chosen = [crontab_package.values(text, column) for text, column in zip(words, columns, strict=True)]
+    except NotCarried:
+        Cron(" ".join(words), seconds=columns is SIX, seed="")  # beat's own refusal is clearer
+        raise
+    texts = [fields.kept(*each) for each in zip(words, columns, chosen, strict=True)]
+    if "*" not in (texts[-3], texts[-1]):
+        texts[-3], texts[-1] = fields.both(chosen[-3], chosen[-1])
+    return " ".join(texts), columns is SIX

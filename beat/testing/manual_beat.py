@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from beat.connection import Redis
+    from beat.durations import Duration
     from beat.event import Event
-    from beat.options import Duration
     from beat.registry import Registry
     from beat.schedule import Schedule
 

@@ -11,7 +11,7 @@ from beat.errors import BadDuration, BadInstant
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from beat.options import Duration
+    from beat.durations import Duration
 
 
 class ManualClock:

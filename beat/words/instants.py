@@ -20,6 +20,7 @@ _OF_DAY = re.compile(r"(\d{1,2}:\d\d(?::\d\d)?)(Z?)", re.ASCII)
 _AGO = re.compile(r"(\S.*?)\s*ago")
 _WEEK = 7
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_AWAY = {"yesterday": -1, "today": 0, "tomorrow": 1}
 _SHORTEST = 3
 """Letters of the name of a day that tell it from the others."""
 _INSTANT, _DAY = timedelta(microseconds=1), timedelta(days=1)
@@ -34,10 +35,14 @@ class Meant(NamedTuple):
 
 
 def when(written: str, where: Zone, now: datetime) -> Meant:
-    """`03:00` (the latest that is past), `2026-11-16 03:00`, both in the zone; `2026-11-16T02:00Z`; `2h ago`."""
-    text = written.strip()
+    """Read `03:00` (the latest that is past), `yesterday 03:00`, `2026-11-16 03:00`, `2026-11-16T02:00Z` or `2h ago`.
+
+    A time without an offset is one in the zone.
+    """
+    text = dated(written, where, now)
     if _is_day(text):
-        raise BadInstant(f"{text!r} is a day, and a tick has a time: write '{text} 03:00'")
+        day = written.strip()
+        raise BadInstant(f"{day!r} is a day, and a tick has a time: write '{day} 03:00'")
     try:
         if found := _AGO.fullmatch(text):
             return Meant((now - durations.parse(found[1].replace(" ", ""))).replace(microsecond=0))
@@ -72,8 +77,8 @@ def coming(written: str, where: Zone, now: datetime, name: str = "--until") -> M
 
 
 def since(written: str, where: Zone, now: datetime, name: str = "--since") -> datetime:
-    """`24h` before now, the beginning of a day, or whatever `when` reads."""
-    text = written.strip()
+    """Read `24h` as that long before now, a day as its beginning, and whatever `when` reads."""
+    text = dated(written, where, now)
     with contextlib.suppress(BadDuration, BadInstant, OverflowError):
         if _is_day(text):
             return _wall(datetime.fromisoformat(text), where).instant
@@ -82,17 +87,38 @@ def since(written: str, where: Zone, now: datetime, name: str = "--since") -> da
     with contextlib.suppress(BadInstant):
         return when(text, where, now).instant
     raise BadInstant(
-        f"{name} {written!r:.60} is neither a length of time nor a time: write 24h, 7d, 2026-11-16 or 2026-11-16T02:00Z"
+        f"{name} {written!r:.60} is neither a length of time nor a time: write 24h, 7d, 2026-11-16, yesterday, "
+        "'yesterday 09:00' or 2026-11-16T02:00Z"
     )
 
 
 def until(written: str, where: Zone, now: datetime, name: str = "--to") -> datetime:
-    """The same; of a day, its end."""
-    text = written.strip()
+    """Read the same as `since`, but a day as its end."""
+    text = dated(written, where, now)
     if _is_day(text):
         with contextlib.suppress(OverflowError):
             return _wall(datetime.fromisoformat(text) + _DAY, where).instant - _INSTANT
     return since(written, where, now, name)
+
+
+def dated(written: str, where: Zone, now: datetime) -> str:
+    """Return the text with the date instead of `today`, `yesterday`, `tomorrow` or a weekday, which is the latest.
+
+    A time of day may follow the word. Any other text is returned as it stands.
+    """
+    text = " ".join(written.split())
+    word, _, rest = text.partition(" ")
+    of_day = _OF_DAY.fullmatch(rest)
+    if rest and not of_day:
+        return written.strip()
+    today = now.astimezone((zone("UTC") if of_day and of_day[2] else where).info).date()
+    days = _named(word.lower(), today)
+    if not days:
+        return written.strip()
+    day = days[0] - timedelta(weeks=days[0] > today and word.lower() != "tomorrow")
+    with contextlib.suppress(ValueError):
+        return f"{day} {_time(of_day[1])}{of_day[2]}" if of_day else str(day)
+    return written.strip()
 
 
 def both(instant: datetime, where: Zone, beside: datetime | None = None) -> str:
@@ -205,8 +231,8 @@ def _ahead(text: str, where: Zone, now: datetime) -> Meant:
 
 def _named(word: str, today: date) -> list[date]:
     """The days that a word may mean, the nearest first; none for what is no day."""
-    if word in {"today", "tomorrow"}:
-        return [today + (word == "tomorrow") * _DAY]
+    if word in _AWAY:
+        return [today + _AWAY[word] * _DAY]
     named = [n for n, name in enumerate(_DAYS) if len(word) >= _SHORTEST and name.startswith(word)]
     away = [(n - today.weekday()) % len(_DAYS) for n in named]
     return [today + (days + weeks) * _DAY for days in away for weeks in (0, len(_DAYS))]

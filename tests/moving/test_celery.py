@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 import pytest
 
+from beat.cron import Cron
+from beat.cron.fields import FIVE, MONTH
 from beat.errors import BadSource, LoadError, NoSource
 from beat.moving import celery
+from beat.moving.celery import times
+from beat.moving.found import NotCarried
 from tests.moving.house import House, local, only, why
 
 if TYPE_CHECKING:
+    from beat.cron.fields import Field
     from beat.moving import Reading
 
 HEAD = """
@@ -96,6 +103,28 @@ def test_an_interval_becomes_every(house: House, schedule: str, every: str) -> N
 def test_a_crontab_becomes_an_expression_in_the_zone_of_the_application(house: House, schedule: str, cron: str) -> None:
     found = only(entry(house, schedule, tz="Europe/Paris"))
     assert (found.cron, found.every, found.tz, found.notes) == (cron, None, "Europe/Paris", ())
+
+
+ANSWERS = json.loads((Path(__file__).parent / "celery_5_7_0.json").read_text("utf-8"))
+"""Each shape of an item → its values by Celery's own crontab_parser, null for what it refuses."""
+
+
+@pytest.mark.parametrize("column", FIVE, ids=[column.name for column in FIVE])
+def test_every_shape_of_every_field_is_read_as_celery_reads_it(column: Field) -> None:
+    """Of a name Celery reads three letters, so that `SAT/2` is Saturday."""
+    parameter = column.name.replace("-", "_").replace("month", "month_of_year" if column is MONTH else "month")
+    for item, answer in ANSWERS[column.name].items():
+        try:
+            rule = times.Crontab(**{parameter: item}).rule()
+        except NotCarried:
+            assert answer is None, item
+        else:
+            chosen: Any = Cron(rule.cron or "").chosen[FIVE.index(column) + 1]
+            assert answer == list(chosen), item
+
+
+def test_a_step_behind_the_name_of_a_day_is_ignored_as_celery_ignores_it(house: House) -> None:
+    assert only(entry(house, "crontab(0, 9, day_of_week='SAT/2')")).cron == "0 9 * * 6"
 
 
 @pytest.mark.parametrize(

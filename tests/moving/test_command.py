@@ -13,7 +13,7 @@ from beat.cli import asking
 from beat.cli.add import command
 from beat.client import Client
 from beat.errors import ConfigError, DuplicateSchedule, NoRedis, Refused
-from beat.moving import add, crontab, rq_cron
+from beat.moving import add, crontab, fields, rq_cron
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -77,6 +77,22 @@ def test_all_that_moves_ends_with_0(call: Any) -> None:
     ended = call("--from", "rq-cron", "cron_config.py")
     assert (ended.code, ended.err) == (0, "2 schedules of rq-cron can move in\n")
     assert 'beat.register(app.tasks.add, every="30s", args=(1,), queue="default")' in ended.out
+
+
+def test_a_job_that_would_tick_at_other_times_is_named_and_ends_with_1(
+    call: Any, house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house.write(
+        "cron_config.py",
+        "from rq.cron import register\nfrom app.tasks import add\nregister(add, 'q', cron='5-5 * * * *')\n",
+    )
+    ended = call("--from", "rq-cron", "cron_config.py")
+    assert ended.code == 0
+    assert '"* * * * *"' in ended.out  # croniter reads it so
+    monkeypatch.setattr(fields, "kept", lambda text, *_: text)  # a difference that nobody has thought of
+    ended = call("--from", "rq-cron", "cron_config.py")
+    assert ended.code == 1
+    assert "add cannot move in: rq cron runs '5-5 * * * *' at 2026-01-01T00:01:00Z, and beat would" in ended.err
 
 
 def test_a_dry_run_says_what_would_be_added(call: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rq.cron import CronJob
 
-from beat.cron import Cron
+from beat.cron import Cron, expansion
+from beat.cron.fields import FIVE
 from beat.errors import BadSource, NoSource
-from beat.moving import rq_cron
+from beat.moving import fields, rq_cron
 from tests.moving.house import House, only, why
+from tests.moving.shapes import ITEMS
 
 if TYPE_CHECKING:
     from beat.moving import Reading
@@ -199,18 +202,113 @@ def test_the_printed_python_ticks_as_rq_cron_does(house: House, rule: str) -> No
     assert list(declared.ticks(start + timedelta(seconds=1), expected[-1] + timedelta(seconds=1))) == expected
 
 
+def corpus() -> list[str]:
+    """Every shape of an item in every field, with the other fields fixed, and the two days beside each other."""
+    fixed = ["17", "4", "*", "*", "*"]
+    alone = [
+        " ".join([*fixed[:place], item, *fixed[place + 1 :]])
+        for place, column in enumerate(FIVE)
+        for item in ITEMS[column]
+    ]
+    days = ["5-5", "1-31", "31-1", "7,7-7", "*/2", "?", "13"]
+    both = [
+        f"17 4 {day} * {weekday}"
+        for day in days
+        for weekday in ["mon-mon", "0-6", "0-7", "5-5/2", "*/2", "mon,sun-sun"]
+    ]
+    return [
+        *alone,
+        *both,
+        "*,5 4 * * *",
+        "17 4 *,5 * mon",
+        "17 4 5 * *,mon",
+        "17 4 31 2 mon",
+        "17 4 * * * 9-9",
+        "17 4 * * * 5-7",
+    ]
+
+
+def test_every_shape_of_every_field_keeps_the_ticks_of_croniter_or_is_left(house: House) -> None:
+    """A range of one value, as in `5-5` and `mon-mon`, is every value to croniter."""
+    starts = [datetime(2026, 2, 27, 23, 59, tzinfo=UTC), datetime(2027, 10, 30, tzinfo=UTC)]
+    calls = "".join(
+        f"register(add, 'q', cron={expression!r}, name='n{number}')\n" for number, expression in enumerate(corpus())
+    )
+    reading = read(house, calls)
+    found = {each.name: each for each in reading.found}
+    left = {each.name for each in reading.left}
+    moved = 0
+    for number, expression in enumerate(corpus()):
+        try:
+            expected = [runs(expression, start, 25) for start in starts]
+        except CroniterError:
+            assert f"n{number}" in left, expression
+            continue
+        if f"n{number}" in left:
+            assert re.search(r"(\w+)-(\w+)/\d", expression), expression  # backwards in steps
+            continue
+        ticks = found[f"n{number}"].schedule().ticks
+        assert [list(itertools.islice(ticks(start + timedelta(seconds=1)), 25)) for start in starts] == expected, (
+            expression
+        )
+        moved += 1
+    assert moved > 250
+
+
+@pytest.mark.parametrize(
+    ("rule", "cron"),
+    [
+        ("5-5 * * * *", "* * * * *"),
+        ("0 9 * * mon-mon", "0 9 * * *"),
+        ("0 9-9/2 * * *", "0 0-22/2 * * *"),
+        ("0 9 1-5 * mon-fri", "0 9 1-5 * mon-fri"),
+        ("* * * * * 9-9", "* * * * * *"),
+    ],
+)
+def test_what_beat_reads_otherwise_is_written_out(house: House, rule: str, cron: str) -> None:
+    assert only(read(house, f"register(add, 'q', cron={rule!r})")).cron == cron
+
+
+@pytest.mark.parametrize(
+    ("rule", "reason"),
+    [
+        ("R * * * *", "'R', which beat does not know"),
+        ("H * * * *", "minute 'h' is not the same in every process"),
+        ("0 9 15w * *", "'W', which beat does not know"),
+        ("0 9 * * fri#1", "day-of-week 'fri#1'"),
+    ],
+)
+def test_what_croniter_reads_as_no_set_of_values_is_left(house: House, rule: str, reason: str) -> None:
+    assert reason in why(read(house, f"register(add, 'q', cron={rule!r})"))
+
+
+def test_a_job_that_croniter_never_runs_is_left(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`0 9 31 2 mon` is one in croniter 6, and runs on Mondays in croniter 7."""
+    monkeypatch.setattr(expansion, "ticks", lambda *_: [])
+    reason = why(read(house, "register(add, 'q', cron='0 9 31 2 mon')"))
+    assert reason.startswith("rq cron finds no run of '0 9 31 2 mon', and beat would run")
+
+
+def test_a_difference_of_the_walks_is_named_with_an_instant(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fields, "kept", lambda text, _column, _values: text)
+    reason = why(read(house, "register(add, 'q', cron='5-5 * * * *')"))
+    assert reason == (
+        "rq cron runs '5-5 * * * *' at 2026-01-01T00:01:00Z, and beat would run '5-5 * * * *' at 2026-01-01T00:05:00Z"
+    )
+
+
 FIELDS = (
-    ("0", "30", "*/15", "0,30", "5-20/5", "*", "7/20", "50-10"),
+    ("0", "30", "5-5", "*/15", "0,30", "5-20/5", "*", "7/20", "50-10"),
     ("*", "2", "*/4", "9-17", "22-4", "0"),
     ("*", "1-7", "1", "31", "*/2", "15", "?", "1,29", "28-3", "*/1", "1-31"),
     ("*", "3,10", "mar", "*/2", "nov-feb"),
-    ("*", "mon-fri", "sun", "sat-sun", "0", "7", "1,3", "5-7", "*/2", "fri-mon", "6-2", "0-6"),
+    ("*", "mon-fri", "mon-mon", "sun", "sat-sun", "0", "7", "1,3", "5-7", "*/2", "fri-mon", "6-2", "0-6"),
 )
 
 
 @given(st.tuples(*(st.sampled_from(field) for field in FIELDS)))
-def test_every_expression_ticks_as_croniter_says(fields: tuple[str, ...]) -> None:
-    expression = " ".join(fields)
+def test_every_expression_ticks_as_croniter_says(texts: tuple[str, ...]) -> None:
+    expression = " ".join(texts)
     start = datetime(2026, 11, 1, tzinfo=UTC)
     try:
         expected = runs(expression, start, 12)

@@ -8,6 +8,7 @@ import uuid
 import zlib
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,13 +16,16 @@ from redis import Redis
 
 from beat import clock
 from beat.cron import Cron
-from beat.errors import BadSource, NoSource
-from beat.moving import rq_scheduler
+from beat.cron.fields import DAY, FIVE, SIX
+from beat.errors import BadCron, BadSource, NoSource
+from beat.moving import crontab_package, rq_scheduler
+from beat.moving.found import NotCarried
 from tests.moving.house import House, only, why
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from beat.cron.fields import Field
     from beat.embedded import PrivateRedis
     from beat.moving import Reading
 
@@ -277,6 +281,64 @@ def test_the_printed_python_ticks_as_rq_scheduler_does(
     [declared] = house.declared(predecessor.read()).values()
     ticks = declared.ticks(datetime(2026, 11, 1, tzinfo=UTC), datetime(2026, 11, 8, tzinfo=UTC))
     assert [f"{tick:%d %H:%M:%S}" for tick in ticks] == expected
+
+
+ANSWERS = json.loads((Path(__file__).parent / "crontab_1_0_5.json").read_text("utf-8"))
+"""Each shape of an item → its values by that package, null for what it refuses, `month` for another day each month."""
+
+
+@pytest.mark.parametrize("column", FIVE, ids=[column.name for column in FIVE])
+def test_every_shape_of_every_field_is_read_as_the_package_crontab_reads_it(column: Field) -> None:
+    """A range of Sunday alone, as in `sun-sun`, is every day of the week to it."""
+    place, moved = FIVE.index(column), 0
+    for item, answer in ANSWERS[column.name].items():
+        try:
+            texts = ["*"] * place + [item or ","] + ["*"] * (4 - place)
+            written, seconds = rq_scheduler._expression(" ".join(texts))  # noqa: SLF001 (what is read, alone)
+        except (NotCarried, BadCron):
+            assert answer in (None, "month"), item
+        else:
+            moved += 1
+            chosen: Any = Cron(written, seconds=seconds).chosen[SIX.index(column)]
+            assert answer == list(chosen), item
+    assert moved > 20
+
+
+@pytest.mark.parametrize(
+    ("rule", "cron"),
+    [
+        ("0 9 * * sun-sun", "0 9 * * *"),
+        ("0 9 * * 0-0", "0 9 * * *"),
+        ("0 9 * * 5-sun", "0 9 * * 0,5,6"),
+        ("0-10/20 9 * * *", "0 9 * * *"),
+        ("0 9 * * 1/2", "0 9 * * 1,3,5"),
+        ("0 9 1-31 * 1", "0 9 * * 1"),
+        ("0 9 1-7 * sun-sun", "0 9 1-7 * *"),
+    ],
+)
+def test_what_beat_reads_otherwise_is_written_out(predecessor: Predecessor, rule: str, cron: str) -> None:
+    predecessor.cron(rule, at=Cron(cron).after(clock.EPOCH))
+    found = only(predecessor.read())
+    assert (found.cron, found.notes) == (cron, ())
+
+
+@pytest.mark.parametrize("weekday", ["*", "1", "sun-sun", "0-6", "1-5", "sun", "sat-sun", "1/2"])
+@pytest.mark.parametrize("day", ["*", "1-31", "1-7", "13", "*/2", "31"])
+def test_both_days_match_as_in_the_package_crontab(day: str, weekday: str) -> None:
+    weekdays = ANSWERS["day-of-week"]
+    try:
+        written, _ = rq_scheduler._expression(f"0 0 {day} * {weekday}")  # noqa: SLF001 (what is read, alone)
+    except NotCarried as e:
+        assert "both to match" in str(e)  # noqa: PT017 (some are left, and named)
+        return
+    first, last = datetime(2026, 11, 1, tzinfo=UTC), datetime(2028, 11, 1, tzinfo=UTC)
+    dates = (first + timedelta(days=n) for n in range((last - first).days))
+    expected = [
+        date
+        for date in dates
+        if date.day in crontab_package.values(day, DAY) and date.isoweekday() % 7 in weekdays[weekday]
+    ]
+    assert list(Cron(written).ticks(first, last)) == expected
 
 
 def test_the_printed_python_declares_what_was_found(predecessor: Predecessor, house: House) -> None:

@@ -109,6 +109,29 @@ def test_the_history_of_a_schedule_is_a_table_in_its_zone_and_in_utc(here: Path)
     ]
 
 
+@pytest.mark.parametrize("split", [True, False])
+def test_the_url_and_json_may_stand_before_the_command(here: Path, url: str, tmp_path: Path, *, split: bool) -> None:
+    first = ["--redis-url", url] if split else [f"--redis-url={url}"]
+    found = document(*first, "--json", "history", "nightly", "-n", "1", cwd=tmp_path)
+    assert found == document("history", "nightly", "-n", "1", cwd=here)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--redis-url", "redis://x"], "--redis-url goes with a command, as in beat list --redis-url URL"),
+        (["--json"], "--json goes with a command, as in beat list --json"),
+        (["--redis-url"], "--redis-url goes with a command"),
+        (["--redis-url", "redis://x", "next", "0 9 * * *"], "No such option"),
+        (["--redis-url", "redis://x", "lst"], "there is no command 'lst'. Did you mean 'list'?"),
+    ],
+)
+def test_an_option_before_no_command_that_takes_it_is_refused(arguments: list[str], words: str, tmp_path: Path) -> None:
+    code, said = refused(*arguments, cwd=tmp_path)
+    assert code == 2
+    assert words in said
+
+
 def test_columns_that_say_nothing_are_left_out(here: Path, redis: Redis) -> None:
     Ledger("often").registered(NINE - MINUTE, NINE).fired(NINE).keep(redis)
     assert lines("history", "often", "-n", "1", cwd=here) == [

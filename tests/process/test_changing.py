@@ -396,6 +396,14 @@ def test_one_that_is_refused_does_not_keep_the_others(beat: Any, client: Client)
         ),
         (["add", "x", "--func", FUNC, "--every", "5m", "--cron", "* * * * *"], "Give one of --cron"),
         (["add", "x", "--func", FUNC, "--every", "5m", "--option", "jiter=5m"], "Did you mean 'jitter'?"),
+        (
+            ["add", "x", "--func", FUNC, "--every", "5m", "--option", "crontab=@daily"],
+            "The expression is --cron, as in",
+        ),
+        (
+            ["add", "x", "--func", FUNC, "--cron", "60 * * * *", "--tz", "CEST"],
+            "2 mistakes: - time zone 'CEST' is not known: use an IANA name: for CEST, 'Europe/Berlin'",
+        ),
         (["add", "x", "--func", FUNC, "--every", "5m", "--option", "every=6m"], "--option every says what was said"),
         (["add", "a b", "--func", FUNC, "--every", "5m"], "id 'a b' must be 1 to 100 of the characters"),
         (["add", "x", "--file", "-"], "--file brings what it says itself: leave out the id"),
@@ -550,6 +558,14 @@ def test_a_file_is_added_line_by_line(beat: Any, here: Path, document: Any, clie
     assert client.get("c1").tz == BERLIN
     found = document("add", "--file", "all.json")["schedules"]
     assert [each["result"] for each in found] == ["same", "refused", "left", "refused", "same"]
+
+
+def test_all_mistakes_of_an_entry_are_told_in_its_line(beat: Any, here: Path) -> None:
+    entry = {"id": "c1", "func": FUNC, "cron": "60 9 * * *", "tz": "CEST"}
+    (here / "all.json").write_text(json.dumps([entry]))
+    [line] = beat("add", "--file", "all.json").stdout.splitlines()
+    assert line.startswith("c1: refused: time zone 'CEST' is not known: use an IANA name: for CEST, ")
+    assert line.endswith("; cron '60 9 * * *': minute 60 is out of range 0-59. The minute after 59 is 0")
 
 
 def test_a_file_may_come_through_a_pipe(here: Path, url: str, client: Client) -> None:

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -195,6 +196,20 @@ def test_next_takes_an_interval(here: Path) -> None:
     assert ticks == ["Thu 2026-01-01 01:30 UTC  *", "Thu 2026-01-01 03:00 UTC  *"]
 
 
+def test_next_starts_at_the_beginning_of_yesterday(here: Path) -> None:
+    days = [
+        datetime.fromisoformat(first_ticks("0 9 * * *", "--from", day, "-n", "1", cwd=here)[0])
+        for day in ("yesterday", "today")
+    ]
+    assert days[1] - days[0] in (timedelta(days=1), timedelta(days=2))  # midnight may lie between the two calls
+
+
+def test_next_warns_of_a_zone_that_is_an_abbreviation(here: Path) -> None:
+    done = beat("next", "0 9 * * *", "--tz", "EST", cwd=here)
+    assert done.stderr.startswith("warning: tz='EST' is UTC-05:00 all year: write 'America/New_York'")
+    assert (done.returncode, beat("next", "0 9 * * *", cwd=here).stderr) == (0, "")
+
+
 def test_next_takes_seconds_and_shows_them_on_every_line(here: Path) -> None:
     done = beat("next", "*/30 * * * * *", "--seconds", "--from", "2026-01-01T00:00Z", "-n", "2", cwd=here)
     assert without_distance(done.stdout)[4:] == ["Thu 2026-01-01 00:00:30 UTC  *", "Thu 2026-01-01 00:01:00 UTC  *"]
@@ -306,7 +321,7 @@ def test_a_bad_expression_is_shown_with_a_caret_and_nothing_else_is_printed(here
         (["0 9 * * *", "-n", "1001"], "1001 is not in the range 1<=x<=1000"),
         (["0 9 * * *", "--tz", "Europe/Pariss"], "Did you mean 'Europe/Paris'?"),
         (["0 9 * * *", "--tz", ""], "time zone '' is not known"),
-        (["0 9 * * *", "--from", "tomorrow"], "--from 'tomorrow' is not a time: write 2026-03-28T12:00"),
+        (["0 9 * * *", "--from", "soon"], "--from 'soon' is not a time: write 2026-03-28T12:00"),
         (["0 9 * * *", "--from", ""], "--from '' is not a time"),
         (["0 9 * * *", "--from", "9999-12-31T23:59"], "there are no ticks before the year 1800 or after 9990"),
         (["0 9 * * *", "--from", "0001-01-01"], "there are no ticks before the year 1800 or after 9990"),

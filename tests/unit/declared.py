@@ -106,6 +106,10 @@ class Reports:
         def static() -> None: ...
 
 
+def calls_a_class_method() -> None:
+    Reports.of_class()
+
+
 class Colour(enum.Enum):
     RED = "red"
     BLUE = "blue"

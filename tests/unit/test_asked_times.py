@@ -33,6 +33,12 @@ NOW = clock.read("2026-11-16T17:30:00.250Z")  # 18:30 in Berlin
         ("2h ago", "2026-11-16T15:30:00Z"),
         ("1h 30m ago", "2026-11-16T16:00:00Z"),
         ("0s ago", "2026-11-16T17:30:00Z"),
+        ("today 03:00", "2026-11-16T02:00:00Z"),
+        ("yesterday 3:00", "2026-11-15T02:00:00Z"),
+        ("Yesterday  18:31:30", "2026-11-15T17:31:30Z"),
+        ("yesterday 03:00Z", "2026-11-15T03:00:00Z"),
+        ("monday 03:00", "2026-11-16T02:00:00Z"),
+        ("tue 03:00", "2026-11-10T02:00:00Z"),
     ],
 )
 def test_a_time_is_read_in_the_zone_of_the_schedule(written: str, meant: str) -> None:
@@ -62,8 +68,9 @@ def test_what_is_no_time_is_refused_with_examples(written: str) -> None:
 
 
 def test_a_day_is_refused_with_what_is_missing() -> None:
-    with pytest.raises(BadInstant, match="'2026-11-16' is a day, and a tick has a time: write '2026-11-16 03:00'"):
-        instants.when("2026-11-16", BERLIN, NOW)
+    for day in ("2026-11-16", "yesterday", "monday"):
+        with pytest.raises(BadInstant, match=f"'{day}' is a day, and a tick has a time: write '{day} 03:00'"):
+            instants.when(day, BERLIN, NOW)
 
 
 def test_a_time_that_the_clock_jumps_over_is_the_instant_after_the_jump() -> None:
@@ -93,13 +100,19 @@ def test_a_day_that_a_zone_left_out_ends_right_after_the_jump() -> None:
         ("2026-11-16T02:00Z", "2026-11-16T02:00:00Z"),
         ("03:00", "2026-11-16T02:00:00Z"),
         ("2h ago", "2026-11-16T15:30:00Z"),
+        ("today", "2026-11-15T23:00:00Z"),
+        ("yesterday", "2026-11-14T23:00:00Z"),
+        (" Yesterday ", "2026-11-14T23:00:00Z"),
+        ("yesterday 18:00", "2026-11-15T17:00:00Z"),
+        ("monday", "2026-11-15T23:00:00Z"),  # today is one
+        ("sun", "2026-11-14T23:00:00Z"),
     ],
 )
 def test_since_takes_a_length_of_time_a_time_or_a_day(written: str, meant: str) -> None:
     assert instants.since(written, BERLIN, NOW) == clock.read(meant)
 
 
-@pytest.mark.parametrize("written", ["", "24", "x", "-1d", "yesterday", "99999999999w", "1.5"])
+@pytest.mark.parametrize("written", ["", "24", "x", "-1d", "yesterdays", "yesterday noon", "99999999999w", "1.5"])
 def test_what_says_no_beginning_is_refused(written: str) -> None:
     with pytest.raises(
         BadInstant, match=r"--since .* is neither a length of time nor a time: write 24h, 7d, 2026-11-16"
@@ -114,6 +127,9 @@ def test_what_says_no_beginning_is_refused(written: str) -> None:
         ("2026-10-25", "2026-10-25T22:59:59.999999Z"),  # which has 25 hours
         ("2026-11-16 03:00", "2026-11-16T02:00:00Z"),
         ("24h", "2026-11-15T17:30:00.250Z"),
+        ("yesterday", "2026-11-15T22:59:59.999999Z"),
+        ("today", "2026-11-16T22:59:59.999999Z"),
+        ("yesterday 03:00", "2026-11-15T02:00:00Z"),
     ],
 )
 def test_until_takes_the_same_and_of_a_day_its_end(written: str, meant: str) -> None:
@@ -173,6 +189,8 @@ def test_what_is_no_time_to_come_is_refused_with_examples(written: str) -> None:
         ("today 18:30", "that is Mon 2026-11-16 18:30 Berlin"),
         ("2026-11-16T17:30Z", "that is Mon 2026-11-16 18:30 Berlin"),
         ("0s", "that is Mon 2026-11-16 18:30"),
+        ("yesterday", "that is Sun 2026-11-15 00:00 Berlin"),
+        ("yesterday 20:00", "that is Sun 2026-11-15 20:00 Berlin"),
     ],
 )
 def test_what_is_past_is_refused_with_what_it_was_taken_for(written: str, told: str) -> None:

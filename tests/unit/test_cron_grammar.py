@@ -85,7 +85,8 @@ REFUSED = [
     ("\uff15 * * * *", ["FULLWIDTH DIGIT FIVE"], "\uff15"),
     ("0\u00a09 * * *", ["NO-BREAK SPACE"], "·"),
     ("0 9 * * mon\u2013fri", ["EN DASH"], "\u2013"),
-    ("0\t9 * * *", ["U+0009"], "·"),
+    ("0\v9 * * *", ["U+000B"], "·"),
+    ("0\t24 * * *", ["hour 24"], "24"),
     ("0 9 * * *\n", ["U+000A"], "·"),
     ("0 9 * * *\0", ["U+0000"], "·"),
     ("@dailyy", ["'@dailyy'", "Did you mean '@daily'?"], "@dailyy"),
@@ -112,6 +113,20 @@ def test_a_wrong_expression_is_refused_with_a_caret_and_a_way_out(
     else:
         _, shown, carets, *_ = message.split("\n")
         assert [s for s, c in zip(shown + " ", carets.ljust(len(shown) + 1), strict=True) if c == "^"] == list(pointed)
+
+
+@pytest.mark.parametrize("expression", ["0\t9 * * mon", "0 9\t*\t* mon", "\t0 \t9 * *\t\tmon\t"])
+def test_tabs_separate_fields_as_spaces_do(expression: str) -> None:
+    cron = Cron(expression)
+    assert cron == Cron("0 9 * * mon")
+    assert cron.normalised == "0 9 * * 1"
+    assert "\t" not in cron.expression
+
+
+def test_a_tab_in_a_refused_expression_is_shown_as_a_space() -> None:
+    with pytest.raises(BadCron) as caught:
+        Cron("0\t24 * * *")
+    assert "\n    0 24 * * *\n      ^^\n" in str(caught.value)
 
 
 NEVER = [  # the hour that the clock skips, on the very day on which it does

@@ -13,6 +13,7 @@ from rq.utils import import_attribute
 
 from beat import functions
 from beat.errors import BadArguments, BadFunction
+from beat.registry import Registry
 from tests.unit import declared
 from tests.unit.declared import Queues, Reports
 from tests.unit.refusals import BadRepr, refused
@@ -35,6 +36,12 @@ def inner() -> Callable[..., Any]:
     def nested() -> None: ...
 
     return nested
+
+
+CLASS_METHOD = (
+    "it is a class method, and beat schedules only functions and static methods; "
+    "call it from a function at the top of the module, and schedule that function"
+)
 
 
 class Callee:
@@ -146,10 +153,11 @@ def test_a_stock_worker_imports_the_very_function(func: Callable[..., Any], path
         (of_module(5), "is not a path that can be imported"),
         (functools.partial(declared.report, "daily"), "schedule its function and pass args= or kwargs="),
         (functools.partialmethod(declared.report, "daily"), "it is a partialmethod, not a function"),
-        (Reports().method, "it is a method bound to an object that no worker has"),
-        (Reports.of_class, "it is a method bound to an object that no worker has"),
-        (Reports.method, "it is a method, and no worker has its object"),
-        (Reports.__dict__["of_class"], "put @staticmethod above @periodic"),
+        (Reports().method, "it is a method of an object, and a worker does not have that object; schedule"),
+        (Reports.of_class, CLASS_METHOD),
+        (Reports.__dict__["of_class"], CLASS_METHOD),
+        (Reports.__dict__["of_class"].__func__, CLASS_METHOD),  # @classmethod stands above @periodic
+        (Reports.method, "it is a method, and a worker has no object to call it on; move it to the top of its module"),
         (Reports.__dict__["static"], "put @staticmethod above @periodic"),
         (Reports.Inner.static, "it is in a class inside a class, where RQ does not look"),
         (Reports, "it is a class; schedule a function that makes one"),
@@ -180,6 +188,18 @@ def test_what_no_worker_could_run_is_refused_with_the_way_out(func: Any, words: 
 
 def test_a_refusal_names_the_function() -> None:
     assert refused(BadFunction, lambda: functions.path(Reports.Inner.static)).startswith("Reports.Inner.static cannot")
+
+
+def test_a_function_that_calls_a_class_method_is_scheduled() -> None:
+    assert functions.path(declared.calls_a_class_method) == "tests.unit.declared.calls_a_class_method"
+
+
+@pytest.mark.parametrize("order", ["@periodic('@daily')\n    @classmethod", "@classmethod\n    @periodic('@daily')"])
+def test_a_class_method_is_refused_alike_in_either_order_of_the_decorators(order: str) -> None:
+    text = f"class Jobs:\n    {order}\n    def nightly(cls): ..."
+    names = {"__name__": "app.jobs", "periodic": Registry().periodic}
+    message = refused(BadFunction, lambda: exec(text, names))  # noqa: S102 (a class whose decorators refuse)
+    assert message.endswith(f"nightly cannot be scheduled: {CLASS_METHOD}")
 
 
 def test_what_stock_rq_does_not_find_is_what_is_refused() -> None:

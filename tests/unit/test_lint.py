@@ -113,6 +113,18 @@ WARNED = [
         cron("30 2 * * *", "Africa/Casablanca"),
         f"02:30 does not exist in Africa/Casablanca on 2026-03-22, {RIGHT_AFTER}",
     ),
+    # abbreviations that are zones
+    (
+        cron("0 9 * * *", "EST"),
+        (
+            "tz='EST' is UTC-05:00 all year: write 'America/New_York', whose clock changes in summer, "
+            "or 'America/Panama', whose clock does not"
+        ),
+    ),
+    (
+        cron("0 9 * * *", "HST"),
+        "tz='HST' is UTC-10:00 all year: write 'Pacific/Honolulu', whose clock does not change either",
+    ),
     # intervals of days
     (
         Every("1d"),
@@ -130,6 +142,8 @@ WARNED = [
     ),
 ]
 LEFT_ALONE = [
+    cron("0 9 * * *", "GMT"),
+    cron("0 9 * * *", "Etc/GMT+5"),
     # two days
     cron("0 9 13 * *"),
     cron("0 9 * * fri"),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import beat
 from beat import loader
 from beat.errors import BadCron, ConfigError, DeclarationError, LoadError
 from beat.loader import Loaded, load, prepare
@@ -372,6 +373,46 @@ def test_a_package_named_as_a_module_of_the_standard_library_is_told_so(write: W
         "random/__init__.py cannot be imported: 'random' is already the module at"
     )
     assert sys.modules["random"] is random
+
+
+@pytest.mark.parametrize("file", ["beat.py", "beat/__init__.py"])
+def test_a_file_with_the_name_of_the_package_is_refused_before_anything_is_imported(write: Write, file: str) -> None:
+    write({file: "", "tasks.py": ""})
+    message = (
+        f"{file.removesuffix('/__init__.py')} has the name of the package beat, and a worker that starts here imports "
+        "it instead: rename it, for example to schedules.py"
+    )
+    with pytest.raises(LoadError) as caught:
+        prepare()
+    assert str(caught.value) == message.replace("schedules.py", "schedules.py" if file == "beat.py" else "schedules")
+    assert "tasks" not in sys.modules
+
+
+@pytest.mark.parametrize("name", ["../lib/beat.py", "../lib/beat/__init__.py", "../lib/beat", "../lib/beat/tasks.py"])
+def test_a_path_whose_module_has_the_name_of_the_package_is_refused(write: Write, name: str) -> None:
+    write(
+        {"../lib/beat.py": ""}
+        if name == "../lib/beat.py"
+        else {"../lib/beat/__init__.py": "", "../lib/beat/tasks.py": ""}
+    )
+    assert "has the name of the package beat" in only_problem(name)
+
+
+def test_a_module_of_that_name_inside_a_package_is_loaded(write: Write) -> None:
+    write({"shop/__init__.py": "", "shop/beat.py": ""})
+    prepare()
+    assert load("shop/beat.py").modules == ("shop.beat",)
+
+
+def test_the_name_of_the_package_is_no_module_with_schedules(here: Path) -> None:  # noqa: ARG001 (the directory)
+    assert only_problem("beat") == (
+        "'beat' is the package beat itself: name the module that declares your schedules, as in 'app.tasks'"
+    )
+
+
+def test_the_checkout_of_the_package_itself_is_no_obstacle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(Path(beat.__file__).parent.parent)
+    prepare()
 
 
 def test_an_application_that_is_installed_may_be_loaded_from_its_checkout_by_its_dotted_name(write: Write) -> None:

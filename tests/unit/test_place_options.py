@@ -231,8 +231,16 @@ def test_follows_is_a_rule_as_an_expression_is() -> None:
         (None, {"follows": "extract", "every": "1h"}, "this has both every= and follows="),
         (None, {"follows": "extract", "seconds": True}, "seconds=True says nothing here: follows='extract' has no"),
         (None, {"follows": "extract", "phase": "5m"}, "phase='5m' says nothing here: follows='extract' has no times"),
-        ("@daily", {"queue": "a", "queues": ["b", "c"], "route": "first"}, "queue='a' and queues= are two places"),
-        ("@daily", {"queue": "default", "queues": ["b", "c"], "route": "first"}, "queue='default' and queues= are two"),
+        (
+            "@daily",
+            {"queue": "a", "queues": ["b", "c"], "route": "first"},
+            "pass either queue='a' or queues=, not both",
+        ),
+        (
+            "@daily",
+            {"queue": "default", "queues": ["b", "c"], "route": "first"},
+            "pass either queue='default' or queues=, not both",
+        ),
         ("@daily", {"followed": "extract"}, "there is no option 'followed'. Did you mean 'follows'?"),
     ],
 )

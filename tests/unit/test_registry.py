@@ -196,11 +196,11 @@ def test_every_accepted_function_is_the_one_that_a_stock_worker_imports(module: 
         ("class A:\n    @periodic('@daily')\n    @staticmethod\n    def f(): ...", "put @staticmethod above @periodic"),
         (
             "class A:\n    @periodic('@daily')\n    @classmethod\n    def f(cls): ...",
-            "put @staticmethod above @periodic",
+            "it is a class method",
         ),
-        ("class A:\n    @periodic('@daily')\n    def f(self): ...", "it is a method, and no worker has its object"),
+        ("class A:\n    @periodic('@daily')\n    def f(self): ...", "it is a method, and a worker has no object"),
         ("class A:\n    @periodic('@daily', args=[1])\n    def f(self): ...", "it is a method"),
-        ("class A:\n    @classmethod\n    @periodic('@daily')\n    def f(cls): ...", "it is a method"),
+        ("class A:\n    @classmethod\n    @periodic('@daily')\n    def f(cls): ...", "it is a class method"),
         ("@periodic('@daily')\nclass A: ...", "it is a class"),
         ("def g():\n    @periodic('@daily')\n    def f(): ...\ng()", "it is defined inside another function"),
         ("@periodic('@daily')\ndef f():\n    yield 1", "it is a generator"),
@@ -353,6 +353,86 @@ def test_an_option_that_does_not_go_with_an_expression_is_refused(
     registry: Registry, given: dict[str, Any], kind: type[DeclarationError], words: str
 ) -> None:
     assert words in refused_at(kind, lambda: registry.register(declared.plain, "0 9 * * *", **given))[1]
+
+
+ALL_AT_ONCE = """@periodic("60 9 * * *", timezone="Europe/Paris", tz="CEST", queue="", max_running=0, args=[1])
+def report(): ...
+"""
+
+
+def test_all_mistakes_of_a_decorator_are_refused_at_once(module: Write) -> None:
+    where, message = refused_at(DeclarationError, lambda: module(ALL_AT_ONCE))
+    assert where.endswith(".py:2")
+    assert message.split("\n") == [
+        "6 mistakes:",
+        "- there is no option 'timezone'. Did you mean 'tz'?",
+        "- time zone 'CEST' is not known: use an IANA name: for CEST, 'Europe/Berlin' or 'Europe/Paris'",
+        "- cron '60 9 * * *': minute 60 is out of range 0-59",
+        "      60 9 * * *",
+        "      ^^",
+        "  The minute after 59 is 0.",
+        "- queue '' must be a queue's name, at most 200 printable characters, as in 'reports'",
+        "- max_running must be a whole number from 1 to 100, not 0",
+        "- the arguments do not fit report(): too many positional arguments; pass them as args=[…] or kwargs={…}",
+    ]
+
+
+def test_each_of_several_mistakes_is_an_error_of_its_own_class(module: Write) -> None:
+    with pytest.raises(DeclarationError) as caught:
+        module(ALL_AT_ONCE)
+    kinds = [BadOption, BadZone, BadCron, BadOption, BadOption, BadArguments]
+    assert [type(each) for each in caught.value.mistakes] == kinds
+    assert {each.where for each in caught.value.mistakes} == {caught.value.where}
+
+
+def test_while_mistakes_are_collected_each_is_collected_by_itself(registry: Registry) -> None:
+    with registry.collecting() as found:
+        registry.register(declared.plain, "60 * * * *", tz="CEST")
+        registry.register(declared.plain, crontab="@daily")  # type: ignore[call-overload]  # that is the mistake
+    assert [type(each) for each in found] == [BadZone, BadCron, BadOption]
+    assert all(each.where for each in found)
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "count"),
+    [
+        ({"quee": "a", "prio": "high"}, BadOption, 2),
+        ({"priority": "urgent", "queue": "", "overlap": "no"}, BadOption, 3),
+        ({"priority": "urgent"}, BadOption, 1),  # which decides about the queue, too
+        ({"max_running": 2, "catchup_limit": 2, "route": "first"}, BadOption, 3),  # each says nothing here
+        ({"start": "", "tz": "x", "seconds": 1}, DeclarationError, 3),
+        ({"serializer": "yaml", "args": [1]}, DeclarationError, 2),
+        ({"timezone": "CEST"}, DeclarationError, 2),  # its value is wrong, too
+    ],
+)
+def test_no_mistake_is_told_twice_and_none_follows_from_another(
+    registry: Registry, given: dict[str, Any], kind: type[DeclarationError], count: int
+) -> None:
+    with pytest.raises(kind) as caught:
+        registry.register(declared.plain, "0 9 * * *", **given)
+    assert type(caught.value) is kind
+    assert len(caught.value.mistakes) == count
+
+
+@pytest.mark.parametrize("given", [{"evry": "15m"}, {"interval": 900}, {"cron": "0 9 * * *"}])
+def test_a_rule_under_a_wrong_name_is_not_a_missing_rule(registry: Registry, given: dict[str, Any]) -> None:
+    _, message = refused_at(BadOption, lambda: registry.register(declared.plain, **given))
+    assert "needs one rule" not in message
+
+
+def test_a_function_and_its_options_are_refused_together(registry: Registry) -> None:
+    _, message = refused_at(DeclarationError, lambda: registry.register(lambda: None, "60 * * * *"))
+    assert "it is a lambda" in message
+    assert "minute 60 is out of range" in message
+
+
+@pytest.mark.parametrize("name", ["cron", "crontab", "expression"])
+def test_an_expression_by_name_is_the_first_argument(registry: Registry, name: str) -> None:
+    given: dict[str, Any] = {name: "0 9 * * *"}
+    _, message = refused_at(BadOption, lambda: registry.register(declared.plain, **given))
+    assert message == (
+        f"there is no option {name!r}. The expression is the first argument, as in @periodic('0 9 * * *')."
+    )
 
 
 def test_the_decorator_without_parentheses_is_refused_with_an_example(module: Write) -> None:
@@ -628,8 +708,8 @@ def test_while_collecting_every_problem_is_found_and_the_rest_goes_on(registry: 
         registry.periodic("@daily")(declared.poll)
         registry.periodic(every=0)(declared.anything)
         registry.periodic("@daily", id="poll")(declared.plain)
-        registry.periodic(declared.plain)  # type: ignore[arg-type]  # without parentheses
-        registry.periodic(every=BadRepr())(declared.plain)  # type: ignore[arg-type]  # that is the question
+        registry.periodic(declared.plain)  # type: ignore[call-overload]  # without parentheses
+        registry.periodic(every=BadRepr())(declared.plain)  # type: ignore[call-overload]  # that is the question
     assert [type(e) for e in problems] == [BadCron, BadDuration, DuplicateSchedule, BadOption, BadOption]
     assert all(e.where and "test_registry.py:" in e.where for e in problems)
     assert [schedule.id for schedule in registry] == ["poll"]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import zoneinfo
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from beat.zones import Stretch
 
 HOUR = 3600
+NOW = datetime(2026, 1, 15, 12, tzinfo=UTC)
 YEARS = [  # zones and years with changes of every kind, and some with none
     ("UTC", 2026),
     ("Etc/GMT-14", 2026),
@@ -103,7 +105,11 @@ def truth(name: str, second: int) -> float:
         ("UTC+2", "'Etc/GMT-2' is always UTC+2"),
         ("utc+2", "'Etc/GMT-2' is always utc+2"),
         ("GMT-3", "'Etc/GMT+3' is always GMT-3"),
-        ("CEST", "use an IANA name"),
+        ("CEST", "use an IANA name: for CEST, 'Europe/Berlin' or 'Europe/Paris'"),
+        ("cest", "use an IANA name: for CEST, 'Europe/Berlin' or 'Europe/Paris'"),
+        ("PDT", "use an IANA name: for PDT, 'America/Los_Angeles'"),
+        ("est", "use an IANA name: for EST, 'America/New_York' or 'America/Panama'"),
+        ("IST", "use an IANA name: for IST, 'Asia/Kolkata', 'Asia/Jerusalem' or 'Europe/Dublin'"),
         ("CET-1CEST", "use an IANA name"),
         ("", "use an IANA name"),
         (" ", "use an IANA name"),
@@ -128,6 +134,72 @@ def test_what_is_no_zone_is_refused_with_what_may_be_meant(name: Any, words: str
     message = refused(BadZone, lambda: zone(name))
     assert message.startswith("time zone ")
     assert words in message
+
+
+def test_no_abbreviation_is_ever_suggested() -> None:
+    for name in ["CEST", "CES", "ESTT", "WES", "EETT", "MSTT", "HSTX", "EST5ED", "PST8"]:
+        suggested = set(re.findall(r"'([^']+)'", refused(BadZone, lambda name=name: zone(name)).partition(":")[2]))  # type: ignore[misc]  # a bound default
+        assert all("/" in each for each in suggested), name
+
+
+@pytest.mark.parametrize(("abbreviation", "cities"), zones.CITIES.items())
+def test_a_suggested_city_shows_the_abbreviation_at_some_time_of_the_year(
+    abbreviation: str, cities: tuple[str, ...]
+) -> None:
+    for city in cities:
+        halves = (datetime(2026, month, 15, tzinfo=zoneinfo.ZoneInfo(city)) for month in (1, 7))
+        assert abbreviation in {half.tzname() for half in halves}
+        assert city in names()
+
+
+@pytest.mark.parametrize(
+    ("name", "note"),
+    [
+        (
+            "EST",
+            (
+                "tz='EST' is UTC-05:00 all year: write 'America/New_York', whose clock changes in summer, "
+                "or 'America/Panama', whose clock does not"
+            ),
+        ),
+        (
+            "MST",
+            (
+                "tz='MST' is UTC-07:00 all year: write 'America/Denver', whose clock changes in summer, "
+                "or 'America/Phoenix', whose clock does not"
+            ),
+        ),
+        ("HST", "tz='HST' is UTC-10:00 all year: write 'Pacific/Honolulu', whose clock does not change either"),
+        (
+            "EST5EDT",
+            (
+                "tz='EST5EDT' is an old name, and its clock changes between UTC-05:00 and UTC-04:00: "
+                "write 'America/New_York'"
+            ),
+        ),
+        (
+            "CET",
+            (
+                "tz='CET' is an old name, and its clock changes between UTC+01:00 and UTC+02:00: "
+                "write 'Europe/Berlin' or 'Europe/Paris'"
+            ),
+        ),
+        ("UTC", ""),
+        ("GMT", ""),
+        ("Europe/Paris", ""),
+        ("Etc/GMT+5", ""),
+    ],
+)
+def test_an_abbreviation_that_is_a_zone_has_a_note_that_says_whether_its_clock_changes(name: str, note: str) -> None:
+    assert zones.note(zone(name), NOW) == note
+
+
+@pytest.mark.parametrize("name", zones.OLD_NAMES)
+def test_the_note_agrees_with_the_time_zone_data(name: str) -> None:
+    offsets = {datetime(2026, month, 15, tzinfo=zoneinfo.ZoneInfo(name)).utcoffset() for month in range(1, 13)}
+    assert ("all year" in zones.note(zone(name), NOW)) == (len(offsets) == 1)
+    winter = {datetime(2026, 1, 15, tzinfo=zoneinfo.ZoneInfo(each)).utcoffset() for each in zones.OLD_NAMES[name]}
+    assert winter <= offsets
 
 
 def test_every_offset_that_is_suggested_is_a_zone_with_that_offset() -> None:

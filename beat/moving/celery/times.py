@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from beat.cron.fields import Field
 
 _STEP = re.compile(r"\*/(\d+)", re.ASCII)
-_PART = re.compile(r"(?:(?P<low>\w+)(?:-(?P<high>\w+))?|\*)(?:/(?P<step>\d+))?", re.ASCII)
+_RANGE = re.compile(r"(?P<low>\w+?)-(?P<high>\w+)(?:/(?P<step>\w*))?")
+_STAR = re.compile(r"\*(?:/(?P<step>\w*)|$)")
 _NAMES = {name: number for column in (WEEKDAY, MONTH) for number, name in enumerate(column.names, start=column.low)}
 _FIVE = 5
 _RELATIVE = {
@@ -150,7 +151,7 @@ def _text(spec: object, column: Field) -> str:
 
 
 def _chosen(spec: object, column: Field) -> frozenset[int]:
-    """Celery's crontab_parser."""
+    """Return the values that Celery's crontab_parser reads."""
     if isinstance(spec, str):
         values = {value for part in spec.split(",") for value in _part(part, column)}
     elif isinstance(spec, int) and not isinstance(spec, bool):
@@ -165,22 +166,32 @@ def _chosen(spec: object, column: Field) -> frozenset[int]:
 
 
 def _part(part: str, column: Field) -> Iterable[int]:
-    found = _PART.fullmatch(part)
-    if not found or found["step"] == "0" or (found["step"] and found["low"] and not found["high"]):
+    """Return the values of one item of a list; Celery ignores what follows a range or a step, as in `1-5.5`."""
+    found = _RANGE.match(part) or _STAR.match(part)
+    if not found:
+        return [_number(part, column)]
+    step = "1" if found["step"] is None else found["step"]
+    if not step.isdecimal() or int(step) == 0:
         raise NotCarried(f"its {column.name} {part!r:.60} is nothing that Celery reads")
-    step = int(found["step"] or 1)
-    if not found["low"]:
-        return column.values[::step]
-    low = _number(found["low"], column)
-    high = _number(found["high"], column) if found["high"] else low
-    if high < low:
-        return [*range(low, column.high + 1), *range(column.low, high + 1)][::step]
-    return range(low, high + 1, step)
+    if found.re is _STAR:
+        return column.values[:: int(step)]
+    low, high = (_number(found[end], column) for end in ("low", "high"))
+    backwards = [*range(low, column.high + 1), *range(column.low, high + 1)]
+    return (backwards if high < low else range(low, high + 1))[:: int(step)]
 
 
 def _number(text: str, column: Field) -> int:
-    if text.isdigit() and len(text) <= _FIVE:
-        return int(text)
-    if text[:3].lower() in _NAMES:
-        return _NAMES[text[:3].lower()]
-    raise NotCarried(f"its {column.name} {text!r:.60} is no number, and the name of no day or month")
+    """Return a number, or the number of a month or day, of which Celery reads the first three letters."""
+    number: int | None
+    try:
+        number = int(text)
+    except ValueError:
+        number = _NAMES.get(text[:3].lower())
+    if number is None or text.startswith("-"):
+        raise NotCarried(
+            f"its {column.name} {text!r:.60} is nothing that Celery reads: "
+            "it is no number, and the name of no day or month"
+        )
+    if not column.low <= number <= column.high:
+        raise NotCarried(f"its {column.name} {text!r:.60} is not within {column.low} to {column.high}")
+    return number
