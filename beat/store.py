@@ -97,10 +97,16 @@ class Store:
         return unless_named(_SAME, len(ids), self.run("repair", [[each] for each in ids])[1:])
 
     def announce(
-        self, revs: Mapping[str, str], functions: Iterable[str] = (), *, digest: str, ttl: int, kept: int = _LASTING_MS
+        self,
+        declared: Mapping[str, str],
+        functions: Iterable[str] = (),
+        *,
+        digest: str,
+        ttl: int,
+        kept: int = _LASTING_MS,
     ) -> Reply:
-        """Says what this beat has registered, and which functions may be scheduled from data."""
-        reply, told = Reply("OK"), pages([*revs.items(), *((each, "") for each in functions)])
+        """Announce how the code declares its schedules, and which functions may be scheduled from data."""
+        reply, told = Reply("OK"), pages([*declared.items(), *((each, "") for each in functions)])
         named = {"announced": self.keys.announced(digest), "digest": digest, "ttl": ttl, "kept": kept}
         for said in self.in_turn("announce", told, **named):
             reply = Reply(*map(decoded, said))

@@ -71,7 +71,7 @@ def server(store: Store, url: str) -> Server:
 
 def beats(store: Store, settings: Settings, now: datetime, schedules: int) -> Beats:
     """Those that are alive."""
-    alive = tuple(living.alive(store.client, store.keys, now))
+    alive = tuple(living.alive(store, now))
     return Beats(alive, now, __version__, max(STUCK, 3 * settings.interval), schedules)
 
 

@@ -2,7 +2,7 @@
 -- Says which definitions a live beat has registered: a page of them, kept as long as somebody renews it; and which
 -- functions its application lets be scheduled from data.
 --
--- KEYS[1] announced      hash   id → rev
+-- KEYS[1] announced      hash   id → rev, rule, zone, and file and line, with a tab between
 -- KEYS[2] announcements  zset   digest → when it lapses, in ms
 -- KEYS[3] meta           hash   format
 -- KEYS[4] functions      zset   path → when it was last announced, in ms
@@ -11,8 +11,8 @@
 -- ARGV[3] format         count  the format of the keys that this beat writes, noted if there is none yet
 -- ARGV[4] kept           ms     how long a function stays that nobody announces any more
 -- ARGV[5…] items, each of
--- ITEM[1] id   text  a schedule, or the path of a function
--- ITEM[2] rev  text  its definition; nothing for a function
+-- ITEM[1] id        text  a schedule, or the path of a function
+-- ITEM[2] declared  text  how the code declares it, as above; nothing for a function
 --
 -- Replies {code, words}
 --   OK       it is announced
