@@ -139,6 +139,18 @@ def _announcer(digest: str, group: list[Instance]) -> Announcer:
     )
 
 
+def declared(store: Store, digest: str) -> dict[str, str]:
+    """Return what is announced under a digest: each id with its declaration as it was written."""
+    client: Any = store.client
+    try:
+        pairs = client.hscan_iter(store.keys.announced(digest), count=1000)
+        return {decoded(name): decoded(text) for name, text in pairs}
+    except connection.Refused as e:
+        if connection.forbids(e):
+            raise
+        return {}  # the key is of another type
+
+
 def compare(store: Store, declared: Mapping[str, T], of: Callable[[T], Declaration], other: str) -> Comparison:
     """Compare declarations with those that are announced under the digest `other`."""
     client: Any = store.client

@@ -190,8 +190,8 @@ def load(
 ) -> Loaded:
     """Return the settings in force; `flags` by the names of the settings, None for those not given.
 
-    If nothing else names the application, the distribution does that holds its first module: `module`, or else the first
-    of the settings.
+    If nothing else names the application, the distribution that holds its first module does: `module`, or else the
+    first of the settings.
     """
     found = sources.find(flags, environ, cwd)
     origins = {name: found.values[name].origin if name in found.values else "default" for name in Settings.model_fields}

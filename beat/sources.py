@@ -189,10 +189,10 @@ def distribution(module: str, cwd: Path | None = None) -> Raw | None:
         return None
     from importlib import metadata  # noqa: PLC0415 (it reads what all installed distributions hold: seldom needed)
 
-    named = ((holder, _app_name(holder)) for holder in metadata.packages_distributions().get(top, ()))
-    return next(
-        (Raw("app", name, f"the distribution {holder}, which holds {top}") for holder, name in named if name), None
-    )
+    for holder in metadata.packages_distributions().get(top, ()):
+        if name := _app_name(holder):
+            return Raw("app", name, f"the distribution {holder}, which holds {top}")
+    return None
 
 
 def _app_name(name: str) -> str:

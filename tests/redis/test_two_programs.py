@@ -10,12 +10,15 @@ import pytest
 from beat import announcements, clock, neighbours
 from beat.announcements import Declaration
 from beat.cron import Cron
+from beat.doctor import Doctor
 from beat.every import Every
 from beat.place import Place
 from tests.redis.making import changed, everything, hash_of, shows
 from tests.redis.versions import Code, schedule
 
 if TYPE_CHECKING:
+    from beat.doctor import Finding
+    from beat.embedded import PrivateRedis
     from beat.event import Event
     from beat.schedule import Schedule
     from beat.store import Store
@@ -210,6 +213,59 @@ def test_two_applications_have_nothing_to_share(store: Store) -> None:
     assert {event.name for program in programs for event in program.events} == {"registered"}
     heartbeats = "beat:instance", "beat:announce", "beat:meta"
     assert [key for key in changed(settled, store) if not key.startswith(heartbeats)] == []
+
+
+# --- what the doctor says --------------------------------------------------------------------------------------------
+
+
+def findings(server: PrivateRedis) -> dict[str, Finding]:
+    checks = {"conflict", "unrelated", "undeclared"}
+    return {each.check: each for each in Doctor(server.url).examine() if each.check in checks}
+
+
+def test_the_doctor_names_both_rules_both_places_and_the_remedy(store: Store, server: PrivateRedis) -> None:
+    shop = Code(store, nine(), schedule("alike"), app="shop", host="web-1").start()
+    till = Code(store, nine("Europe/Berlin", 7), schedule("alike"), app="till", host="web-2").start()
+    beating(shop, till)
+    found = findings(server)
+    assert list(found) == ["conflict"]
+    assert found["conflict"].level == "problem"
+    for place in ("UTC (shop on web-1, app/tasks.py:3)", "Europe/Berlin (till on web-2, app/tasks.py:7)"):
+        assert f"0 9 * * * {place}" in found["conflict"].what
+    assert "BEAT_PREFIX" in found["conflict"].remedy
+
+
+def test_the_doctor_names_two_default_zones(store: Store, server: PrivateRedis) -> None:
+    one = Code(store, nine(), host="web-1", tz="UTC").start()
+    other = Code(store, nine("Europe/Berlin"), host="web-2", tz="Europe/Berlin").start()
+    beating(one, other)
+    found = findings(server)["conflict"]
+    assert (found.level, "BEAT_TZ" in found.remedy) == ("problem", True)
+
+
+@pytest.mark.parametrize(("age", "level"), [(announcements.DEPLOY / 2, "ok"), (LONG_AGO, "problem")])
+def test_the_doctor_lets_a_deploy_take_its_time(store: Store, server: PrivateRedis, age: timedelta, level: str) -> None:
+    old = Code(store, nine(), host="web-1", age=timedelta(days=9)).start()
+    new = Code(store, nine(queue="slow"), host="web-2", age=age).start()
+    beating(old, new)
+    assert findings(server)["conflict"].level == level
+
+
+def test_the_doctor_names_two_programs_of_one_name(store: Store, server: PrivateRedis) -> None:
+    programs = [Code(store, schedule(each), host=f"web-{each}").start() for each in "ab"]
+    beating(*programs)
+    found = findings(server)["unrelated"]
+    assert (found.level, "web-a" in found.what, "web-b" in found.what) == ("warning", True, True)
+    assert "BEAT_APP" in found.remedy
+
+
+def test_the_doctor_names_what_no_live_scheduler_declares(store: Store, server: PrivateRedis) -> None:
+    Code(store, of("app.reports", "daily"), of("app.billing", "invoice")).start().end()
+    part = Code(store, of("app.reports", "daily")).start()
+    beating(part)
+    found = findings(server)["undeclared"]
+    assert (found.level, "invoice (app.billing)" in found.what) == ("note", True)
+    assert "beat remove invoice" in found.remedy
 
 
 # --- modules ---------------------------------------------------------------------------------------------------------
