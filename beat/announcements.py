@@ -5,9 +5,11 @@ Schedulers with the same declarations announce them once, under one digest; the 
 
 from __future__ import annotations
 
+import functools
 from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 from beat import clock, connection, instance
@@ -43,7 +45,9 @@ class Declaration(NamedTuple):
     @classmethod
     def of(cls, schedule: Schedule) -> Self:
         """Return the declaration of a schedule."""
-        return cls(schedule.rev, str(schedule.timing), str(schedule.tz), str(schedule.declared or "an unknown line"))
+        place = schedule.declared
+        source = f"{_absolute(place.file)}:{place.line}" if place else "an unknown line"
+        return cls(schedule.rev, str(schedule.timing), str(schedule.tz), source)
 
     @classmethod
     def read(cls, text: str) -> Self:
@@ -59,6 +63,11 @@ class Declaration(NamedTuple):
     def when(self) -> str:
         """Return the rule and its zone."""
         return f"{self.rule} {self.tz}"
+
+
+@functools.lru_cache(maxsize=1024)  # thousands of schedules are declared in a few files
+def _absolute(file: str) -> str:
+    return str(Path(file).absolute())
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from beat.store import Store
 
 AT_ONCE = timedelta(0)
+FILE = Path("app/tasks.py").absolute()
 LONG_AGO = announcements.DEPLOY + timedelta(seconds=1)
 
 
@@ -67,7 +69,7 @@ def test_both_applications_warn_once_with_both_rules_both_places_and_a_remedy(st
     shop = Code(store, nine(), app="shop", host="web-1").start()
     till = Code(store, nine("Europe/Berlin", 7), app="till", host="web-2").start()
     beating(shop, till)
-    places = "0 9 * * * UTC (shop on web-1, app/tasks.py:3)", "0 9 * * * Europe/Berlin (till on web-2, app/tasks.py:7)"
+    places = f"0 9 * * * UTC (shop on web-1, {FILE}:3)", f"0 9 * * * Europe/Berlin (till on web-2, {FILE}:7)"
     for program in (shop, till):
         [warning] = warnings(program)
         assert warning.schedule_id == "report"
@@ -125,8 +127,8 @@ def test_two_default_zones_are_a_conflict_at_once(store: Store) -> None:
     beating(one, other)
     for program in (one, other):
         [warning] = warnings(program)
-        assert "0 9 * * * UTC (default on web-1, app/tasks.py:3)" in warning.fields["words"]
-        assert "0 9 * * * Europe/Berlin (default on web-2, app/tasks.py:3)" in warning.fields["words"]
+        assert f"0 9 * * * UTC (default on web-1, {FILE}:3)" in warning.fields["words"]
+        assert f"0 9 * * * Europe/Berlin (default on web-2, {FILE}:3)" in warning.fields["words"]
         assert "BEAT_TZ" in warning.fields["remedy"]
 
 
@@ -230,7 +232,7 @@ def test_the_doctor_names_both_rules_both_places_and_the_remedy(store: Store, se
     found = findings(server)
     assert list(found) == ["conflict"]
     assert found["conflict"].level == "problem"
-    for place in ("UTC (shop on web-1, app/tasks.py:3)", "Europe/Berlin (till on web-2, app/tasks.py:7)"):
+    for place in (f"UTC (shop on web-1, {FILE}:3)", f"Europe/Berlin (till on web-2, {FILE}:7)"):
         assert f"0 9 * * * {place}" in found["conflict"].what
     assert "BEAT_PREFIX" in found["conflict"].remedy
 
@@ -307,7 +309,7 @@ def test_a_declaration_is_kept_with_its_host_file_line_and_module(store: Store) 
     assert (found["host"], found["module"]) == ("web-1", "app.tasks")
     assert '"declared": "app/tasks.py:3"' in found["definition"]
     announced: Any = store.client.hget(f"beat:announced:{code.sync.digest}", "report")
-    assert Declaration.read(announced.decode()) == (nine().rev, "0 9 * * *", "UTC", "app/tasks.py:3")
+    assert Declaration.read(announced.decode()) == (nine().rev, "0 9 * * *", "UTC", f"{FILE}:3")
 
 
 def test_a_declaration_is_read_back_whatever_is_in_it() -> None:
