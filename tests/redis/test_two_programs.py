@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from beat import announcements, clock, neighbours
+from beat.alerts.standing import Standing
 from beat.announcements import Declaration
 from beat.cron import Cron
 from beat.doctor import Doctor
@@ -317,3 +319,19 @@ def test_a_declaration_is_read_back_whatever_is_in_it() -> None:
     assert Declaration.read(odd.write()) == ("rev", "0 9 * * *", "UTC", "a b.py:1")
     assert Declaration.read("rev") == ("rev", "", "", "")
     assert Declaration.read("") == ("", "", "", "")
+
+
+# --- alerts ----------------------------------------------------------------------------------------------------------
+
+
+def test_where_nothing_names_the_application_the_incidents_of_all_that_run_are_shown(
+    store: Store, server: PrivateRedis
+) -> None:
+    shop = Code(store, nine(), app="shop").start()
+    beating(shop)
+    state = {"event": "failed", "count": 1, "since": "2026-11-16T09:00:00Z", "last": "2026-11-16T09:00:00Z"}
+    state |= {"error": "E", "incident": "r1.run.report.1", "told": ["ops"]}
+    store.client.hset("beat:incidents:shop", "r1:run:report", json.dumps(state))
+    assert [each.subject for each in Standing(server.url, app="default").incidents()] == ["report"]
+    assert [each.subject for each in Standing(server.url, app="shop").incidents()] == ["report"]
+    assert Standing(server.url, app="till").incidents() == []
