@@ -10,7 +10,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
 
 from beat import clock, connection, instance
 from beat.protocol import decoded
@@ -24,13 +24,23 @@ if TYPE_CHECKING:
     from beat.schedule import Schedule
     from beat.store import Store
 
-T = TypeVar("T")
 DEPLOY = timedelta(minutes=10)
 """How long an old and a new version of one application may run side by side before their difference is a conflict."""
 _SEPARATOR = "\t"
 _KEPT = 1000
 """Differing schedules that a comparison keeps; it counts all of them."""
 _NAMED = 3
+
+
+class Revised(Protocol):
+    """A definition with a digest."""
+
+    @property
+    def rev(self) -> str:
+        """The same for definitions that are alike, and for no others."""
+
+
+T = TypeVar("T", bound=Revised)
 
 
 class Declaration(NamedTuple):
@@ -57,6 +67,9 @@ class Declaration(NamedTuple):
 
     def write(self) -> str:
         """Return the declaration as one value of the announcement; the scripts read the rev, which comes first."""
+        text = _SEPARATOR.join(self)
+        if text.count(_SEPARATOR) == len(self) - 1:
+            return text
         return _SEPARATOR.join(part.replace(_SEPARATOR, " ") for part in self)
 
     @property
@@ -108,7 +121,8 @@ class Conflict(NamedTuple):
 
     kind: str
     """`app` for two applications, `tz` for two default zones, `version` for two versions that both stay."""
-    count: int
+    number: int
+    """How many schedules it concerns."""
     ids: tuple[str, ...]
     """The first of them."""
     words: str
@@ -148,12 +162,12 @@ def _announcer(digest: str, group: list[Instance]) -> Announcer:
     )
 
 
-def declared(store: Store, digest: str) -> dict[str, str]:
-    """Return what is announced under a digest: each id with its declaration as it was written."""
+def declared(store: Store, digest: str) -> dict[str, Declaration]:
+    """Return what is announced under a digest, by id."""
     client: Any = store.client
     try:
         pairs = client.hscan_iter(store.keys.announced(digest), count=1000)
-        return {decoded(name): decoded(text) for name, text in pairs}
+        return {decoded(name): Declaration.read(decoded(text)) for name, text in pairs}
     except connection.Refused as e:
         if connection.forbids(e):
             raise
@@ -168,11 +182,10 @@ def compare(store: Store, declared: Mapping[str, T], of: Callable[[T], Declarati
         size = int(client.hlen(key))
         for schedule_id, text in _shared(client, key, declared, size):
             common += 1
-            here, there = of(declared[schedule_id]), Declaration.read(text)
-            if here.rev != there.rev:
+            if declared[schedule_id].rev != text.partition(_SEPARATOR)[0]:
                 differing += 1
                 if len(pairs) < _KEPT:
-                    pairs[schedule_id] = here, there
+                    pairs[schedule_id] = of(declared[schedule_id]), Declaration.read(text)
     except connection.Refused as e:
         if connection.forbids(e):
             raise

@@ -70,7 +70,7 @@ class Neighbours:
             self._emit(Event("unrelated", fields={"words": words, "remedy": remedy, "hosts": list(other.hosts)}))
         for each in announcements.conflicts(own, other, comparison, self._store.time()):
             if self._is_news(other, each.kind):
-                fields = {"words": each.words, "remedy": each.remedy, "ids": list(each.ids), "count": each.count}
+                fields = {"words": each.words, "remedy": each.remedy, "ids": list(each.ids), "count": each.number}
                 self._emit(Event("conflict", each.ids[0], fields))
 
     def _is_news(self, other: Announcer, kind: str) -> bool:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from beat import announcements, clock, connection, jobs, scripts, staff
 from beat._version import __version__
-from beat.announcements import Declaration
 from beat.client import beats as living
 from beat.client import standing
 from beat.doctor import survey
@@ -89,7 +88,7 @@ def declarations(store: Store, now: datetime) -> Declarations:
     conflicts: list[Conflict] = []
     unrelated: list[tuple[str, str]] = []
     for one, other in itertools.combinations(live, 2):
-        comparison = announcements.compare(store, declared[one.digest], Declaration.read, other.digest)
+        comparison = announcements.compare(store, declared[one.digest], lambda each: each, other.digest)
         conflicts += announcements.conflicts(one, other, comparison, now)
         if announcements.unrelated(one, other, comparison):
             unrelated.append(announcements.unrelated_words(one, other))

@@ -24,7 +24,7 @@ def judge(found: Declarations) -> Iterator[Finding]:
     if not found.conflicts and not found.unrelated:
         yield Finding("schedules", "conflict", OK, "no two live schedulers contradict each other")
     if found.undeclared:
-        words = [f"{each.id} ({each.words})" if each.words else each.id for each in found.undeclared]
-        what = f"{counted(len(words), 'schedule')} of a running application fire, and no live scheduler declares them"
+        cases = [f"{each.id} ({each.words})" if each.words else each.id for each in found.undeclared]
+        what = f"{counted(len(cases), 'schedule')} of a running application fire, and no live scheduler declares them"
         remedy = f"start a scheduler that loads their module, or: beat remove {shlex.quote(found.undeclared[0].id)}"
-        yield Finding("schedules", "undeclared", NOTE, f"{what}: {some(words)}", remedy)
+        yield Finding("schedules", "undeclared", NOTE, f"{what}: {some(cases)}", remedy)
