@@ -17,6 +17,9 @@ NAMES = {
     "returned": "a schedule that was held or retired is declared again",
     "overridden": "the code of a schedule has changed, and an operator's rule stays in force",
     "older": "a live beat announces a newer definition, which stays",
+    "taken_over": "schedules of another application, of which no scheduler runs, belong to this one now",
+    "conflict": "another live scheduler declares the same schedules differently, and not as a newer version",
+    "unrelated": "a live scheduler of the same application has no schedule in common with this one",
     "refused": "a definition could not be brought into Redis",
     "held": "no live beat declares a schedule any more: its ticks are held",
     "retired": "a schedule that no live beat declared for long fires no more",
@@ -71,7 +74,7 @@ NAMES = {
 }
 _TOLD_BY = {
     "service": "started stopped advice",
-    "registrar": "registered updated moved renamed returned overridden older refused reseeded",
+    "registrar": "registered updated moved renamed returned overridden older taken_over refused reseeded",
     "ticker": (
         "fired would_fire skipped waiting resumed locked fenced unread gone passed_on enqueue_failed broken misplaced"
     ),
@@ -79,7 +82,7 @@ _TOLD_BY = {
     "clock": "clock_forward clock_backward stood_still holding",
     "watcher": "run_succeeded run_failed run_stopped run_lost run_reopened run_forgotten unclosed",
     "lookout": "no_worker worker_back",
-    "housekeeper": "held retired mended repaired",
+    "housekeeper": "conflict unrelated held retired mended repaired",
     "connection": "redis_away redis_back",
     "watchdog": "stuck hung",
     "monitors": "monitor_failed monitor_back monitor_missed",

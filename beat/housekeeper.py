@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from beat.guard import Mark
     from beat.health import Health
     from beat.lookout import Lookout
+    from beat.neighbours import Neighbours
     from beat.retirement import Retirement
     from beat.store import Store
     from beat.sync import Sync
@@ -61,9 +62,10 @@ class Housekeeper:
         health: Health,
         retirement: Retirement | None = None,
         lookout: Lookout | None = None,
+        neighbours: Neighbours | None = None,
     ) -> None:
         self._store, self._sync, self._name = store, sync, name
-        self._retirement, self._lookout = retirement, lookout
+        self._retirement, self._lookout, self._neighbours = retirement, lookout, neighbours
         self._watcher, self._attendant = watcher, attendant
         self.awake_at = time.monotonic()
         """Since when it is at one step, by the monotonic clock."""
@@ -164,7 +166,9 @@ class Housekeeper:
             self._live = reply.words
             if changed and not first:  # else all has just been registered
                 self._sync.register(self._sync.schedules)
-            if self._retirement:
+            if self._neighbours:
+                self._neighbours.turn(reply.words)
+            if self._retirement and not (self._neighbours and self._neighbours.unrelated):
                 self._retirement.turn(self._sync, at_once=changed)
 
     def _heartbeat(self) -> Reply:

@@ -28,12 +28,18 @@ class Instance(NamedTuple):
     last_pass: datetime | None
     clock_offset_ms: int | None
     """How far its machine's clock is ahead of Redis'."""
+    digest: str = ""
+    """Under which its declarations are announced."""
+    tz: str = ""
+    """The zone of schedules that name none."""
+    only: str = ""
+    """The glob of the schedules that it registers, if it does not register all of its code."""
 
 
 def read(name: str, found: Mapping[bytes, bytes]) -> Instance:
     """The beat of that name, by its hash in Redis."""
     told = {text(field): text(value) for field, value in found.items()}
-    words = {field: told.get(field, "") for field in ("host", "version", "tzdata", "app")}
+    words = {field: told.get(field, "") for field in ("host", "version", "tzdata", "app", "digest", "tz", "only")}
     numbers = {field: _whole(told.get(field, "")) for field in ("pid", "schedules", "fired", "clock_offset_ms")}
     times = {field: clock.found(told.get(field, "")) for field in ("started_at", "seen_at", "last_pass")}
     values: dict[str, Any] = {**words, **numbers, **times}

@@ -32,6 +32,15 @@ LINES = {
         ),
     ),
     "older": (_W, "{schedule_id}: a live beat has a newer definition, which stays; this beat fires that one"),
+    "taken_over": (
+        _W,
+        (
+            "{count:schedule} of the application {was}, of which no scheduler runs, now belong to {app}: {ids}; "
+            "if they are two programs, give each its own ids, or a BEAT_PREFIX"
+        ),
+    ),
+    "conflict": (_W, "{words}; {remedy}"),
+    "unrelated": (_W, "{words}; {remedy}"),
     "refused": (_E, "{schedule_id}: not registered: {code}: {error}"),
     "held": (_W, "{schedule_id}: no live beat declares it any more; its ticks are held, to be retired {when}"),
     "retired": (_W, "{schedule_id}: retired: no live beat has declared it for long"),

@@ -25,6 +25,8 @@ class Origin(NamedTuple):
     """The id whose state it takes over."""
     version: str = ""
     """The version that the schedule must have; nothing for any."""
+    host: str = ""
+    """The machine whose code declares it."""
 
 
 def registration(schedule: Schedule, seen: State | None, placed: Placement, origin: Origin) -> Registration:
@@ -37,10 +39,17 @@ def registration(schedule: Schedule, seen: State | None, placed: Placement, orig
         **_rule(ruling),
         **jobs.plain_meta(schedule, template, rev),
         "definition": definitions.write(ruling),
+        **_source(schedule, origin),
         **({"declared": definitions.write(schedule), "declared_rev": schedule.rev} if rev != schedule.rev else {}),
     }
     written = _Written(rev, schedule.rev, fields, template)
     return _registration(ruling, seen, placed, origin, written)
+
+
+def _source(schedule: Schedule, origin: Origin) -> dict[str, str]:
+    """Return where the code declares a schedule; the file and the line are in the definition."""
+    source = {"host": origin.host, "module": schedule.declared.module if schedule.declared else ""}
+    return {name: value for name, value in source.items() if value}
 
 
 def rescheduled(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 import threading
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -44,6 +45,19 @@ class Load:
     """One for each module that could not be imported; only within `collecting`, otherwise the first is raised."""
 
 
+@dataclass(frozen=True)
+class Modules:
+    """The modules whose declarations a registry has: what they declare no more is gone from the code."""
+
+    names: frozenset[str] = frozenset()
+    packages: frozenset[str] = frozenset()
+    """Packages that were loaded with their sub-modules: a sub-module that is not there is gone, too."""
+
+    def __contains__(self, module: object) -> bool:
+        parts = str(module).split(".")
+        return module in self.names or any(".".join(parts[:n]) in self.packages for n in range(1, len(parts)))
+
+
 class Registry:
     """Schedules by id. Inserting is safe from several threads."""
 
@@ -57,6 +71,9 @@ class Registry:
         self._lock = threading.Lock()
         self._refusals = Refusals()
         self._groups = Groups(self._refusals)
+        self._loaded: list[str] = []
+        self._brought: set[str] = set()
+        self._packages: set[str] = set()
 
     @overload
     def periodic(self, expression: str, **given: Unpack[WithExpression]) -> Callable[[F], F]: ...
@@ -194,6 +211,19 @@ class Registry:
         """The parameters of those functions as JSON, by path, as far as this registry has seen the functions."""
         return {path: self._signatures[path] for path in self.functions if self._signatures.get(path)}
 
+    @property
+    def main_module(self) -> str:
+        """Return the module that was loaded first, or else that of the first declaration."""
+        declared = (schedule.declared.module for schedule in self if schedule.declared)
+        return next(iter(self._loaded), "") or next(declared, "")
+
+    @property
+    def modules(self) -> Modules:
+        """Return the modules whose declarations are all here; of the default registry, all that are imported."""
+        imported = sys.modules.keys() - {"__main__"} if self is default else self._brought
+        declared = {schedule.declared.module for schedule in self if schedule.declared}
+        return Modules(frozenset(imported | declared), frozenset(self._packages))
+
     def get(self, schedule_id: str) -> Schedule:
         """The schedule of that id; raises UnknownSchedule."""
         if schedule_id in self:
@@ -216,7 +246,10 @@ class Registry:
         if loaded.problems and self._refusals.found is None:
             raise loaded.problems[0]
         silent = []
+        self._loaded += loaded.modules
+        self._packages |= {each for each in loaded.modules if hasattr(sys.modules.get(each), "__path__")}
         for name, modules in loaded.brought.items():
+            self._brought |= modules
             declared = [schedule for schedule in default if _at_home(schedule, modules)]
             exposed = [path for path in default.functions if path.rpartition(".")[0] in modules]
             self._functions |= dict.fromkeys(exposed)

@@ -1,7 +1,7 @@
 """What becomes of schedules whose code is gone: at first their ticks are held, after a while they are retired.
 
-A beat looks only after the schedules of its own application, and only if its code was imported whole: what it declares
-is all that there is to be, unless another live beat declares more.
+A scheduler looks only after schedules of its own application whose module it has loaded: of such a module it knows
+every declaration. What another module declares may still be in the code of another scheduler.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from beat import clock, definitions, prepare
 from beat.errors import BeatError
 from beat.event import Event
 from beat.operations import Operations, Stretch
+from beat.protocol import decoded
 from beat.store import pages
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Sequence
 
     from beat.event import Emit
     from beat.protocol import Reply
@@ -38,6 +39,8 @@ class Retirement:
         self._beat, self._app, self._after_ms = beat, app, int(after.total_seconds() * _MS)
         self._looked_at = -float(LOOK_S)
         self._held: set[str] = set()
+        self._elsewhere: set[str] = set()
+        """Schedules of modules that this scheduler has not loaded."""
 
     def turn(self, sync: Sync, *, at_once: bool = False) -> None:
         """Looks for what nobody declares: once a minute, and when another registry came or went."""
@@ -48,8 +51,12 @@ class Retirement:
         if int(self._store.client.scard(mine)) <= len(sync.schedules) - len(sync.older | sync.refused):
             return  # they are all declared
         known = (each.decode(errors="replace") for each in self._store.client.sscan_iter(mine, count=1000))
-        for page in pages(each for each in known if each not in sync.schedules):
-            self.retire(page)
+        if at_once:  # what was registered meanwhile may have come from another module
+            self._elsewhere.clear()
+        for page in pages(each for each in known if each not in sync.schedules and each not in self._elsewhere):
+            self._elsewhere |= elsewhere(self._store, page, sync.modules)
+            if ids := [each for each in page if each not in self._elsewhere]:
+                self.retire(ids)
 
     def retire(self, ids: Sequence[str]) -> list[str]:
         """Holds these, or retires those that were held for long enough; which were retired."""
@@ -81,6 +88,16 @@ class Retirement:
         held = prepare.resume(rule, first, max(self._store.time(), first + _SECOND))
         following = clock.text(held.next) if held.next else ""
         return Stretch(schedule_id, tick, clock.text(held.last), held.count, following)
+
+
+def elsewhere(store: Store, ids: Sequence[str], modules: Container[str]) -> set[str]:
+    """Return those of these schedules that modules declare which are not among the given ones."""
+    with store.client.pipeline(transaction=False) as pipe:
+        for each in ids:
+            pipe.hget(store.keys.schedule(each), "module")
+        found = pipe.execute(raise_on_error=False)
+    named = zip(ids, found, strict=True)
+    return {each for each, module in named if isinstance(module, bytes) and decoded(module) not in modules}
 
 
 def _readable(text: str) -> Schedule | None:

@@ -40,6 +40,7 @@ from beat.housekeeper import Housekeeper
 from beat.keys import Keys
 from beat.lookout import Lookout
 from beat.metrics import Tally
+from beat.neighbours import Neighbours
 from beat.observers import Observers
 from beat.pace import Pace
 from beat.store import Store
@@ -89,16 +90,17 @@ class Scheduler:
         beside: Iterable[Callable[[Settings, Redis | str, Emit], Companion]] = (),
         **options: Any,
     ) -> None:
-        self.settings = companions.checked(settings.load(options).settings)
+        found = registry.default if schedules is None else schedules
+        self.settings = companions.checked(settings.load(options, module=found.main_module).settings)
         self.name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"  # as Redis knows it
         self._source = redis or self.settings.redis_url
         self._only, self._dry_run, self._more = globs.checked(only), dry_run, beside
-        found = registry.default if schedules is None else schedules
         self._schedules = [each for each in found if only is None or fnmatch.fnmatchcase(each.id, only)]
         self._functions = () if only else found.functions
         groups = relations.agreed(found, self.settings.groups, self.settings.sentry_dsn)
         exposed: Any = {"functions": self._functions, "signatures": {} if only else found.signatures}
-        self._told: Any = {"app": self.settings.app, "groups": groups, **exposed}
+        self._told: Any = {"app": self.settings.app, "groups": groups, "host": socket.gethostname(), **exposed}
+        self._told |= {"modules": found.modules}
         self._fired, self._greeted, self._tally = 0, False, Tally()
         self._wishes: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
         self._stopping = threading.Event()
@@ -106,6 +108,7 @@ class Scheduler:
         self._health = Health(self._observers.emit)
         self._watchdog = Watchdog(self._observers.emit, self._health)
         self._about = {**vitals.process(), "app": self.settings.app, "schedules": str(len(self._schedules))}
+        self._about |= {"tz": self.settings.tz, **({"only": only} if only else {})}
         self._mark: Mark | None = None
         self._lookout: Lookout | None = None
 
@@ -151,12 +154,13 @@ class Scheduler:
             Watcher(store, name=self.name, emit=emit, is_busy=lambda: ticker.holding.is_crowded),
             assembly.attendant(store, Book(store), self.name, emit),
             name=self.name,
-            about=lambda: {**self._about, "fired": str(self._fired), **vitals.passed(ticker)},
+            about=lambda: {**self._about, "digest": sync.digest, "fired": str(self._fired), **vitals.passed(ticker)},
             judged=lambda: ticker.timekeeper.guard.sound,
             emit=emit,
             health=self._health,
             retirement=None if self._only else assembly.retirement(store, self.settings, self.name, emit),
             lookout=self._lookout,
+            neighbours=Neighbours(store, sync, emit),
         )
         (ticking := _thread(ticker.run, self._stopping, name="beat-ticker")).start()
         self._watchdog.watch("ticker", lambda: ticker.awake_at, desk.client)

@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
     from pydantic_core import ErrorDetails
 
+UNNAMED = "default"
+"""The application where nothing names it."""
 _S = timedelta(seconds=1)
 
 
@@ -106,7 +108,10 @@ class Settings(BaseSettings):
     events_limit: Count = Field(
         default=10_000, ge=100, le=10_000_000, description="About how many events are kept for other programs to read."
     )
-    app: App = Field(default="default", description="The application: each retires only schedules of its own.")
+    app: App = Field(
+        default=UNNAMED,
+        description="The application, named after the project unless it is set; each retires only its own schedules.",
+    )
     retire_after: Duration = Field(
         default=_S * 900,
         ge=_S * 10,
@@ -179,9 +184,17 @@ class Loaded:
 
 
 def load(
-    flags: Mapping[str, object] | None = None, environ: Mapping[str, str] | None = None, cwd: Path | None = None
+    flags: Mapping[str, object] | None = None,
+    environ: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    *,
+    module: str = "",
 ) -> Loaded:
-    """The settings in force; `flags` by the names of the settings, None for those not given."""
+    """Return the settings in force; `flags` by the names of the settings, None for those not given.
+
+    If nothing else names the application, the distribution that holds its first module does: `module`, or else the
+    first of the settings.
+    """
     found = sources.find(flags, environ, cwd)
     origins = {name: found.values[name].origin if name in found.values else "default" for name in Settings.model_fields}
     problems, given = [*found.problems], {"_found": found}
@@ -191,6 +204,9 @@ def load(
         problems += [_sentence(error, found, origins) for error in e.errors(include_url=False)]
     if problems:
         raise ConfigError("\n".join(problems))
+    module = module or next(iter(settings.modules), "")
+    if "app" not in found.values and (app := sources.distribution(module, cwd)):
+        settings, origins["app"] = settings.model_copy(update={"app": app.value}), app.origin
     return Loaded(settings, origins, tuple(sorted(_advice(settings, found, origins))))
 
 

@@ -22,6 +22,7 @@ ENV = "BEAT_"
 QUEUES: Mapping[str, str] = {"high": "high", "normal": "default", "low": "low"}
 PRESET = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
 LONGEST_QUEUE = 200
+_APP = re.compile(r"[a-z0-9-]{1,100}", re.ASCII)
 _TABLES = {"presets": ";", "queues": ",", "groups": ","}  # what separates `name=value` pairs in the environment
 _SHOWN = 60
 _HIDDEN = {"alerts", *web_settings.SECRETS}  # of these nothing is shown
@@ -151,6 +152,7 @@ def _pyproject(cwd: Path | None) -> dict[str, Raw]:
 
 def _tool_beat(path: str, shown: str) -> dict[str, Raw]:
     table = _read(path, shown)
+    project = _project(table, shown)
     for key, header in (("tool", "[tool]"), ("beat", "[tool.beat]")):
         inner = table.get(key, {})
         if not isinstance(inner, dict):
@@ -162,7 +164,41 @@ def _tool_beat(path: str, shown: str) -> dict[str, Raw]:
         name: f"[tool.beat.{name}]" if name in {*_TABLES, "alerts", "web_users"} else f"[tool.beat] {_printed(name)}"
         for name in table
     }
-    return {name: Raw(name, value, f"{shown} {headers[name]}") for name, value in table.items()}
+    return project | {name: Raw(name, value, f"{shown} {headers[name]}") for name, value in table.items()}
+
+
+def _project(document: Mapping[str, object], shown: str) -> dict[str, Raw]:
+    """Name the application after the project of a pyproject.toml."""
+    for header in ("project", "tool.poetry"):
+        table: Any = document
+        for key in (*header.split("."), "name"):
+            table = table.get(key) if isinstance(table, dict) else None
+        if isinstance(table, str) and (name := _app_name(table)):
+            return {"app": Raw("app", name, f"{shown} [{header}] name")}
+    return {}
+
+
+def distribution(module: str, cwd: Path | None = None) -> Raw | None:
+    """Name the application after the installed distribution that holds a module, if there is one.
+
+    A module that lies in the current directory belongs to none, whatever is installed under its name.
+    """
+    top, here = module.partition(".")[0], os.fspath(cwd or os.curdir)
+    is_path = os.sep in module or module.endswith(".py")
+    if not top or is_path or any(os.path.exists(os.path.join(here, f"{top}{end}")) for end in ("", ".py")):
+        return None
+    from importlib import metadata  # noqa: PLC0415 (it reads what all installed distributions hold: seldom needed)
+
+    for holder in metadata.packages_distributions().get(top, ()):
+        if name := _app_name(holder):
+            return Raw("app", name, f"the distribution {holder}, which holds {top}")
+    return None
+
+
+def _app_name(name: str) -> str:
+    """Return the name as the setting `app` takes it, or nothing if it cannot be one."""
+    plain = re.sub(r"[-_.]+", "-", name.strip()).lower()
+    return plain if _APP.fullmatch(plain) else ""
 
 
 def _printed(key: str) -> str:

@@ -100,7 +100,7 @@ class Store:
 
     def announce(
         self,
-        revs: Mapping[str, str],
+        declared: Mapping[str, str],
         functions: Iterable[str] = (),
         signatures: Mapping[str, str] = _NO_SIGNATURES,
         *,
@@ -108,13 +108,13 @@ class Store:
         ttl: int,
         kept: int = _LASTING_MS,
     ) -> Reply:
-        """Announce what this scheduler declares, and which functions may be scheduled from data, with their parameters.
+        """Announce how the code declares its schedules, and which functions may be scheduled from data.
 
         `signatures` maps the path of a function to its parameters as JSON; the parameters of others are unknown.
         """
-        declared = ((schedule_id, rev, "") for schedule_id, rev in revs.items())
+        schedules = ((schedule_id, text, "") for schedule_id, text in declared.items())
         exposed = ((path, "", signatures.get(path, "")) for path in functions)
-        reply, items = Reply("OK"), pages([*declared, *exposed])
+        reply, items = Reply("OK"), pages([*schedules, *exposed])
         named = {"announced": self.keys.announced(digest), "digest": digest, "ttl": ttl, "kept": kept}
         for said in self.in_turn("announce", items, **named):
             reply = Reply(*map(decoded, said))

@@ -9,6 +9,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from beat import definitions, groups_kept, lineage
+from beat.announcements import Declaration
 from beat.errors import DeclarationError
 from beat.event import Event
 from beat.health import Once
@@ -20,7 +21,7 @@ from beat.replies import misplaced
 from beat.store import pages
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from beat.event import Emit
@@ -54,6 +55,8 @@ class Sync:
         functions: Iterable[str] = (),
         signatures: Mapping[str, str] | None = None,
         groups: Iterable[Group] = (),
+        host: str = "",
+        modules: Container[str] | None = None,
     ) -> None:
         self.schedules = {schedule.id: schedule for schedule in schedules}
         self.groups = list(groups)
@@ -67,13 +70,19 @@ class Sync:
         """The schedules of which a live beat has a newer definition."""
         self.refused: set[str] = set()
         """Those that are not this application's in Redis: somebody else's, or not to be written."""
-        self._store, self._beat, self._emit = store, beat, emit
+        self.modules: Container[str] = self._declaring() if modules is None else modules
+        """Those whose declarations are all here."""
+        self._store, self._beat, self._emit, self._host = store, beat, emit, host
+        self._taken_over: dict[str, list[str]] = {}
         self._once = Once(emit)
 
+    def _declaring(self) -> frozenset[str]:
+        return frozenset(each.declared.module for each in self.schedules.values() if each.declared)
+
     def announce(self) -> None:
-        """To be done before registering: what is in Redis is always announced by somebody."""
-        revs = {schedule.id: schedule.rev for schedule in self.schedules.values()}
-        reply = self._store.announce(revs, self.functions, self._signatures, digest=self.digest, ttl=ANNOUNCED_MS)
+        """Announce all declarations; this comes before registering, so that what is in Redis is always announced."""
+        declared = {schedule.id: Declaration.of(schedule).write() for schedule in self.schedules.values()}
+        reply = self._store.announce(declared, self.functions, self._signatures, digest=self.digest, ttl=ANNOUNCED_MS)
         if reply.code != "OK":
             self._once.say("", misplaced(reply))
         else:
@@ -86,10 +95,14 @@ class Sync:
         if ids is None:
             self._bring_groups(anew=not reseed)
         self._now = self._store.time()
+        self._taken_over.clear()
         try:
             _in_turn(self._bring(page, new) for page in pages(wanted, _PAGE))
         finally:
             self._store.hang_up()  # whatever happened: nobody may read an answer that was meant for these
+        for app, taken in self._taken_over.items():
+            fields = {"was": app, "app": self.app, "count": len(taken), "ids": taken[:10]}
+            self._emit(Event("taken_over", fields=fields))
         if reseed and new:
             self._emit(Event("reseeded", fields={"count": len(new), "ids": new[:10]}))
         if ids is None and not reseed:
@@ -141,7 +154,7 @@ class Sync:
                 self.refused.discard(page[n].id)
                 continue
             try:
-                origin = Origin("code", self.app, found.old)
+                origin = Origin("code", self.app, found.old, host=self._host)
                 items.append((found, registration(page[n], found.before, found.placed, origin)))
             except DeclarationError as e:  # this version of RQ cannot write the job
                 self._refuse(page[n].id, Reply("BADARG", str(e)))
@@ -157,9 +170,11 @@ class Sync:
         self.older.discard(schedule.id)
         if reply.code in {"NEW", "BACK", "UPDATED", "MOVED"}:
             self.refused.discard(schedule.id)
+            if found.before and found.before.app not in {"", self.app}:
+                self._taken_over.setdefault(found.before.app, []).append(schedule.id)
             for event in _news(found, reply):
                 self._emit(event)
-        elif reply.code == "SHARED":
+        elif reply.code in {"SHARED", "OWNED"}:  # `Neighbours` warns where the two differ
             self.refused.add(schedule.id)
         else:
             self._refuse(schedule.id, reply)

@@ -33,11 +33,12 @@ STOREYS = {
     "doors": [
         "scripts", "connection", "jobs", "server", "protocol", "crowds", "names", "store", "groups_kept", "dialogue",
         "lock", "runs", "slots", "outbox", "operations", "glance", "staff", "inquiry", "notify", "probe",
+        "announcements",
         "posting",
     ],
     "engine": [
         "timekeeper", "health", "pace", "desk", "book", "verdicts", "arrivals", "holding", "replies", "rehearsal",
-        "ticker", "sync", "watcher", "attendant", "lookout", "housekeeper", "current",
+        "ticker", "sync", "neighbours", "watcher", "attendant", "lookout", "housekeeper", "current",
         "registrations", "retirement", "lineage", "vitals", "watchdog",
     ],
     "control": ["client", "words", "events", "moving", "doctor"],

@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from beat import clock
+from beat import announcements, clock
 from beat.alerts import config, sending
 from beat.alerts.incidents import State
 from beat.alerts.kept import Kept
 from beat.client.connected import Connected
+from beat.settings import UNNAMED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,22 +35,26 @@ class Standing(Connected):
         """The rules and channels of the settings."""
         return config.read(self.settings)
 
-    @functools.cached_property
-    def _kept(self) -> Kept:
-        return Kept(self._store, self.settings.app)
+    def _kept(self) -> list[Kept]:
+        """Read the alerts of this application or, where nothing names one, of all live schedulers."""
+        apps = {self.settings.app}
+        if self.settings.app == UNNAMED:
+            apps |= {each.app for each in announcements.alive(self._store, self._store.time()) if each.app}
+        return [Kept(self._store, app) for app in sorted(apps)]
 
     def incidents(self) -> list[Open]:
         """Those that are open, oldest first."""
         with self._asking():
-            found = self._kept.states()
-        named = ((name.split(":", 2), State.read(text)) for name, text in found.items() if name.count(":") > 1)
+            found = [pair for kept in self._kept() for pair in kept.states().items()]
+        named = ((name.split(":", 2), State.read(text)) for name, text in found if name.count(":") > 1)
         opened = (Open(parts[0], parts[2], state) for parts, state in named if state and state.incident)
         return sorted(opened, key=lambda each: each.state.since)
 
     def waiting(self) -> Mapping[str, int]:
         """How many messages each channel has yet to take."""
         with self._asking():
-            return self._kept.waiting(self.wanted.channels)
+            numbers = [kept.waiting(self.wanted.channels) for kept in self._kept()]
+        return {channel: sum(each[channel] for each in numbers) for channel in self.wanted.channels}
 
 
 def plain(found: Standing) -> dict[str, Any]:

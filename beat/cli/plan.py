@@ -64,10 +64,11 @@ def command(
     > renamed     renamed_from: it goes on with the state and the history of the old id
     + returning   it was held or retired, and goes on from now
     ! overridden  an operator's rule stays in force, whatever the code says
-    x taken       somebody has added a schedule of this id from data: the code's is refused
+    x taken       another live application declares this id, or it was added from data: the code's is refused
     - removed     its ticks are held when no live beat declares it, and it is retired after retire_after
 
-    What is removed is found among the schedules of this application alone. Starting a beat is what applies the plan.
+    What is removed is found among the schedules that modules of this code have declared, for this application.
+    Starting a scheduler applies the plan.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     loaded = settings.load({"setup": setup, "app": app, "modules": modules or None, "redis_url": url})
     if not loaded.settings.modules:
@@ -116,12 +117,17 @@ def _head(each: Step) -> str:
         case "overridden":
             return f"{each.schedule_id}  overridden{'' if each.changes else ': as before'}"
         case "taken":
-            return f"{each.schedule_id}  taken: somebody has added a schedule of this id from data"
+            if each.owner:
+                return f"{each.schedule_id}  taken: the application {each.owner!r}, which is running, declares this id"
+            return f"{each.schedule_id}  taken: an operator added a schedule of this id from data"
     return f"{each.schedule_id}  {each.kind}"
 
 
 def _facts(each: Step) -> Iterator[tuple[str, str]]:
     """What is known of a step, a name and a value each."""
+    if each.kind == "taken" and each.owner:
+        yield "then", "the code's is refused while that one runs: give it another id, or a BEAT_PREFIX to each program"
+        return
     if each.kind == "taken":
         yield "then", f"the code's is refused: remove the other (beat remove {each.schedule_id}), or rename this one"
         return
@@ -188,6 +194,7 @@ def _plain(each: Step) -> dict[str, Any]:
         "state": each.state or None,
         "renamed_from": each.renamed_from or None,
         "follows": each.follows or None,
+        "owner": each.owner or None,
         "options": [option._asdict() for option in each.differences],
         "before": [clock.text(tick) for tick in each.before],
         "after": [clock.text(tick) for tick in each.after],

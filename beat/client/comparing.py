@@ -9,10 +9,12 @@ from beat.client.connected import Connected
 from beat.placement import foresee, standing
 from beat.planning import KINDS, Kept, Plan
 from beat.protocol import Sight
+from beat.registry import Registry
+from beat.retirement import elsewhere
 from beat.store import pages
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Container, Generator, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from beat.placement import Prospect
@@ -25,16 +27,23 @@ R = TypeVar("R")
 class Comparing(Connected):
     """A client that says what would change if a beat with that code were started, and none without it went on."""
 
-    def plan(self, schedules: Iterable[Schedule]) -> Plan:
-        """The schedules of the whole code, as a registry has them, beside those that Redis knows of its application."""
+    def plan(self, schedules: Registry | Iterable[Schedule]) -> Plan:
+        """Compare the schedules of the whole code with those that Redis knows of its application.
+
+        Of modules that this code does not include nothing is removed: a registry knows which ones it has loaded, of
+        other collections they are those in which the schedules are declared.
+        """
         declared = {each.id: each for each in schedules}
+        modules: Container[str] = {each.declared.module for each in declared.values() if each.declared}
+        if isinstance(schedules, Registry):
+            modules = schedules.modules
         with self._asking():
             now = self._store.time()
             found = [each for page in pages(declared.values()) for each in self._page(page, declared, now)]
             steps = [each for _, each in found]
             taken = {prospect.old for prospect, _ in found}
             if declared:  # a beat without schedules retires nothing
-                steps += self._removed(declared.keys() | taken)
+                steps += self._removed(declared.keys() | taken, modules)
         steps.sort(key=lambda each: KINDS.index(each.kind))
         gone = sum(each.kind == "removed" for each in steps)
         return Plan(self.settings.app, tuple(steps), len(declared) - len(steps) + gone)
@@ -49,17 +58,19 @@ class Comparing(Connected):
         for n, seen in looked.others.items():
             old, other = kin.get(n, ("", None))
             found.append(foresee(page[n], seen, looked.now, app, old=old, other=other))
-        shared = self._shared(found)
+        owners = self._owners(found)
         known = self._kept([each.old or each.schedule.id for each in found])
         for prospect, kept in zip(found, known, strict=True):
-            told = planning.step(prospect, kept, looked.now, app)
-            if told and prospect.schedule.id not in shared:
+            told = planning.step(prospect, kept, looked.now, app, owners.get(prospect.schedule.id, ""))
+            if told:
                 yield prospect, told
 
-    def _removed(self, declared: Iterable[str]) -> Iterator[Step]:
+    def _removed(self, declared: Iterable[str], modules: Container[str]) -> Iterator[Step]:
         ids = (_text(each) for each in self._store.client.sscan_iter(self._keys.app(self.settings.app), count=1000))
         strangers = sorted({*ids} - {*declared})
-        for page in pages(strangers):
+        for found in pages(strangers):
+            others = elsewhere(self._store, found, modules)
+            page = [each for each in found if each not in others]
             for each, state, kept in zip(page, self._store.look(page), self._kept(page), strict=True):
                 if state and state.rev and (state.source, state.app) == ("code", self.settings.app):
                     yield planning.removed(each, state, kept, self.settings.retire_after)
@@ -72,23 +83,23 @@ class Comparing(Connected):
         read = (list(map(_text, each)) if isinstance(each, list) else ["", "", ""] for each in found)
         return [Kept(definition, declared or definition, clock.found(at)) for definition, declared, at in read]
 
-    def _shared(self, found: Iterable[Prospect]) -> set[str]:
-        """Those that another live application declares just so: they stay that one's."""
+    def _owners(self, found: Iterable[Prospect]) -> dict[str, str]:
+        """Return the schedules that another live application has declared first, with its name: it keeps them."""
         theirs: dict[str, list[str]] = {}
         for each in found:
             before, own = each.before, {"", self.settings.app}
-            if before and before.app not in own and before.rev == each.rev and not before.unannounced_at:
+            if before and before.rev and before.app not in own and not before.unannounced_at:
                 theirs.setdefault(before.app, []).append(each.schedule.id)
         if not theirs:
-            return set()
+            return {}
         client, now = self._store.client, clock.to_ms(self._store.time())
         live = list(map(_text, client.zrangebyscore(self._keys.announcements, now, "+inf")))
-        shared: set[str] = set()
+        owners: dict[str, str] = {}
         for app, ids in theirs.items():
             for digest in (each for each in live if each.startswith(f"{app}.")):
-                revs = client.hmget(self._keys.announced(digest), ids)
-                shared |= {each for each, rev in zip(ids, revs, strict=True) if rev}
-        return shared
+                declared = client.hmget(self._keys.announced(digest), ids)
+                owners |= {each: app for each, text in zip(ids, declared, strict=True) if text}
+        return owners
 
 
 def _answered(asking: Generator[None, None, R]) -> R:

@@ -167,7 +167,7 @@ class Questions(Connected):
     def beats(self) -> list[Instance]:
         """The beats that are alive, by name."""
         with self._asking():
-            return beats.alive(self._store.client, self._keys, self._store.time())
+            return beats.alive(self._store, self._store.time())
 
     def timeline(self, hours: int = 24, *, slices: int = 100, tz: str | None = None) -> Timeline:
         """The load of the last and the next hours, in at most so many slices, cut at full hours of the zone `tz`."""

@@ -135,7 +135,7 @@ class Surveying(Listing):
                 pipe.hmget(self._keys.meta, "hold_from", "hold_until")
                 lapsed, hold = pipe.execute(raise_on_error=False)
             strange = is_strange(lapsed)
-            alive = () if strange else tuple(beats.alive(client, self._keys, now))
+            alive = () if strange else tuple(beats.alive(self._store, now))
         gone = () if strange else lapsed
         told = tuple((name.decode(errors="replace"), clock.from_ms(int(at))) for name, at in gone)
         return Attendance(alive, told, None if is_strange(hold) else _held(hold, now), now)

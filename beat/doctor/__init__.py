@@ -12,7 +12,7 @@ from beat.client.connected import Connected
 from beat.doctor import census, indexes, permissions, reading, rights, survey
 from beat.doctor.facts import Unseen
 from beat.doctor.findings import LEVELS, OK, PROBLEM, Finding, unseen
-from beat.doctor.judging import beats, growth, queues, schedules, state
+from beat.doctor.judging import beats, declarations, growth, queues, schedules, state
 from beat.doctor.judging import rights as judging_rights
 from beat.doctor.judging import server as judging_server
 
@@ -82,6 +82,7 @@ class Doctor(Connected):
             "memory": lambda: growth.judge(reading.growth(store, settings, taken, now)),
             "beats": lambda: beats.judge(reading.beats(store, settings, now, taken.total)),
             "schedules": lambda: schedules.judge(census.told(store, taken)),
+            "schedules that are declared": lambda: declarations.judge(reading.declarations(store, now)),
             "queues": lambda: queues.judge(reading.queues(store, taken.queues, now)),
             "state": lambda: state.judge(reading.kept(store, taken.from_data, now)),
             "state of the index": lambda: schedules.index(

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime, timedelta
 
+    from beat.announcements import Conflict
     from beat.client.beats import Instance
 
 
@@ -105,6 +106,19 @@ class Census:
     """The latest of them first."""
     unfit: tuple[Unfit, ...] = ()
     """The newest run of each failed because the worker could not call its function."""
+
+
+@dataclass(frozen=True)
+class Declarations:
+    """What live schedulers declare."""
+
+    announcers: int
+    """How many announcements there are; schedulers of the same code share one."""
+    conflicts: tuple[Conflict, ...] = ()
+    unrelated: tuple[tuple[str, str], ...] = ()
+    """Two schedulers of one application without a common schedule: what is wrong, and the remedy."""
+    undeclared: tuple[Case, ...] = ()
+    """Schedules that still fire and that no live scheduler declares, with the modules that did."""
 
 
 @dataclass(frozen=True)

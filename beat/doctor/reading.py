@@ -8,21 +8,22 @@ import time
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from beat import clock, connection, jobs, scripts, staff
+from beat import announcements, clock, connection, jobs, scripts, staff
 from beat._version import __version__
 from beat.client import beats as living
 from beat.client import standing
 from beat.doctor import survey
-from beat.doctor.facts import Beats, Growth, Kept, Ledger, Queue, Queues, Server, Unseen
+from beat.doctor.facts import Beats, Case, Declarations, Growth, Kept, Ledger, Queue, Queues, Server, Unseen
 from beat.names import FORMAT
+from beat.protocol import decoded
 from beat.store import pages
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterator, Mapping, Sequence
     from datetime import datetime
 
+    from beat.announcements import Conflict
     from beat.doctor.census import Places, Taken
-    from beat.doctor.facts import Case
     from beat.settings import Settings
     from beat.store import Store
 
@@ -71,8 +72,45 @@ def server(store: Store, url: str) -> Server:
 
 def beats(store: Store, settings: Settings, now: datetime, schedules: int) -> Beats:
     """Those that are alive."""
-    alive = tuple(living.alive(store.client, store.keys, now))
+    alive = tuple(living.alive(store, now))
     return Beats(alive, now, __version__, max(STUCK, 3 * settings.interval), schedules)
+
+
+def declarations(store: Store, now: datetime) -> Declarations:
+    """Read what live schedulers declare, and compare them two by two."""
+    try:
+        live = announcements.announcers(announcements.alive(store, now)).values()
+    except connection.Refused as e:
+        if is_refused(e):
+            raise
+        return Declarations(0)  # there are no heartbeats to be read, which is said about the schedulers
+    declared = {each.digest: announcements.declared(store, each.digest) for each in live}
+    conflicts: list[Conflict] = []
+    unrelated: list[tuple[str, str]] = []
+    for one, other in itertools.combinations(live, 2):
+        comparison = announcements.compare(store, declared[one.digest], lambda each: each, other.digest)
+        conflicts += announcements.conflicts(one, other, comparison, now)
+        if announcements.unrelated(one, other, comparison):
+            unrelated.append(announcements.unrelated_words(one, other))
+    known = set(itertools.chain.from_iterable(declared.values()))
+    apps = sorted({each.app for each in live})
+    undeclared = itertools.chain.from_iterable(_undeclared(store, app, known) for app in apps)
+    return Declarations(len(live), tuple(conflicts), tuple(unrelated), tuple(undeclared))
+
+
+def _undeclared(store: Store, app: str, known: Container[str]) -> Iterator[Case]:
+    """Find the schedules of an application that fire although no live scheduler declares them."""
+    client: Any = store.client
+    try:
+        ids = [decoded(each) for each in client.sscan_iter(store.keys.app(app), count=1000)]
+    except connection.Refused as e:
+        if is_refused(e):
+            raise
+        return  # it is no set
+    strangers = sorted(each for each in ids if each not in known)
+    for schedule_id, fields in survey.details(store, strangers, "state", "unannounced_at", "module").items():
+        if fields["state"] == "active" and not fields["unannounced_at"]:
+            yield Case(schedule_id, fields["module"])
 
 
 def growth(store: Store, settings: Settings, taken: Taken, now: datetime) -> Growth:

@@ -61,7 +61,7 @@ def _overview(store: Store, found: Mapping[str, Family]) -> None:
 
 
 def _beats(store: Store, found: Mapping[str, Family]) -> None:
-    alive = beats.alive(store.client, store.keys, store.time())
+    alive = beats.alive(store, store.time())
     found["beat_instances"].rows.append((len(alive),))
     for each in alive:
         if each.last_pass:

@@ -30,7 +30,7 @@ Kind = Literal[
     "renamed",  # it goes on with the state and the history of another id
     "returning",  # it was held or retired, and goes on
     "overridden",  # an operator's rule is in force, and stays so
-    "taken",  # somebody has added one of this id from data: it is refused
+    "taken",  # another live application declares this id, or an operator added it from data: it is refused
     "removed",  # the code no longer declares it: it is held, and retired after a while
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -82,6 +82,8 @@ class Step:
     follows: str = ""
     """After whose successes it ticks from then on, if it has no times of its own."""
     overridden: Overridden | None = None
+    owner: str = ""
+    """The live application that keeps the id, of what is taken; nothing if it comes from data."""
     held_since: datetime | None = None
     retire_after: timedelta | None = None
     """Of what is removed."""
@@ -106,15 +108,21 @@ class Plan:
         return tuple(each for each in self.steps if each.kind == kind)
 
 
-def step(found: Prospect, kept: Kept, now: datetime, app: str) -> Step | None:
-    """What becomes of a schedule of the code; None when nothing does, and there is nothing to say."""
+def step(found: Prospect, kept: Kept, now: datetime, app: str, owner: str = "") -> Step | None:
+    """Return what becomes of a schedule of the code, or None when nothing does and there is nothing to say.
+
+    `owner` is another live application that declares the same id: what it declares stays in force.
+    """
     before, schedule = found.before, found.schedule
+    if owner and before and before.rev == found.rev:
+        return None
     if found.placed is None and not (before and before.override):
         return None
     was = _read(kept.definition) if before else None
     return Step(
         schedule_id=schedule.id,
-        kind=_kind(found),
+        kind="taken" if owner else _kind(found),
+        owner=owner,
         changes=found.placed is not None,
         when=found.ruling.describe(),
         tz=str(found.ruling.tz),

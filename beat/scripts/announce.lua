@@ -2,7 +2,7 @@
 -- Says which definitions a live beat has registered: a page of them, kept as long as somebody renews it; and which
 -- functions its application lets be scheduled from data, and with which arguments.
 --
--- KEYS[1] announced      hash   id → rev
+-- KEYS[1] announced      hash   id → rev, rule, zone, and file and line, with a tab between
 -- KEYS[2] announcements  zset   digest → when it lapses, in ms
 -- KEYS[3] meta           hash   format
 -- KEYS[4] functions      zset   path → when it was last announced, in ms
@@ -13,7 +13,7 @@
 -- ARGV[4] kept           ms     how long a function stays that nobody announces any more
 -- ARGV[5…] items, each of
 -- ITEM[1] id         text  a schedule, or the path of a function
--- ITEM[2] rev        text  its definition; nothing for a function
+-- ITEM[2] declared   text  how the code declares the schedule, as above; nothing for a function
 -- ITEM[3] signature  text  the parameters of a function, as JSON; nothing where they are not known, and for a schedule
 --
 -- Replies {code, words}
@@ -32,11 +32,11 @@ for key, wanted in pairs(wanted_kinds) do
   if kind ~= 'none' and kind ~= wanted then return {'BADTYPE', key .. ' is a ' .. kind .. ', not a ' .. wanted} end
 end
 redis.call('HSETNX', meta, 'format', format)
-local revs, paths, parameters, unknown = {}, {}, {}, {}
+local declarations, paths, parameters, unknown = {}, {}, {}, {}
 for i = 5, #ARGV, 3 do
-  local id, rev, signature = ARGV[i], ARGV[i + 1], ARGV[i + 2]
-  if rev ~= '' then
-    revs[#revs + 1], revs[#revs + 2] = id, rev
+  local id, declared, signature = ARGV[i], ARGV[i + 1], ARGV[i + 2]
+  if declared ~= '' then
+    declarations[#declarations + 1], declarations[#declarations + 2] = id, declared
   else
     paths[#paths + 1], paths[#paths + 2] = now, id
     if signature ~= '' then
@@ -46,7 +46,7 @@ for i = 5, #ARGV, 3 do
     end
   end
 end
-if #revs > 0 then redis.call('HSET', announced, unpack(revs)) end
+if #declarations > 0 then redis.call('HSET', announced, unpack(declarations)) end
 if #paths > 0 then redis.call('ZADD', functions, unpack(paths)) end
 if #parameters > 0 then redis.call('HSET', signatures, unpack(parameters)) end
 if #unknown > 0 then redis.call('HDEL', signatures, unpack(unknown)) end

@@ -3,7 +3,7 @@
 --
 -- KEYS[1] instance       hash  this beat
 -- KEYS[2] instances      zset  the name of each beat → when its heartbeat lapses, in ms
--- KEYS[3] announced      hash  id → rev, what it registered
+-- KEYS[3] announced      hash  id → how its code declares it
 -- KEYS[4] announcements  zset  digest → when that lapses, in ms
 -- KEYS[5] meta           hash  format, time, mark
 -- ARGV[1] name           text  of this beat

@@ -54,6 +54,7 @@
 --   CONFLICT  it has another version; words: which
 --   TAKEN     the id is that of a schedule of another origin; words: which
 --   SHARED    another live application declares it just so, and keeps it; words: which
+--   OWNED     another live application declares it otherwise, and keeps it; words: which
 --   HIDDEN    no application lets this function be scheduled from data
 --   BADTYPE   a key is not what it should be
 --   BADSTATE  a counter of the schedule is not a number: it waits for a person
@@ -222,10 +223,10 @@ local function upsert(at)
   if version ~= '' and version ~= (now_version or '') then return 'CONFLICT', now_version or '' end
   wrong = problem(rev, nil, nil, run_count, skip_count, key)
   if wrong then return 'BADSTATE', wrong end
+  local other = origin == 'code' and now_rev and was_app and was_app ~= app and not held
+  if other and is_announced(id, nil, was_app) then return now_rev == rev and 'SHARED' or 'OWNED', was_app end
   local newer = origin == 'code' and now_rev ~= rev and newer_elsewhere({id, unpack(names)}, declared, revs or '')
   if newer then return 'OLDER', newer end
-  local other = origin == 'code' and now_rev == rev and was_app and was_app ~= app and not held
-  if other and is_announced(id, nil, was_app) then return 'SHARED', was_app end
   if old == id then
     redis.call('DEL', key)
   elseif old ~= '' then
@@ -246,7 +247,7 @@ local function upsert(at)
     if origin == 'operator' then
       redis.call('HDEL', key, 'override', 'overridden_by', 'overridden_at')
     else
-      redis.call('HDEL', key, 'unannounced_at', 'result_ttl', 'failure_ttl', 'job_meta', 'overlap', 'jitter', 'max_runs', 'misfire', 'exclude', 'group', 'route', 'slow', 'requires', 'monitor')
+      redis.call('HDEL', key, 'unannounced_at', 'module', 'host', 'result_ttl', 'failure_ttl', 'job_meta', 'overlap', 'jitter', 'max_runs', 'misfire', 'exclude', 'group', 'route', 'slow', 'requires', 'monitor')
     end
   end
   local written = {'rev', rev, 'rule', rule, 'state', state, 'updated_at', now_text, 'version', (tonumber(now_version or '') or 0) + (back and 0 or 1),

@@ -47,6 +47,7 @@ SLOTS = ("tests/redis/test_slots.py",)
 ASKED = ("tests/redis/test_operations.py",)
 RENAMED = ("tests/redis/test_renaming.py",)
 RETIRED = ("tests/redis/test_retirement.py",)
+APART = ("tests/redis/test_two_programs.py",)
 GROUPED = ("tests/redis/test_groups.py",)
 CROWDED = ("tests/redis/test_crowds.py",)
 BROADCAST = ("tests/redis/test_broadcast.py",)
@@ -294,6 +295,37 @@ MUTANTS = [
         "what a live beat declares is retired",
         (("beat/scripts/retire.lua", "or is_announced(id)) then", ") then"),),
         RETIRED,
+    ),
+    Mutant(
+        "a later application takes an id over",
+        (("beat/scripts/register.lua", "'code' and now_rev and was_app", "'code' and now_rev == rev and was_app"),),
+        APART,
+    ),
+    Mutant(
+        "an older definition of another application counts as an older version",
+        (
+            (
+                "beat/scripts/register.lua",
+                "if other and is_announced(id, nil, was_app) then",
+                "if other and now_rev == rev and is_announced(id, nil, was_app) then",
+            ),
+        ),
+        APART,
+    ),
+    Mutant(
+        "schedules of modules that are not loaded are retired",
+        (("beat/retirement.py", "and decoded(module) not in modules}", "and False}"),),
+        APART,
+    ),
+    Mutant(
+        "two programs of one name are not told apart",
+        (("beat/neighbours.py", "comparison.size and not comparison.common", "False"),),
+        APART,
+    ),
+    Mutant(
+        "two programs of one name retire what the other declares",
+        (("beat/housekeeper.py", "not (self._neighbours and self._neighbours.unrelated)", "True"),),
+        ("tests/process/test_two_programs.py",),
     ),
     Mutant(
         "what is held fires",

@@ -88,6 +88,10 @@ class Fleet:
         beat.says("registered")
         return beat
 
+    @property
+    def logs(self) -> str:
+        return "\n".join(path.read_text(encoding="utf-8") for path in sorted(self._home.glob("*/beat-*.log")))
+
     def close(self) -> None:
         self._stack.close()
 
@@ -96,6 +100,8 @@ class Fleet:
 def fleet(home: Path, server: PrivateRedis) -> Iterator[Fleet]:
     with contextlib.closing(Fleet(home, server.url)) as made:
         yield made
+    warned = [words for words in ("live schedulers declare", "no schedule in common") if words in made.logs]
+    assert warned == [], "a deploy is no conflict"
 
 
 def state(redis: Any, schedule_id: str) -> dict[str, str]:

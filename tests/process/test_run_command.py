@@ -67,13 +67,14 @@ STATE = {
     "description": "A tick.", "source": "code", "app": "default", "last_run": SECOND, "next_run": SECOND,
     "due_at": SECOND,
     "last_enqueued": INSTANT, "last_job": r"beat_tick_\d{10}", "run_count": r"[1-9]\d*", "skip_count": "0",
+    "host": re.escape(socket.gethostname()), "module": "tasks",
     "created_at": INSTANT, "updated_at": INSTANT, "version": "1", "rev": "[0-9a-f]+", "timing_rev": "[0-9a-f]+",
     "definition": r"\{.*\}", "rule": r'\{"every":"1s","tz":"UTC"\}', "kept": r"[1-9]\d*",
     "job_meta": "[0-9a-f]+ [0-9a-f]+",
 }  # fmt: skip
 INSTANCE = {
     "host": re.escape(socket.gethostname()), "pid": r"\d+", "version": re.escape(__version__),
-    "tzdata": r"\d{4}[a-z]|unknown", "app": "default",
+    "tzdata": r"\d{4}[a-z]|unknown", "app": "default", "tz": "UTC", "digest": "default\\.[0-9a-f]{16}",
     "schedules": "1", "fired": r"\d+", "started_at": SECOND, "last_pass": INSTANT, "seen_at": INSTANT,
     "clock_offset_ms": r"-?\d{1,3}",
 }  # fmt: skip

@@ -14,7 +14,9 @@ from beat.cron import Cron
 from beat.every import Every
 from beat.keys import Keys
 from beat.operations import Operations, Stretch
+from beat.place import Place
 from beat.planning import KINDS, Difference
+from beat.retirement import Retirement
 from beat.schedule import Schedule
 from beat.store import Store
 from beat.sync import Sync
@@ -213,9 +215,24 @@ def test_what_another_live_application_declares_just_so_is_the_same(
     shop.deploy(schedule("common"), lives=True)
     assert desk.plan(schedule("common")).steps == ()
     step = only(desk.plan(schedule("common", queue="x")))
-    assert options(step) == {"queue": ("default", "x"), "application": ("shop", "default")}
+    assert (step.kind, step.owner, step.changes) == ("taken", "shop", True)
+    before = hash_of(store, "common")
+    desk.deploy(schedule("common", queue="x"), lives=True)
+    assert hash_of(store, "common") == before
     store.client.delete("beat:announcements")  # its beats are gone
     assert options(only(desk.plan(schedule("common")))) == {"application": ("shop", "default")}
+
+
+def test_of_modules_that_the_code_does_not_include_nothing_is_removed(desk: Desk) -> None:
+    places = {each: Place(f"app/{each}.py", 1, f"app.{each}") for each in ("reports", "billing")}
+    daily = schedule("daily", declared=places["reports"])
+    desk.deploy(daily, schedule("weekly", declared=places["reports"]), schedule("invoice", declared=places["billing"]))
+    assert kinds(desk.plan(daily)) == {"removed": ["weekly"]}
+    desk.deploy(daily)
+    Retirement(desk.store, beat="x", app="default", after=timedelta(0), emit=lambda _: None).turn(
+        Sync(desk.store, [daily], beat="x", emit=lambda _: None), at_once=True
+    )
+    assert [hash_of(desk.store, each)["state"] for each in ("weekly", "invoice")] == ["retired", "active"]
 
 
 # --- the plan and the beats agree ------------------------------------------------------------------------------------
@@ -299,7 +316,7 @@ def test_two_thousand_schedules_are_a_few_questions(desk: Desk) -> None:
 def test_a_plan_knows_keys_of_another_prefix(server: PrivateRedis, store: Store) -> None:
     other = Store(store.client, Keys("other:"))
     Sync(other, [schedule()], beat="tests", emit=lambda _: None).register()
-    assert kinds(Client(server.url, prefix="other:").plan([schedule()])) == {}
+    assert kinds(Client(server.url, prefix="other:", app="default").plan([schedule()])) == {}
     assert kinds(Client(server.url).plan([schedule()])) == {"added": ["report"]}
     for key in store.client.scan_iter("other:*"):
         store.client.delete(key)

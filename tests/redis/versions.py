@@ -5,12 +5,16 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from beat import clock
 from beat.every import Every
+from beat.neighbours import Neighbours
 from beat.retirement import Retirement
 from beat.schedule import Schedule
 from beat.sync import ANNOUNCED_MS, Sync
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from beat.event import Event
     from beat.store import Store
 
@@ -24,13 +28,25 @@ def schedule(schedule_id: str, renamed_from: str | None = None, **given: Any) ->
 
 
 class Code:
-    """The beat of one version."""
+    """The scheduler of one version, on a host of its own if it is named."""
 
-    def __init__(self, store: Store, *schedules: Schedule, app: str = "default", after: timedelta = LONG) -> None:
+    def __init__(
+        self,
+        store: Store,
+        *schedules: Schedule,
+        app: str = "default",
+        after: timedelta = LONG,
+        modules: Container[str] | None = None,
+        age: timedelta = timedelta(0),
+        **about: str,
+    ) -> None:
         self.events: list[Event] = []
-        self.sync = Sync(store, schedules, beat="tests", emit=self.events.append, app=app)
-        self._store = store
+        host = about.get("host", "")
+        self.sync = Sync(store, schedules, beat="tests", emit=self.events.append, app=app, host=host, modules=modules)
+        self._store, self._started = store, store.time() - age
+        self._about = {"app": app, "tz": "UTC", "host": "tests", "digest": self.sync.digest, **about}
         self._retirement = Retirement(store, beat="tests", app=app, after=after, emit=self.events.append)
+        self.neighbours = Neighbours(store, self.sync, self.events.append)
 
     def start(self) -> Code:
         self.sync.announce()
@@ -40,20 +56,25 @@ class Code:
     def heartbeat(self) -> None:
         """As the housekeeper does it, when another registry has come or gone."""
         name, digest, lasts = self.sync.digest or "none", self.sync.digest, ANNOUNCED_MS
+        about = {**self._about, "started_at": clock.text(self._started)}
         reply = self._store.heartbeat(
-            {}, name=name, ttl=lasts, digest=digest, announced_ttl=lasts, judged=1, mark="boot 1 1"
+            about, name=name, ttl=lasts, digest=digest, announced_ttl=lasts, judged=1, mark="boot 1 1"
         )
         if reply.code == "LOST":
             self.sync.announce()
             self.sync.register(reseed=True)
         else:
             self.sync.register(self.sync.schedules)
-            self._retirement.turn(self.sync, at_once=True)
+            self.neighbours.turn(reply.words)
+            if not self.neighbours.unrelated:
+                self._retirement.turn(self.sync, at_once=True)
 
     def end(self) -> None:
         """It is gone, and what it announced has lapsed."""
         self._store.client.delete(self._store.keys.announced(self.sync.digest))
         self._store.client.zrem(self._store.keys.announcements, self.sync.digest)
+        self._store.client.delete(self._store.keys.instance(self.sync.digest or "none"))
+        self._store.client.zrem(self._store.keys.instances, self.sync.digest or "none")
 
     def told(self) -> list[tuple[str, str]]:
         return [(event.name, event.schedule_id) for event in self.events if event.name != "registered"]

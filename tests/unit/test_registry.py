@@ -36,9 +36,11 @@ from beat.errors import (
     UnknownSchedule,
 )
 from beat.every import Every
+from beat.registry import default
 from beat.schedule import Schedule
 from beat.sources import Defaults
 from tests.chance import examples
+from tests.files import lay_out
 from tests.unit import declared
 from tests.unit.declared import Number, Reports
 from tests.unit.refusals import HOSTILE, BadRepr, Proxy, accepted, refused
@@ -817,6 +819,29 @@ def test_a_module_that_fails_is_raised_or_collected(app: Path, registry: Registr
         registry.load("tasks_failing")
     with registry.collecting():
         assert [type(problem) for problem in registry.load("tasks_failing").problems] == [LoadError]
+
+
+def test_a_registry_knows_which_modules_it_has_whole(app: Path, registry: Registry) -> None:
+    lay_out(app, {"tasks_first.py": "import tasks_helper", "tasks_helper.py": "", "shop/__init__.py": ""})
+    lay_out(app, {"shop/reports.py": TASKS, "other/__init__.py": "", "other/one.py": ""})
+    registry.load("tasks_first", "shop", "other.one")
+    assert registry.main_module == "tasks_first"
+    whole = ("tasks_first", "tasks_helper", "shop", "shop.reports", "shop.deleted", "shop.deep.deleted", "other.one")
+    assert [each for each in whole if each not in registry.modules] == []
+    strangers = ("tasks", "shopping", "other.two", "other.one.deleted", "json", "__main__", "")
+    assert [each for each in strangers if each in registry.modules] == []
+
+
+def test_a_registry_has_the_modules_in_which_its_schedules_are_declared(registry: Registry) -> None:
+    assert (registry.main_module, "x" in registry.modules) == ("", False)
+    registry.register(declared.plain, "@daily")
+    assert registry.main_module == __name__
+    assert __name__ in registry.modules
+
+
+def test_the_default_registry_has_every_imported_module() -> None:
+    assert "json" in default.modules
+    assert "json_of_nobody" not in default.modules
 
 
 # --- whatever is handed in -------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from beat import redis_url, sources
 from beat.cli import config
 from beat.errors import ConfigError
 from beat.settings import Loaded, Settings, kind_and_range, load
+from tests.files import lay_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -126,6 +127,65 @@ def test_the_search_ends_at_the_nearest_pyproject_even_without_settings(tmp_path
     below.mkdir()
     (below / "pyproject.toml").write_text("[project]\nname = 'app'")
     assert load(environ={}, cwd=below).settings.page_size == 100
+
+
+# --- the application -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("file", "app", "origin"),
+    [
+        ("[project]\nname = 'shop'", "shop", "pyproject.toml [project] name"),
+        ("[project]\nname = 'My.Shop__of - things'", "default", "default"),
+        ("[project]\nname = 'My.Shop__of-Things'", "my-shop-of-things", "pyproject.toml [project] name"),
+        ("[tool.poetry]\nname = 'shop'", "shop", "pyproject.toml [tool.poetry] name"),
+        ("[project]\nname = 'shop'\n[tool.beat]\napp = 'till'", "till", "pyproject.toml [tool.beat] app"),
+        ("[project]\nname = 7", "default", "default"),
+        ("project = 7", "default", "default"),
+        ("[project]\nname = 'шоп'", "default", "default"),
+        (f"[project]\nname = '{'s' * 101}'", "default", "default"),
+        ("", "default", "default"),
+    ],
+)
+def test_the_project_names_the_application(place: Place, file: str, app: str, origin: str) -> None:
+    loaded = place(file)
+    assert (loaded.settings.app, loaded.origins["app"]) == (app, origin)
+
+
+def test_a_setting_names_the_application_before_the_project_does(place: Place) -> None:
+    loaded = place("[project]\nname = 'shop'", BEAT_APP="till")
+    assert (loaded.settings.app, loaded.origins["app"]) == ("till", "BEAT_APP")
+
+
+def test_without_a_project_the_distribution_of_the_first_module_names_the_application(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = tmp_path / "site"
+    lay_out(installed, {
+        "stock/tasks.py": "", "My_Stock-2.0.dist-info/METADATA": "Name: My.Stock\nVersion: 2.0\n",
+        "My_Stock-2.0.dist-info/top_level.txt": "stock\n",
+    })  # fmt: skip
+    monkeypatch.syspath_prepend(str(installed))
+    told = "the distribution My.Stock, which holds stock"
+    by_setting = place("", BEAT_MODULES="stock.tasks,tasks")
+    assert (by_setting.settings.app, by_setting.origins["app"]) == ("my-stock", told)
+    by_code = load({}, {}, tmp_path, module="stock.tasks")
+    assert (by_code.settings.app, by_code.origins["app"]) == ("my-stock", told)
+    (tmp_path / "tasks.py").touch()
+    assert place("", BEAT_MODULES="tasks,stock.tasks").settings.app == "default"
+    assert place("[project]\nname = 'shop'", BEAT_MODULES="stock.tasks").settings.app == "shop"
+
+
+@pytest.mark.parametrize("local", ["stock/tasks.py", "stock.py"])
+def test_a_module_of_the_current_directory_belongs_to_no_distribution(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, local: str
+) -> None:
+    installed, here = tmp_path / "site", tmp_path / "here"
+    lay_out(installed, {"stock-2.0.dist-info/METADATA": "Name: stock\n", "stock-2.0.dist-info/top_level.txt": "stock"})
+    lay_out(here, {local: ""})
+    monkeypatch.syspath_prepend(str(installed))
+    assert load({}, {"BEAT_MODULES": "stock"}, tmp_path).settings.app == "stock"
+    assert load({}, {"BEAT_MODULES": "stock"}, here).settings.app == "default"
 
 
 def test_the_real_environment_and_directory_are_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from beat import clock
+from beat import clock, settings
 from beat.groups import Group
 from beat.web.safety import Access
 from tests.facts import wait_until
@@ -84,8 +84,9 @@ def test_queues_workers_groups_and_findings(store: Store, server: PrivateRedis, 
 def test_open_incidents_are_told_and_link_to_their_schedule(visitor: Visitor, redis: Redis) -> None:
     state = {"event": "failed", "count": 3, "since": "2026-11-16T09:00:00Z", "last": "2026-11-16T09:02:00Z"}
     state |= {"error": f"ValueError: {HOSTILE}", "incident": "r1.run.report.1", "told": ["ops"]}
-    redis.hset("beat:incidents:default", "r1:run:report", json.dumps(state))
-    redis.hset("beat:incidents:default", "r1:run:garbled", "{")
+    key = f"beat:incidents:{settings.load().settings.app}"
+    redis.hset(key, "r1:run:report", json.dumps(state))
+    redis.hset(key, "r1:run:garbled", "{")
     answer = shown(visitor)
     assert "report r1 → ops failed 3×" in section(answer, "alerts")
     assert 'href="/schedules/report"' in answer.text

@@ -9,7 +9,8 @@ end
 
 local function announced_as(id, digest)  -- the rev, if that registry has the schedule
   local key = announced_prefix .. digest
-  return kind_of(key) == 'hash' and redis.call('HGET', key, id)
+  local declared = kind_of(key) == 'hash' and redis.call('HGET', key, id)
+  return declared and string.match(declared, '^[^\t]*')
 end
 
 local function is_announced(id, rev, app)  -- whether one has it; if a rev or an application is named, just so, and that one
