@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from beat import connection
 from beat.event import Event
 from beat.health import Once, Patience, cause
+from beat.lifetimes import ANNOUNCED_MS, HEARTBEAT_MS, REPAIRED_MS, REPAIRING_MS
 from beat.lock import Lock
 from beat.protocol import Reply
 from beat.replies import misplaced
-from beat.sync import ANNOUNCED_MS
 
 if TYPE_CHECKING:
     import threading
@@ -35,13 +35,11 @@ if TYPE_CHECKING:
 
 WATCH_S = 0.5
 HEARTBEAT_S = 5
-HEARTBEAT_TTL_MS = 20_000
 LINGER_MS = 10_000
 """How long the announcement of a beat that stopped stays: a restart is no rollback."""
 REPAIR_S = 60
 ANNOUNCE_S = 86_400
 """How often all is announced again: what may be scheduled from data is forgotten when nobody says so for a month."""
-REPAIR_LOCK_MS = 20_000
 
 
 class Housekeeper:
@@ -114,8 +112,8 @@ class Housekeeper:
     def repair(self, stopping: threading.Event) -> None:
         """Makes everything whole, page by page, if no other beat is at it, or has done it within the minute."""
         first = self._repaired_at is None
-        due = Lock(self._store.client, self._store.keys.repaired, REPAIR_S * 1000 - 2 * HEARTBEAT_S * 1000).acquire()
-        lock = Lock(self._store.client, self._store.keys.repairing, REPAIR_LOCK_MS)
+        due = Lock(self._store.client, self._store.keys.repaired, REPAIRED_MS).acquire()
+        lock = Lock(self._store.client, self._store.keys.repairing, REPAIRING_MS)
         if not (due or first) or not lock.acquire():
             return
         if strange := self._store.strange():
@@ -172,7 +170,7 @@ class Housekeeper:
         return self._store.heartbeat(
             self._about(),
             name=self._name,
-            ttl=HEARTBEAT_TTL_MS,
+            ttl=HEARTBEAT_MS,
             digest=self._sync.digest,
             announced_ttl=ANNOUNCED_MS,
             judged=sound.redis_ms if sound else 0,

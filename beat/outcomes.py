@@ -125,7 +125,7 @@ def _missing(seen: Sighting, record: Record, now: int) -> Decision | None:
     if there:
         return Mark(replace(record, missing=0, missing_as="")) if record.missing else None
     status = seen.status or GONE  # a job that is deleted while it runs comes back when it ends
-    if record.missing_as != status:
+    if record.missing_as != status or record.missing > now:  # Redis' clock has gone back since
         return Mark(replace(record, missing=now, missing_as=status))
     if now - record.missing < MISSING_MS:
         return None

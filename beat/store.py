@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from beat import clock, connection, names, scripts
+from beat import clock, connection, lifetimes, names, scripts
 from beat.connection import Call
 from beat.crowds import counted
 from beat.protocol import Claimed, Decided, Looked, Reply, Sight, decoded, replies, unless_named
@@ -92,9 +92,9 @@ class Store:
         found = self.register(items, beat=beat)
         return lambda: found
 
-    def repair(self, ids: Sequence[str]) -> list[Reply]:
-        """Makes a page of schedules whole."""
-        return unless_named(_SAME, len(ids), self.run("repair", [[each] for each in ids])[1:])
+    def repair(self, ids: Sequence[str], *, lock_ttl: int = lifetimes.LOCK_MS) -> list[Reply]:
+        """Make a page of schedules whole."""
+        return unless_named(_SAME, len(ids), self.run("repair", [[each] for each in ids], lock_ttl=lock_ttl)[1:])
 
     def announce(
         self, revs: Mapping[str, str], functions: Iterable[str] = (), *, digest: str, ttl: int, kept: int = _LASTING_MS
@@ -173,8 +173,10 @@ class Store:
         return not self.client.exists(self.keys.schedules)
 
     def hold(self, since: int, until: int) -> None:
-        """Nothing is handed out from `since` to `until`, by Redis' clock in ms."""
-        self.client.hset(self.keys.meta, mapping={"hold_from": since, "hold_until": until})
+        """Hand nothing out from `since` to `until`, by Redis' clock in ms; a hold that is in force is not extended."""
+        begins, ends = (int(each) if (each or b"").isdigit() else 0 for each in self.client.hmget(self.keys.meta, "hold_from", "hold_until"))
+        if not begins <= since < ends:
+            self.client.hset(self.keys.meta, mapping={"hold_from": since, "hold_until": until})
 
     def high_water(self) -> tuple[str, str]:
         """The highest time that a beat has found sound, and the mark that went with it; empty if none."""

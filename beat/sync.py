@@ -11,6 +11,7 @@ from beat import groups_kept, lineage
 from beat.errors import DeclarationError
 from beat.event import Event
 from beat.health import Once
+from beat.lifetimes import ANNOUNCED_MS
 from beat.placement import foresee, standing
 from beat.protocol import Registration, Reply, Sight
 from beat.registrations import Origin, registration
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from beat.schedule import Schedule
     from beat.store import Store
 
-ANNOUNCED_MS = 30_000
-"""How long an announcement lasts unless it is renewed: longer than a beat takes to restart."""
 _PAGE = 50  # so small that one fits into the buffer of a socket while Redis works on another: else sending waits for it
 _AHEAD = 4
 """How many pages are on their way at least, while there are so many."""

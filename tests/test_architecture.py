@@ -20,7 +20,7 @@ HOUSE = Path(__file__).parent.parent / "beat"
 STOREYS = {
     "leaves": [
         "_version", "errors", "clock", "frozen", "durations", "zones", "redis_url", "sentry_dsn", "checks", "groups",
-        "sources", "alert_settings", "web_settings", "settings", "setting_types", "keys",
+        "sources", "alert_settings", "web_settings", "settings", "setting_types", "keys", "lifetimes",
     ],
     "domain": [
         "cron", "every", "timing", "exclusions", "policy_options", "policies", "functions", "arguments", "options",

@@ -1,5 +1,5 @@
 #!lua
--- Takes a lock that nobody holds.
+-- Takes a lock that nobody holds. One that would last longer than its time is cut to that.
 --
 -- KEYS[1] lock   string  the token of its holder
 -- ARGV[1] token  text    ours
@@ -11,5 +11,8 @@
 local lock = KEYS[1]
 local token, ttl = ARGV[1], ARGV[2]
 
+-- include remaining
+
 if redis.call('SET', lock, token, 'NX', 'PX', ttl) then return 'OK' end
+remaining(lock, ttl)
 return 'HELD'

@@ -19,13 +19,15 @@
 local job_prefix, queue_prefix, scheduled_prefix, kept, told_prefix, told = unpack(ARGV, 1, 6)
 
 -- include allowed
+-- include remaining
 
 local function kind_of(key) return redis.call('TYPE', key)['ok'] end
 
 local function tell(job, worker)
-  if worker == '' or forbidden({{'set', told_prefix .. job, worker, 'NX', 'PX', told}}) then return 'STALE', '' end
-  if not redis.call('SET', told_prefix .. job, worker, 'NX', 'PX', told) then return 'TOLD', '' end
-  return 'STARTED', worker
+  if worker == '' or forbidden({{'set', told_prefix .. job, worker, 'NX', 'PX', told}, {'pttl', told_prefix .. job}, {'pexpire', told_prefix .. job, told}}) then return 'STALE', '' end
+  if redis.call('SET', told_prefix .. job, worker, 'NX', 'PX', told) then return 'STARTED', worker end
+  remaining(told_prefix .. job, told)
+  return 'TOLD', ''
 end
 
 local function withdraw(job)

@@ -47,7 +47,7 @@ OFTEN = """
 from datetime import timedelta
 from beat import housekeeper, watcher
 
-watcher.SEARCH_S, watcher.AGE = 1, timedelta(0)
+watcher.SEARCH_S, watcher.SEARCH_MS, watcher.AGE = 1, 900, timedelta(0)
 housekeeper.HEARTBEAT_S = 1
 """
 """Jobs that vanished from their queue are looked for at once, not after twenty seconds; who works there, soon."""

@@ -16,10 +16,11 @@ from beat.event import Event
 from beat.every import Every
 from beat.guard import Mark
 from beat.health import Health
-from beat.housekeeper import HEARTBEAT_TTL_MS, LINGER_MS, REPAIR_LOCK_MS, Housekeeper
+from beat.housekeeper import LINGER_MS, Housekeeper
+from beat.lifetimes import ANNOUNCED_MS, HEARTBEAT_MS, REPAIRING_MS
 from beat.lock import Lock
 from beat.schedule import Schedule
-from beat.sync import ANNOUNCED_MS, Sync
+from beat.sync import Sync
 from beat.watcher import Watcher
 from tests.facts import wait_until
 from tests.redis.hand_made import ledger, put_run
@@ -82,7 +83,7 @@ def test_a_heartbeat_shows_the_beat_for_a_while(redis: Redis, store: Store) -> N
     found = redis.hgetall("beat:instance:beat-1")
     assert (found["host"], found["pid"]) == ("here", "7")
     assert abs((clock.read(str(found["seen_at"])) - store.time()).total_seconds()) < 10
-    assert HEARTBEAT_TTL_MS - 10_000 < redis.pttl("beat:instance:beat-1") <= HEARTBEAT_TTL_MS
+    assert HEARTBEAT_MS - 10_000 < redis.pttl("beat:instance:beat-1") <= HEARTBEAT_MS
     assert redis.zrange("beat:instances", 0, -1) == ["beat-1"]
     assert house.events == []
 
@@ -270,7 +271,7 @@ def test_a_long_repair_keeps_its_lock(redis: Redis, store: Store, monkeypatch: p
     monkeypatch.setattr(store, "repair", slow)
     house.turn(repair=True)
     assert len(left) > 2
-    assert all(ms > REPAIR_LOCK_MS - 10_000 for ms in left), "prolonged after every page"
+    assert all(ms > REPAIRING_MS - 10_000 for ms in left), "prolonged after every page"
     assert not redis.exists("beat:repairing")
 
 

@@ -33,7 +33,7 @@ SAME = Reply("SAME")
 
 
 def repair(store: Store, *ids: str) -> list[Reply]:
-    return store.repair(ids or ["report"])
+    return store.repair(ids or ["report"], lock_ttl=LONG)
 
 
 @pytest.mark.parametrize("state", ["active", "paused", "disabled", "finished"])
