@@ -66,10 +66,12 @@ class Housekeeper:
         self.awake_at = time.monotonic()
         """Since when it is at one step, by the monotonic clock."""
         self._about, self._judged = about, judged
+        self._sound: Mark | None = None
         self._live: str | None = None
         self._emit, self._health = emit, health
         self._once = Once(emit)
         self._repaired_at: float | None = None
+        self._insists = False
         self._beat_at = -float(HEARTBEAT_S)
         self._announced_at = time.monotonic()
 
@@ -103,19 +105,32 @@ class Housekeeper:
             self._announced_at = self._beat_at
         if self._sync.older:
             self._sync.register(list(self._sync.older))
-        if self._repaired_at is None or time.monotonic() - self._repaired_at >= REPAIR_S:
-            self.repair(stopping)
-            self._repaired_at = time.monotonic()
+        went_back = self._went_back()
+        if went_back or self._repaired_at is None or time.monotonic() - self._repaired_at >= REPAIR_S:
+            is_settled = self.repair(stopping, at_once=went_back)
+            self._repaired_at = time.monotonic() if is_settled else None
         if self._lookout:
             self._lookout.turn()
 
-    def repair(self, stopping: threading.Event) -> None:
-        """Makes everything whole, page by page, if no other beat is at it, or has done it within the minute."""
+    def _went_back(self) -> bool:
+        """Return whether Redis' clock has gone back since the last round; then indexes may lie too far ahead."""
+        before, self._sound = self._sound, self._judged()
+        return bool(before and self._sound and self._sound.redis_ms < before.redis_ms)
+
+    def repair(self, stopping: threading.Event, *, at_once: bool = False) -> bool:
+        """Make everything whole, unless another scheduler is at it or, where it is not `at_once`, has just been.
+
+        Returns whether that is settled: who holds the lock may be long dead if that lasted longer than it may.
+        """
         first = self._repaired_at is None
         due = Lock(self._store.client, self._store.keys.repaired, REPAIRED_MS).acquire()
         lock = Lock(self._store.client, self._store.keys.repairing, REPAIRING_MS)
-        if not (due or first) or not lock.acquire():
-            return
+        if not (due or first or at_once):
+            return True
+        if not lock.acquire():
+            self._insists = self._insists or lock.was_cut
+            return not self._insists
+        self._insists = False
         if strange := self._store.strange():
             self._once.say("", misplaced(Reply("BADTYPE", "; ".join(strange))))
         else:
@@ -124,6 +139,7 @@ class Housekeeper:
                 self._sync.register(reseed=True)
             self._repair_pages(stopping, lock)
         lock.release()
+        return True
 
     def _repair_pages(self, stopping: threading.Event, lock: Lock) -> None:
         indexed = 0

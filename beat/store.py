@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from beat import clock, connection, lifetimes, names, scripts
+from beat import clock, connection, lifetimes, names, scripts, setback
 from beat.connection import Call
 from beat.crowds import counted
 from beat.protocol import Claimed, Decided, Looked, Reply, Sight, decoded, replies, unless_named
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from beat.keys import Keys
     from beat.protocol import Item, Registration
     from beat.scripts import Value
+    from beat.setback import Setback
     from beat.state import State
 
 T = TypeVar("T")
@@ -60,10 +61,19 @@ class Store:
 
     tracer: Tracer = Untraced()
 
-    def __init__(self, client: Redis, keys: Keys, *, history_limit: int = 1000, events_limit: int = 10_000) -> None:
+    def __init__(
+        self,
+        client: Redis,
+        keys: Keys,
+        *,
+        history_limit: int = 1000,
+        events_limit: int = 10_000,
+        longest_lock: int = lifetimes.LOCK_MS,
+    ) -> None:
         self.client = client
         self.keys = keys
-        self._fixed = names.fixed(keys) | {"history_limit": history_limit, "events_limit": events_limit}
+        limits = {"history_limit": history_limit, "events_limit": events_limit, "longest_lock": longest_lock}
+        self._fixed = names.fixed(keys) | limits
 
     def time(self) -> datetime:
         """The present instant, by Redis' clock."""
@@ -92,9 +102,9 @@ class Store:
         found = self.register(items, beat=beat)
         return lambda: found
 
-    def repair(self, ids: Sequence[str], *, lock_ttl: int = lifetimes.LOCK_MS) -> list[Reply]:
+    def repair(self, ids: Sequence[str]) -> list[Reply]:
         """Make a page of schedules whole."""
-        return unless_named(_SAME, len(ids), self.run("repair", [[each] for each in ids], lock_ttl=lock_ttl)[1:])
+        return unless_named(_SAME, len(ids), self.run("repair", [[each] for each in ids])[1:])
 
     def announce(
         self, revs: Mapping[str, str], functions: Iterable[str] = (), *, digest: str, ttl: int, kept: int = _LASTING_MS
@@ -174,7 +184,8 @@ class Store:
 
     def hold(self, since: int, until: int) -> None:
         """Hand nothing out from `since` to `until`, by Redis' clock in ms; a hold that is in force is not extended."""
-        begins, ends = (int(each) if (each or b"").isdigit() else 0 for each in self.client.hmget(self.keys.meta, "hold_from", "hold_until"))
+        kept: list[Any] = self.client.hmget(self.keys.meta, "hold_from", "hold_until")
+        begins, ends = (int(each) if each and each.isdigit() else 0 for each in kept)
         if not begins <= since < ends:
             self.client.hset(self.keys.meta, mapping={"hold_from": since, "hold_until": until})
 
@@ -182,6 +193,17 @@ class Store:
         """The highest time that a beat has found sound, and the mark that went with it; empty if none."""
         time, mark = self.client.hmget(self.keys.meta, "time", "mark")
         return decoded(time or b""), decoded(mark or b"")
+
+    def setback(self) -> Setback | None:
+        """Return what it means that Redis' clock went back; None if it did not."""
+        with self.client.pipeline(transaction=False) as pipe:
+            pipe.hget(self.keys.meta, "time")
+            pipe.zrange(self.keys.due, 0, 0, withscores=True)
+            pipe.time()
+            seen, first, (seconds, micros) = pipe.execute(raise_on_error=False)
+        now = clock.from_ms(int(seconds) * 1000 + int(micros) // 1000)
+        due = first[0][1] if isinstance(first, list) and first else None
+        return setback.read(now, decoded(seen) if isinstance(seen, bytes) else "", due)
 
     def leave(self, *, name: str, digest: str, linger: int) -> None:
         """Takes the heartbeat away at once; what was announced lingers for so many ms, for a beat that restarts."""

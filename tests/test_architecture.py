@@ -28,7 +28,7 @@ STOREYS = {
         "kinds", "schedule", "declaring", "loader", "registry", "lint", "run", "state", "definitions", "placement",
         "prepare", "event", "guard", "globs", "ledger", "history", "verification", "statistics", "report", "sighting",
         "shards",
-        "blocks", "outcomes", "overrides", "instance", "pulse", "facts", "routing", "dependencies",
+        "blocks", "outcomes", "overrides", "instance", "pulse", "setback", "facts", "routing", "dependencies",
     ],
     "doors": [
         "scripts", "connection", "jobs", "server", "protocol", "crowds", "names", "store", "groups_kept", "dialogue",

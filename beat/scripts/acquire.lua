@@ -8,11 +8,12 @@
 -- Replies
 --   OK    it is ours
 --   HELD  somebody has it
+--   CUT   somebody has it, for longer than it may last: it lasts its full time from now on
 local lock = KEYS[1]
 local token, ttl = ARGV[1], ARGV[2]
 
 -- include remaining
 
 if redis.call('SET', lock, token, 'NX', 'PX', ttl) then return 'OK' end
-remaining(lock, ttl)
-return 'HELD'
+local _, is_cut = remaining(lock, ttl)
+return is_cut and 'CUT' or 'HELD'

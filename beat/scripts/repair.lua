@@ -11,7 +11,7 @@
 -- ARGV[4] app_prefix       text  followed by an application: the ids that its code has declared
 -- ARGV[5] followers_prefix text  followed by an id: the ids of those that follow it
 -- ARGV[6] waiting_prefix   text  followed by a slot: the ticks that wait for room
--- ARGV[7] lock_ttl         ms    how long a lock lasts at most; one that lasts longer is cut to that
+-- ARGV[7] longest_lock     ms    how long a lock lasts at most; one that lasts longer is cut to that
 -- ARGV[8] hidden           ms    how far ahead a schedule may stand that cannot be fired; one whose claim was not given back as long as
 --                                its lock lasts
 -- ARGV[9…] items, each of
@@ -27,7 +27,7 @@
 --   BADTYPE  a key is not what it should be
 local schedules, due, waiting_slots = unpack(KEYS)
 local schedule_prefix, lock_prefix, index_prefix, app_prefix, followers_prefix, waiting_prefix = unpack(ARGV, 1, 6)
-local lock_ttl, hidden = tonumber(ARGV[7]), tonumber(ARGV[8])
+local longest_lock, hidden = tonumber(ARGV[7]), tonumber(ARGV[8])
 
 -- include instants
 -- include now
@@ -36,7 +36,7 @@ local lock_ttl, hidden = tonumber(ARGV[7]), tonumber(ARGV[8])
 -- include hall
 -- include remaining
 
-local furthest = now + math.max(hidden, lock_ttl)
+local furthest = now + math.max(hidden, longest_lock)
 local known, listed, states, failing, overridden, monitored = {}, {}, {}, {}, {}, {}
 
 local function index(id, score, found)
@@ -91,7 +91,7 @@ local function repair(id, lock, score)
   local waits = is_forgotten(id, group)  -- whoever has the lock: no tick that waits needs it
   local score_due = state == 'active' and to_ms(due_at) or state == 'paused' and to_ms(pause_until) or nil
   if lock then
-    remaining(lock_prefix .. id, lock_ttl)
+    remaining(lock_prefix .. id, longest_lock)
     local is_far = score and score_due and tonumber(score) > math.max(score_due, furthest)
     return is_far and index(id, score_due, score) or 'LOCKED', ''
   end

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -12,11 +12,9 @@ from beat.lock import Lock
 from beat.protocol import Reply
 from beat.runs import Runs
 from beat.slots import Slots
-from tests.redis.hand_made import JOB, closing, put_job, put_run, record
-from tests.redis.making import claim, put, score, second
-
-if TYPE_CHECKING:
-    from beat.store import Store
+from beat.store import Store
+from tests.redis.hand_made import JOB, close, closing, put_job, put_run, record
+from tests.redis.making import claim, put, score, second, shows
 
 DAY_MS = 86_400_000
 KEY, TTL = "beat:watching", 450
@@ -31,9 +29,12 @@ def far(store: Store) -> int:
 
 
 @pytest.mark.parametrize("px", [DAY_MS, None], ids=["too long", "for ever"])
+@shows("acquire", "CUT")
 def test_a_lock_that_lasts_too_long_is_cut_to_its_time(px: int | None, store: Store) -> None:
     store.client.set(KEY, "another", px=px)
-    assert not Lock(store.client, KEY, TTL).acquire()
+    lock = Lock(store.client, KEY, TTL)
+    assert not lock.acquire()
+    assert lock.was_cut
     assert 0 < store.client.pttl(KEY) <= TTL
     assert store.client.get(KEY) == b"another"
 
@@ -68,16 +69,16 @@ def test_a_repair_cuts_a_lock_and_brings_its_schedule_back(store: Store) -> None
     put(store, "report", at)
     store.client.set("beat:lock:report", "another", px=DAY_MS)
     store.client.zadd("beat:due", {"report": far(store)})
-    assert store.repair(["report"], lock_ttl=10_000) == [Reply("INDEXED")]
+    assert store.repair(["report"]) == [Reply("INDEXED")]
     assert 0 < store.client.pttl("beat:lock:report") <= 10_000
     assert score(store) == at * 1000
-    assert store.repair(["report"], lock_ttl=10_000) == [Reply("LOCKED")]
+    assert store.repair(["report"]) == [Reply("LOCKED")]
 
 
 def test_a_repair_leaves_a_schedule_alone_that_is_locked_and_hidden_as_usual(store: Store) -> None:
     put(store, "report", second(store) - 10)
     claimed = claim(store, lock_ttl=40_000)
-    assert store.repair(["report"], lock_ttl=40_000) == [Reply("LOCKED")]
+    assert Store(store.client, store.keys, longest_lock=40_000).repair(["report"]) == [Reply("LOCKED")]
     assert score(store) == claimed.now + 40_000
 
 
@@ -211,14 +212,12 @@ def test_a_slow_run_that_ended_in_the_future_does_not_count(store: Store) -> Non
     assert claimed.told.slow == 1
 
 
-
-
 def test_of_slow_runs_those_that_ended_in_the_future_do_not_outlive_the_newest(store: Store) -> None:
     put(store, "report", second(store) + 60, slow="500 1 60000")
     store.client.zadd("beat:slow:report", {"ahead": far(store)})
     store.client.pexpire("beat:slow:report", 60_000)
     seen = put_run(store)
-    assert Runs(store).close([closing(JOB, seen=seen, duration="3.1")], token="b1") == [Reply("OK")]
+    assert close(Runs(store), closing(JOB, seen=seen, duration="3.1")) == [Reply("OK")]
     assert store.client.zrange("beat:slow:report", 0, -1) == [JOB.encode()]
 
 
@@ -237,5 +236,5 @@ def test_an_outcome_in_the_future_hides_none_that_comes_now(
 ) -> None:
     put(store, "report", second(store) + 60, **fields)
     seen = put_run(store)
-    assert Runs(store).close([closing(JOB, seen=seen, outcome=outcome)], token="b1") == [Reply("OK")]
+    assert close(Runs(store), closing(JOB, seen=seen, outcome=outcome)) == [Reply("OK")]
     assert store.client.hget("beat:schedule:report", "consecutive_failures") == streak.encode()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -46,6 +47,7 @@ class House:
     def __init__(self, store: Store, *ids: str, name: str = "beat-1") -> None:
         self.store = store
         self.events: list[Event] = []
+        self.sound = Mark("boot", 5, 5, NOW_MS)
         self.health = Health(self.events.append)
         self.sync = Sync(store, [schedule(each) for each in ids], beat=name, emit=self.events.append)
         self.sync.announce()
@@ -58,7 +60,7 @@ class House:
             Attendant(store, Book(store), watcher, token=name, emit=self.events.append),
             name=name,
             about=lambda: {"host": "here", "pid": "7"},
-            judged=lambda: Mark("boot", 5, 5, NOW_MS),
+            judged=lambda: self.sound,
             emit=self.events.append,
             health=self.health,
         )
@@ -230,6 +232,33 @@ def test_repair_happens_at_the_start_and_then_every_minute(redis: Redis, store: 
     house.keeper._repaired_at = time.monotonic() - housekeeper.REPAIR_S  # noqa: SLF001 (as if a minute had passed)
     house.turn()
     assert redis.zcard("beat:due") == 1
+
+
+def test_when_the_clock_went_back_a_repair_happens_at_once(redis: Redis, store: Store) -> None:
+    house = House(store, "a")
+    house.turn()
+    redis.zadd("beat:due", {"a": NOW_MS * 2})
+    house.turn()
+    assert redis.zscore("beat:due", "a") == NOW_MS * 2
+    house.sound = replace(house.sound, redis_ms=NOW_MS - 600_000)
+    house.turn()
+    assert redis.zscore("beat:due", "a") < NOW_MS * 2
+
+
+def test_a_repair_whose_lock_lasted_too_long_is_tried_until_it_is_free(redis: Redis, store: Store) -> None:
+    house = House(store, "a")
+    spoil(redis, "a")
+    redis.set("beat:repairing", "dead", px=86_400_000)
+    for _ in range(2):
+        house.turn()
+        assert redis.zcard("beat:due") == 0
+    assert 0 < redis.pttl("beat:repairing") <= REPAIRING_MS
+    redis.delete("beat:repairing")  # as if it had run out
+    house.turn()
+    assert redis.zcard("beat:due") == 1
+    spoil(redis, "a")
+    house.turn()
+    assert redis.zcard("beat:due") == 0, "and then a minute later"
 
 
 def test_one_beat_repairs_at_a_time(redis: Redis, store: Store) -> None:

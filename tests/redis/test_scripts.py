@@ -79,7 +79,7 @@ FILLED_IN = {
     "running_prefix", "waiting_prefix", "scheduled_prefix", "index_prefix",
     "workers_prefix", "app_prefix", "request_prefix", "followers_prefix", "slow_prefix", "shards_prefix",
     "deliveries_prefix", "messages_prefix", "told_prefix", "format", "history_limit", "events_limit", "watched_limit",
-    "instance_prefix", "hidden", "furthest_waiting", "furthest_open", "open_share", "furthest_delivery",
+    "instance_prefix", "longest_lock", "hidden", "furthest_waiting", "furthest_open", "open_share", "furthest_delivery",
 }  # fmt: skip
 """What Store knows by itself."""
 LOCKS_OWN = {"token", "ttl"}

@@ -1,8 +1,8 @@
 -- Redis keeps the end of a key as an absolute time. After its clock went back (or a server took over whose clock is behind), a lock
 -- would last as much longer: whoever meets one cuts it to the longest that it may last.
-local function remaining(key, most)  -- how many ms it still lasts; in its last millisecond a lock has 0 left
+local function remaining(key, most)  -- how many ms it still lasts, 0 in its last millisecond; and whether it was cut
   local left = redis.call('PTTL', key)
-  if left >= 0 and left <= tonumber(most) then return left end
+  if left >= 0 and left <= tonumber(most) then return left, false end
   redis.call('PEXPIRE', key, most)  -- it lasts too long, or has no end: beat writes none like that
-  return tonumber(most)
+  return tonumber(most), true
 end
