@@ -175,6 +175,7 @@ class Turn:
             name = sign.name(rule)
             before = self._states.get(name, "")
             state = State.read(before) if before else None
+            state = state and state.by(now)
             decided = step(rule, state, sign)
             if _is_old(sign, now):
                 decided = unheard(state, decided)
