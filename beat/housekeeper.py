@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from beat import connection
 from beat.event import Event
+from beat.guard import BACKWARD_MS
 from beat.health import Once, Patience, cause
 from beat.lifetimes import ANNOUNCED_MS, HEARTBEAT_MS, REPAIRED_MS, REPAIRING_MS
 from beat.lock import Lock
@@ -67,6 +68,7 @@ class Housekeeper:
         """Since when it is at one step, by the monotonic clock."""
         self._about, self._judged = about, judged
         self._sound: Mark | None = None
+        self._gone_back = False
         self._live: str | None = None
         self._emit, self._health = emit, health
         self._once = Once(emit)
@@ -81,7 +83,7 @@ class Housekeeper:
         while not stopping.is_set():
             self.awake_at = time.monotonic()
             try:
-                if time.monotonic() - self._beat_at >= HEARTBEAT_S:
+                if time.monotonic() - self._beat_at >= HEARTBEAT_S or self._has_gone_back():
                     self.turn(stopping)
                 self._watcher.turn()
                 self._attendant.turn()
@@ -105,17 +107,20 @@ class Housekeeper:
             self._announced_at = self._beat_at
         if self._sync.older:
             self._sync.register(list(self._sync.older))
-        went_back = self._went_back()
-        if went_back or self._repaired_at is None or time.monotonic() - self._repaired_at >= REPAIR_S:
-            is_settled = self.repair(stopping, at_once=went_back)
+        gone_back = self._has_gone_back()
+        if gone_back or self._repaired_at is None or time.monotonic() - self._repaired_at >= REPAIR_S:
+            is_settled = self.repair(stopping, at_once=gone_back)
+            self._gone_back = False
             self._repaired_at = time.monotonic() if is_settled else None
         if self._lookout:
             self._lookout.turn()
 
-    def _went_back(self) -> bool:
-        """Return whether Redis' clock has gone back since the last round; then indexes may lie too far ahead."""
+    def _has_gone_back(self) -> bool:
+        """Return whether Redis' clock has gone back since the last repair; then indexes may lie too far ahead."""
         before, self._sound = self._sound, self._judged()
-        return bool(before and self._sound and self._sound.redis_ms < before.redis_ms)
+        if before and self._sound and before.redis_ms - self._sound.redis_ms > BACKWARD_MS:
+            self._gone_back = True
+        return self._gone_back
 
     def repair(self, stopping: threading.Event, *, at_once: bool = False) -> bool:
         """Make everything whole, unless another scheduler is at it or, where it is not `at_once`, has just been.

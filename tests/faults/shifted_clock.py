@@ -43,12 +43,13 @@ def library() -> Path:
 class ShiftedRedis:
     """A server in a process of its own, and the clock that it sees."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, *options: str) -> None:
+        home.mkdir(exist_ok=True)
         self._shift = home / "shift"
         self.set(0)
         told = {"LD_PRELOAD": str(library()), "SHIFTED_CLOCK": str(self._shift)}
         with mock.patch.dict(os.environ, told):
-            self.server: PrivateRedis = embedded.start(home / "redis")
+            self.server: PrivateRedis = embedded.start(home / "redis", options=options)
         self.url = self.server.url
 
     def set(self, seconds: float) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,6 +15,7 @@ from beat.lifetimes import HEARTBEAT_MS
 from tests.beats import Beat, seconds_of
 from tests.facts import wait_until
 from tests.faults import shifted_clock
+from tests.faults.proxy import Proxy
 from tests.faults.shifted_clock import ShiftedRedis
 from tests.files import lay_out
 from tests.process.commands import called
@@ -26,7 +28,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.skipif(bool(shifted_clock.why_not()), reason=shifted_clock.why_not())
 
 MINUTES, DAY = 600, 86_400
-STEPS = [MINUTES, DAY] if os.environ.get("LONG_TESTS") else [DAY]
+LONG = bool(os.environ.get("LONG_TESTS"))
+STEPS = [MINUTES, DAY] if LONG else [DAY]
 SOON = 12
 """Seconds within which a run that has ended is recorded, with room for a busy machine."""
 TASKS = """
@@ -184,6 +187,51 @@ def test_a_hold_that_was_undone_does_not_come_back(here: Path, shifted: ShiftedR
         wait_until(lambda: redis.keys("beat:instance:*"))  # it expired when the clock was ahead
         assert told(here, shifted, "health")[1].startswith("ok: "), "no tick was decided ahead: nothing is said of it"
         assert beat.end() == 0
+
+
+@pytest.mark.skipif(not LONG, reason="takes more than a minute: LONG_TESTS=1")
+def test_after_a_step_that_stays_everything_goes_on_when_the_hold_has_ended(
+    here: Path, shifted: ShiftedRedis, redis: Any
+) -> None:
+    with Beat(here, shifted.url) as beat, Worker(shifted.url, Steps(here / "steps"), options=SIMPLE):
+        everything_goes_on(redis, 60)
+        shifted.set(MINUTES)
+        beat.says(f"Redis' clock jumped forward by {MINUTES} s")
+        everything_goes_on(redis, 60 + SOON)
+        assert beat.end() == 0
+
+
+def test_after_a_failover_to_a_server_that_is_behind_runs_are_recorded(here: Path, home: Path) -> None:
+    """What was due stays decided; but a run that somebody asks for, and what follows it, is recorded at once."""
+    port = str(free_port())
+    with (
+        ShiftedRedis(home / "a", "--port", port) as master,
+        ShiftedRedis(home / "b", "--replicaof", f"127.0.0.1 {port}") as replica,
+        Proxy(master.url) as proxy,
+        Redis.from_url(replica.url, decode_responses=True) as redis,
+    ):
+        master.set(MINUTES)
+        with Beat(here, proxy.url) as beat, Worker(proxy.url, Steps(here / "steps"), options=SIMPLE):
+            everything_goes_on(redis, 60)
+            wait_until(lambda: (redis.hget("beat:meta", "time") or "") > "2020")
+            redis.replicaof("NO", "ONE")
+            proxy.fail_over(replica.url)
+            beat.says("Redis' clock went back by ")
+            beat.says(", so nothing fires until ")
+            before = succeeded(redis)
+            assert called("trigger", "tick", cwd=here, BEAT_REDIS_URL=proxy.url).returncode == 0
+            wait_until(
+                lambda: all(succeeded(redis)[each] > before[each] for each in ("tick", "follower")),
+                SOON,
+                lambda: f"for more than {before}: {succeeded(redis)}, watching: {redis.pttl('beat:watching')} ms",
+            )
+            assert beat.end() == 0
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
 
 
 def told(here: Path, shifted: ShiftedRedis, command: str) -> tuple[int, str]:
