@@ -7,11 +7,10 @@ import itertools
 from collections import deque
 from typing import TYPE_CHECKING
 
-from beat import groups_kept, lineage
+from beat import groups_kept, lifetimes, lineage
 from beat.errors import DeclarationError
 from beat.event import Event
 from beat.health import Once
-from beat.lifetimes import ANNOUNCED_MS
 from beat.placement import foresee, standing
 from beat.protocol import Registration, Reply, Sight
 from beat.registrations import Origin, registration
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from beat.schedule import Schedule
     from beat.store import Store
 
+ANNOUNCED_MS = lifetimes.ANNOUNCED_MS
 _PAGE = 50  # so small that one fits into the buffer of a socket while Redis works on another: else sending waits for it
 _AHEAD = 4
 """How many pages are on their way at least, while there are so many."""

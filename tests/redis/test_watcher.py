@@ -12,11 +12,12 @@ import pytest
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from beat import clock, connection, logs, watcher
+from beat.lifetimes import SEARCH_MS, WATCH_MS
 from beat.outcomes import MISSING_MS
 from beat.report import Report
 from beat.runs import Runs
 from beat.store import Store
-from beat.watcher import INTERVAL_MS, SEARCH_MS, SEARCH_S, WATCH_MS, Watcher
+from beat.watcher import INTERVAL_MS, SEARCH_S, Watcher
 from tests.facts import wait_until
 from tests.redis.hand_made import (
     GONE,
