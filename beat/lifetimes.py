@@ -1,6 +1,6 @@
 """How long each lock lasts, and how far ahead each score may lie; in ms, by Redis' clock.
 
-What lies further ahead was written before Redis' clock went back. The scripts that meet it correct it
+A lock or score further ahead was written before Redis' clock went back. The scripts that meet it correct it
 (`parts/remaining.lua`, `parts/ahead.lua`), and the doctor names it.
 """
 

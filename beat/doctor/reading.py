@@ -127,12 +127,11 @@ def kept(store: Store, app: str, from_data: Sequence[Case], now: datetime, locks
     found = _meta(store)
     loaded, refused = load_scripts(store)
     distant = tried(lambda: far(store, app))
-    until = found.get("hold_until", "")
     return Kept(
         strange=strange if isinstance(strange, Unseen) else tuple(strange),
         format=found.get("format", ""),
         understood=FORMAT,
-        hold_until=clock.from_ms(int(until)) if until.isdecimal() and len(until) < _LONG else None,
+        hold_until=_held(found, now),
         scripts=len(scripts.names()),
         loaded=loaded,
         refused=refused,
@@ -168,6 +167,14 @@ def far(store: Store, app: str) -> tuple[Far, ...]:
     return tuple(each for each in found if each.ms == _FOR_EVER or each.ms > each.most_ms)
 
 
+def _held(meta: Mapping[str, str], now: datetime) -> datetime | None:
+    """Return until when the clock guard holds everything; a hold that begins in the future is undone, and is None."""
+    begins, until = (meta.get(name, "") for name in ("hold_from", "hold_until"))
+    if not all(each.isdecimal() and len(each) < _LONG for each in (begins or "0", until)):
+        return None
+    return clock.from_ms(int(until)) if int(begins or "0") <= clock.to_ms(now) else None
+
+
 _FOR_EVER, _NO_KEY = -1, -2
 _FURTHEST_MS = 10**15
 
@@ -180,7 +187,7 @@ def _ahead_ms(reply: Any, now_ms: int) -> int:
 
 
 def _meta(store: Store) -> dict[str, str]:
-    names = ("format", "hold_until")
+    names = ("format", "hold_from", "hold_until")
     try:
         values: list[Any] = store.client.hmget(store.keys.meta, names)
     except connection.Refused as e:

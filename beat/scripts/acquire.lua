@@ -8,7 +8,7 @@
 -- Replies
 --   OK    it is ours
 --   HELD  somebody has it
---   CUT   somebody has it, for longer than it may last: it lasts its full time from now on
+--   CUT   another holder has it, and it lasted too long: from now on it lasts its full time
 local lock = KEYS[1]
 local token, ttl = ARGV[1], ARGV[2]
 

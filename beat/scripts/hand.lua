@@ -32,7 +32,7 @@ for key, kind in pairs({[deliveries] = 'zset', [messages] = 'hash'}) do
   local found = kind_of(key)
   if found ~= 'none' and found ~= kind then return {'BADTYPE', key .. ' is a ' .. found .. ', not a ' .. kind} end
 end
-bring_near(deliveries, math.max(lease, furthest_delivery), lease)  -- somebody may be sending it
+bring_near(deliveries, math.max(lease, furthest_delivery), lease)  -- another scheduler may be sending it
 for _, key in ipairs(redis.call('ZRANGEBYSCORE', deliveries, '-inf', now, 'LIMIT', 0, page)) do
   local incident, number = string.match(key, '^(%S+) (%d%d?)$')
   local text = incident and tonumber(number) <= most_numbers and redis.call('HGET', messages, key)

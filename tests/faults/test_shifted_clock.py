@@ -1,4 +1,4 @@
-"""The wall clock of a real Redis goes forward and back: whatever was written meanwhile, nothing stands still for it."""
+"""The wall clock of a real Redis goes forward and back. Nothing that was written meanwhile stops a schedule."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ def test_after_a_step_that_stays_everything_goes_on_when_the_hold_has_ended(
 
 
 def test_after_a_failover_to_a_server_that_is_behind_runs_are_recorded(here: Path, home: Path) -> None:
-    """What was due stays decided; but a run that somebody asks for, and what follows it, is recorded at once."""
+    """Decided ticks stay decided. A manual run and the run that follows it are recorded at once."""
     port = str(free_port())
     with (
         ShiftedRedis(home / "a", "--port", port) as master,

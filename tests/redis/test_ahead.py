@@ -1,4 +1,4 @@
-"""What lies further ahead than it may: Redis' clock was ahead when it was written. Whoever meets it corrects it."""
+"""Locks and scores that lie too far ahead, because Redis' clock was ahead when they were written, are corrected."""
 
 from __future__ import annotations
 

@@ -277,8 +277,11 @@ def test_a_newer_format_is_a_problem(doctor: Doctor, redis: Redis) -> None:
 
 @pytest.mark.usefixtures("healthy")
 def test_a_clock_that_jumped_is_told(doctor: Doctor, redis: Redis, store: Store) -> None:
-    redis.hset("beat:meta", "hold_until", clock.to_ms(now_of(store)) + 60_000)
+    now = clock.to_ms(now_of(store))
+    redis.hset("beat:meta", "hold_until", now + 60_000)
     assert [level for level, _ in found(doctor, "clock")] == ["warning"]
+    redis.hset("beat:meta", "hold_from", now + 30_000)
+    assert found(doctor, "clock") == [], "the clock has gone back to before the jump"
 
 
 @pytest.mark.usefixtures("healthy")
