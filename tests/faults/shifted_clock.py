@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import os
 import shutil
@@ -34,7 +35,9 @@ def why_not() -> str:
 @functools.cache
 def library() -> Path:
     """Build the library that shifts the clock; once in a process."""
-    built = Path(tempfile.mkdtemp(prefix="beat-clock-")) / "shifted_clock.so"
+    directory = tempfile.mkdtemp(prefix="beat-clock-")
+    atexit.register(shutil.rmtree, directory)
+    built = Path(directory) / "shifted_clock.so"
     compiler = next(filter(None, map(shutil.which, _COMPILERS)))
     subprocess.run([compiler, "-O2", "-shared", "-fPIC", "-o", built, SOURCE], check=True)
     return built
