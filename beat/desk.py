@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from beat.keys import Keys
     from beat.protocol import Item
+    from beat.setback import Setback
 
 Answer = tuple[Decided | Exception, Claimed | Exception]
 """To a question: what became of the items, and what was handed out."""
@@ -43,6 +44,9 @@ class Desk(Protocol):
 
     def hold(self, since: int, until: int) -> None:
         """Nothing is handed out meanwhile."""
+
+    def setback(self) -> Setback | None:
+        """Return what it means that Redis' clock went back; None if it did not."""
 
 
 class InTurn:

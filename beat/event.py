@@ -54,7 +54,7 @@ NAMES = {
     "clock_forward": "Redis' clock jumped forward: nothing fires until the new time has lasted a minute",
     "stood_still": "this machine stood still while Redis' clock went on, or a clock was put right again",
     "holding": "another beat saw Redis' clock jump: nothing fires until the new time has lasted a minute",
-    "clock_backward": "Redis' clock jumped backward",
+    "clock_backward": "Redis' clock went back, or was behind when this scheduler started",
     "stuck": "a thread of this beat has been at one step for long",
     "hung": "it still is: the beat ends, for somebody to start another",
     "monitor_failed": "a service that watches over runs does not take what it is told",

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 
 from beat import connection
 from beat.event import Event
+from beat.guard import BACKWARD_MS
 from beat.health import Once, Patience, cause
+from beat.lifetimes import ANNOUNCED_MS, HEARTBEAT_MS, REPAIRED_MS, REPAIRING_MS
 from beat.lock import Lock
 from beat.protocol import Reply
 from beat.replies import misplaced
-from beat.sync import ANNOUNCED_MS
 
 if TYPE_CHECKING:
     import threading
@@ -36,13 +37,11 @@ if TYPE_CHECKING:
 
 WATCH_S = 0.5
 HEARTBEAT_S = 5
-HEARTBEAT_TTL_MS = 20_000
 LINGER_MS = 10_000
 """How long the announcement of a beat that stopped stays: a restart is no rollback."""
 REPAIR_S = 60
 ANNOUNCE_S = 86_400
 """How often all is announced again: what may be scheduled from data is forgotten when nobody says so for a month."""
-REPAIR_LOCK_MS = 20_000
 
 
 class Housekeeper:
@@ -70,10 +69,13 @@ class Housekeeper:
         self.awake_at = time.monotonic()
         """Since when it is at one step, by the monotonic clock."""
         self._about, self._judged = about, judged
+        self._sound: Mark | None = None
+        self._gone_back = False
         self._live: str | None = None
         self._emit, self._health = emit, health
         self._once = Once(emit)
         self._repaired_at: float | None = None
+        self._insists = False
         self._beat_at = -float(HEARTBEAT_S)
         self._announced_at = time.monotonic()
 
@@ -83,7 +85,7 @@ class Housekeeper:
         while not stopping.is_set():
             self.awake_at = time.monotonic()
             try:
-                if time.monotonic() - self._beat_at >= HEARTBEAT_S:
+                if time.monotonic() - self._beat_at >= HEARTBEAT_S or self._has_gone_back():
                     self.turn(stopping)
                 self._watcher.turn()
                 self._attendant.turn()
@@ -107,19 +109,35 @@ class Housekeeper:
             self._announced_at = self._beat_at
         if self._sync.older:
             self._sync.register(list(self._sync.older))
-        if self._repaired_at is None or time.monotonic() - self._repaired_at >= REPAIR_S:
-            self.repair(stopping)
-            self._repaired_at = time.monotonic()
+        gone_back = self._has_gone_back()
+        if gone_back or self._repaired_at is None or time.monotonic() - self._repaired_at >= REPAIR_S:
+            is_settled = self.repair(stopping, at_once=gone_back)
+            self._gone_back = False
+            self._repaired_at = time.monotonic() if is_settled else None
         if self._lookout:
             self._lookout.turn()
 
-    def repair(self, stopping: threading.Event) -> None:
-        """Makes everything whole, page by page, if no other beat is at it, or has done it within the minute."""
+    def _has_gone_back(self) -> bool:
+        """Return whether Redis' clock has gone back since the last repair; then indexes may lie too far ahead."""
+        before, self._sound = self._sound, self._judged()
+        if before and self._sound and before.redis_ms - self._sound.redis_ms > BACKWARD_MS:
+            self._gone_back = True
+        return self._gone_back
+
+    def repair(self, stopping: threading.Event, *, at_once: bool = False) -> bool:
+        """Make everything whole, unless another scheduler is at it or, where it is not `at_once`, has just been.
+
+        Returns whether that is settled: who holds the lock may be long dead if that lasted longer than it may.
+        """
         first = self._repaired_at is None
-        due = Lock(self._store.client, self._store.keys.repaired, REPAIR_S * 1000 - 2 * HEARTBEAT_S * 1000).acquire()
-        lock = Lock(self._store.client, self._store.keys.repairing, REPAIR_LOCK_MS)
-        if not (due or first) or not lock.acquire():
-            return
+        due = Lock(self._store.client, self._store.keys.repaired, REPAIRED_MS).acquire()
+        lock = Lock(self._store.client, self._store.keys.repairing, REPAIRING_MS)
+        if not (due or first or at_once):
+            return True
+        if not lock.acquire():
+            self._insists = self._insists or lock.was_cut
+            return not self._insists
+        self._insists = False
         if strange := self._store.strange():
             self._once.say("", misplaced(Reply("BADTYPE", "; ".join(strange))))
         else:
@@ -128,6 +146,7 @@ class Housekeeper:
                 self._sync.register(reseed=True)
             self._repair_pages(stopping, lock)
         lock.release()
+        return True
 
     def _repair_pages(self, stopping: threading.Event, lock: Lock) -> None:
         indexed = 0
@@ -176,7 +195,7 @@ class Housekeeper:
         return self._store.heartbeat(
             self._about(),
             name=self._name,
-            ttl=HEARTBEAT_TTL_MS,
+            ttl=HEARTBEAT_MS,
             digest=self._sync.digest,
             announced_ttl=ANNOUNCED_MS,
             judged=sound.redis_ms if sound else 0,

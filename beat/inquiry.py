@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from beat.store import Store
 
 _FRESH_MS = 900
+_LATEST_MS = 1_000
+"""What ended so much later than now still counts as slow: now is an estimate."""
 """For so long it is known who works at a queue: a pass that is longer asks again."""
 
 
@@ -49,7 +51,7 @@ class Inquiry:
                 pipe.hget(keys.schedule(each.id), "uses")
                 slow = routing.lane(each)
                 oldest = now_ms - slow.window.total_seconds() * 1000 if slow else now_ms
-                pipe.zcount(keys.slow(each.id), int(oldest), "+inf")
+                pipe.zcount(keys.slow(each.id), int(oldest), int(now_ms) + _LATEST_MS)
                 for required in each.requires:
                     pipe.hmget(keys.schedule(required.id), "state", "last_success", "renamed_to")
             found = iter(pipe.execute(raise_on_error=False))

@@ -19,19 +19,24 @@ class Lock:
 
     def __init__(self, client: Redis, key: str, ttl_ms: int) -> None:
         self.token = secrets.token_hex(16)
+        self.was_cut = False
+        """Whether it lasted longer than it may when it was asked for: Redis' clock went back since it was taken."""
         self._client, self._key, self._ttl_ms = client, key, ttl_ms
 
     def acquire(self) -> bool:
-        """Whether it is ours now; False when somebody has it, be it ourselves."""
-        return self._run("acquire", ttl=self._ttl_ms)
+        """Return whether it is ours now; False when somebody has it, be it ourselves."""
+        code = self._run("acquire", ttl=self._ttl_ms)
+        self.was_cut = self.was_cut or code == b"CUT"
+        return code == b"OK"
 
     def extend(self) -> bool:
         """Whether it is still ours, and lasts its full time again."""
-        return self._run("extend", ttl=self._ttl_ms)
+        return self._run("extend", ttl=self._ttl_ms) == b"OK"
 
     def release(self) -> bool:
         """Whether it was still ours, and is free."""
-        return self._run("release")
+        return self._run("release") == b"OK"
 
-    def _run(self, name: str, **named: int) -> bool:
-        return bool(connection.run(self._client, name, lock=self._key, token=self.token, **named) == b"OK")
+    def _run(self, name: str, **named: int) -> bytes:
+        reply: bytes = connection.run(self._client, name, lock=self._key, token=self.token, **named)
+        return reply

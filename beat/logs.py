@@ -88,7 +88,7 @@ LINES = {
         "Redis' clock went forward by {seconds} s, to a time that a beat has found sound (this machine stood still?)",
     ),
     "holding": (_W, "another beat saw Redis' clock jump: nothing fires until that time has lasted a minute"),
-    "clock_backward": (_W, "Redis' clock jumped backward by {seconds} s: no tick is repeated"),
+    "clock_backward": (_W, "Redis' clock went back by {seconds} s: {words}"),
     "stuck": (_E, "the {thread} has been at one step for {seconds} s: it seems to hang"),
     "hung": (_E, "the {thread} hangs, for {seconds} s now: this beat ends, and its supervisor should start another"),
     "monitor_failed": (_W, "{schedule_id}: its monitor at {service} cannot be told: {error}"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from beat import jobs
+from beat import jobs, lifetimes
 
 if TYPE_CHECKING:
     from beat.keys import Keys
@@ -16,7 +16,7 @@ FORMAT = 1
 
 def fixed(keys: Keys) -> dict[str, Value]:
     """Each of them by its name."""
-    return {**_single(keys), **_families(keys), "format": FORMAT, **_RQ}
+    return {**_single(keys), **_families(keys), "format": FORMAT, **_FURTHEST, **_RQ}
 
 
 def _single(keys: Keys) -> dict[str, Value]:
@@ -51,6 +51,7 @@ def _families(keys: Keys) -> dict[str, Value]:
         "slow_prefix": keys.slow(""),
         "shards_prefix": keys.shards(""),
         "announced_prefix": keys.announced(""),
+        "instance_prefix": keys.instance(""),
         "index_prefix": keys.index(""),
         "app_prefix": keys.app(""),
         "request_prefix": keys.request(""),
@@ -60,6 +61,14 @@ def _families(keys: Keys) -> dict[str, Value]:
     }
 
 
+_FURTHEST: dict[str, Value] = {
+    "hidden": lifetimes.HIDDEN_MS,
+    "furthest_waiting": lifetimes.HIDDEN_MS,
+    "furthest_open": lifetimes.OPEN_MS,
+    "open_share": str(lifetimes.OPEN_SHARE_MS),
+    "furthest_delivery": lifetimes.TRY_AGAIN_MS,
+}
+"""How far ahead the scores may lie that they correct, in ms."""
 _RQ: dict[str, Value] = {
     "queues": jobs.QUEUES_KEY,
     "job_prefix": jobs.job_key(""),

@@ -76,6 +76,9 @@ class Rehearsal(InTurn):
     def hold(self, since: int, until: int) -> None:
         """Nothing to hold: nothing is enqueued."""
 
+    def setback(self) -> None:
+        """Return None: no time is kept."""
+
     def definitions(self, ids: Sequence[str]) -> list[tuple[str, str]]:
         """None but those that it was given."""
         return [("", "") for _ in ids]

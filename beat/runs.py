@@ -58,12 +58,15 @@ class Runs:
         said = self._store.run("close", [_bytes(item) for item in items], token=token, watched_limit=WATCHED_LIMIT)
         return [Reply(*map(_text, reply)) for reply in said]
 
-    def search(self, before: str) -> Iterator[list[tuple[str, str, str, str]]]:
-        """Open runs since before that time that are in no queue at first sight, and those that were in none before."""
+    def search(self, before: str, now: str) -> Iterator[list[tuple[str, str, str, str]]]:
+        """Yield open runs, pages of them, that are in no queue at first sight, and those that were in none before.
+
+        Runs that were enqueued since `before` have time. Those later than `now` have none: Redis' clock went back.
+        """
         waiting: dict[str, dict[str, bool]] = {}
         for page in self._open():
             for job, record in page:
-                if record and record.enqueued < before:
+                if record and not before <= record.enqueued <= now:
                     waiting.setdefault(record.queue, {})[job] = record.missing > 0
             if len(page) == _PAGE:
                 self._between()

@@ -190,6 +190,7 @@ class Scheduler:
 
     def _store(self, kind: type[S]) -> S:
         limits = {name: getattr(self.settings, name) for name in ("history_limit", "events_limit")}
+        limits["longest_lock"] = Pace.of(self.settings).lock_ttl
         store = kind(connection.connect(self._source), Keys(self.settings.prefix), **limits)
         store.tracer = tracing.wanted(self.settings)
         return store

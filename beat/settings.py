@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, cast, get_args
 from pydantic import Field, ValidationError, field_serializer, model_validator
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
-from beat import alert_settings, durations, redis_url, sentry_dsn, sources, web_settings
+from beat import alert_settings, durations, lifetimes, redis_url, sentry_dsn, sources, web_settings
 from beat.errors import BeatError, ConfigError, did_you_mean
 from beat.setting_types import (
     Alerts,
@@ -88,7 +88,9 @@ class Settings(BaseSettings):
     lookahead: Duration = Field(
         default=_S, ge=_S * 0, le=_S * 10, description="How early, before it is due, a tick is claimed."
     )
-    lock_ttl: Duration = Field(default=_S * 10, ge=_S, le=_S * 600, description="How long a dead beat's locks last.")
+    lock_ttl: Duration = Field(
+        default=_S * lifetimes.LOCK_MS / 1000, ge=_S, le=_S * 600, description="How long a dead beat's locks last."
+    )
     misfire_after: MaybeDuration = Field(
         default=None,
         ge=_S,

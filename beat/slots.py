@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from beat import clock, jobs
+from beat import clock, jobs, lifetimes
 from beat.protocol import Slot, decoded
 
 if TYPE_CHECKING:
@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
     from beat.store import Store
 
-_ASIDE_MS = 30_000
 _CANCELLED_S = 86_400
 """For how long RQ's record of a job stays that was taken out of its queue."""
 _TOLD_MS = 90_000
@@ -41,7 +40,7 @@ class Slots:
         keys, now = self._store.keys, clock.to_ms(self._store.time())
         with self._store.client.pipeline() as pipe:
             pipe.zrem(keys.waiting(group), *waiting)
-            pipe.zadd(keys.waiting_slots, {words.partition(" ")[0]: now + _ASIDE_MS for words in waiting})
+            pipe.zadd(keys.waiting_slots, {words.partition(" ")[0]: now + lifetimes.HIDDEN_MS for words in waiting})
             pipe.execute()
 
     def withdraw(

@@ -10,7 +10,7 @@ import itertools
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from beat import clock, connection, names, scripts
+from beat import clock, connection, lifetimes, names, scripts, setback
 from beat.connection import Call
 from beat.crowds import counted
 from beat.protocol import Claimed, Decided, Looked, Reply, Sight, decoded, replies, unless_named
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from beat.keys import Keys
     from beat.protocol import Item, Registration
     from beat.scripts import Value
+    from beat.setback import Setback
     from beat.state import State
 
 T = TypeVar("T")
@@ -62,10 +63,19 @@ class Store:
 
     tracer: Tracer = Untraced()
 
-    def __init__(self, client: Redis, keys: Keys, *, history_limit: int = 1000, events_limit: int = 10_000) -> None:
+    def __init__(
+        self,
+        client: Redis,
+        keys: Keys,
+        *,
+        history_limit: int = 1000,
+        events_limit: int = 10_000,
+        longest_lock: int = lifetimes.LOCK_MS,
+    ) -> None:
         self.client = client
         self.keys = keys
-        self._fixed = names.fixed(keys) | {"history_limit": history_limit, "events_limit": events_limit}
+        limits = {"history_limit": history_limit, "events_limit": events_limit, "longest_lock": longest_lock}
+        self._fixed = names.fixed(keys) | limits
 
     def time(self) -> datetime:
         """The present instant, by Redis' clock."""
@@ -95,7 +105,7 @@ class Store:
         return lambda: found
 
     def repair(self, ids: Sequence[str]) -> list[Reply]:
-        """Makes a page of schedules whole."""
+        """Make a page of schedules whole."""
         return unless_named(_SAME, len(ids), self.run("repair", [[each] for each in ids])[1:])
 
     def announce(
@@ -187,13 +197,27 @@ class Store:
         return not self.client.exists(self.keys.schedules)
 
     def hold(self, since: int, until: int) -> None:
-        """Nothing is handed out from `since` to `until`, by Redis' clock in ms."""
-        self.client.hset(self.keys.meta, mapping={"hold_from": since, "hold_until": until})
+        """Hand nothing out from `since` to `until`, by Redis' clock in ms; a hold that is in force is not extended."""
+        kept: list[Any] = self.client.hmget(self.keys.meta, "hold_from", "hold_until")
+        begins, ends = (int(each) if each and each.isdigit() else 0 for each in kept)
+        if not begins <= since < ends:
+            self.client.hset(self.keys.meta, mapping={"hold_from": since, "hold_until": until})
 
     def high_water(self) -> tuple[str, str]:
         """The highest time that a beat has found sound, and the mark that went with it; empty if none."""
         time, mark = self.client.hmget(self.keys.meta, "time", "mark")
         return decoded(time or b""), decoded(mark or b"")
+
+    def setback(self) -> Setback | None:
+        """Return what it means that Redis' clock went back; None if it did not."""
+        with self.client.pipeline(transaction=False) as pipe:
+            pipe.hget(self.keys.meta, "time")
+            pipe.zrange(self.keys.due, 0, 0, withscores=True)
+            pipe.time()
+            seen, first, (seconds, micros) = pipe.execute(raise_on_error=False)
+        now = clock.from_ms(int(seconds) * 1000 + int(micros) // 1000)
+        due = first[0][1] if isinstance(first, list) and first else None
+        return setback.read(now, decoded(seen) if isinstance(seen, bytes) else "", due)
 
     def leave(self, *, name: str, digest: str, linger: int) -> None:
         """Takes the heartbeat away at once; what was announced lingers for so many ms, for a beat that restarts."""

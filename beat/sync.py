@@ -8,7 +8,7 @@ import json
 from collections import deque
 from typing import TYPE_CHECKING
 
-from beat import definitions, groups_kept, lineage
+from beat import definitions, groups_kept, lifetimes, lineage
 from beat.announcements import Declaration
 from beat.errors import DeclarationError
 from beat.event import Event
@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from beat.schedule import Schedule
     from beat.store import Store
 
-ANNOUNCED_MS = 30_000
-"""How long an announcement lasts unless it is renewed: longer than a beat takes to restart."""
+ANNOUNCED_MS = lifetimes.ANNOUNCED_MS
 _PAGE = 50  # so small that one fits into the buffer of a socket while Redis works on another: else sending waits for it
 _AHEAD = 4
 """How many pages are on their way at least, while there are so many."""

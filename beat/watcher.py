@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from beat import clock, jobs, outcomes
 from beat.event import Event
 from beat.health import Once
+from beat.lifetimes import SEARCH_MS, WATCH_MS
 from beat.lock import Lock
 from beat.outcomes import Close, Forget, Mark, Reopen
 from beat.protocol import Closing
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from beat.sighting import Sighting
     from beat.store import Store
 
-WATCH_MS = 450
-"""How long a beat that has looked keeps the others from looking, too."""
 INTERVAL_MS = 900
 """How soon a run is looked at again."""
 SEARCH_S = 20
@@ -91,13 +90,14 @@ class Watcher:
 
     def search(self) -> None:
         """Looks for runs that wait and are in no queue, if no other beat has just done so."""
-        if not Lock(self._store.client, self._store.keys.searched, SEARCH_S * 900).acquire():
+        if not Lock(self._store.client, self._store.keys.searched, SEARCH_MS).acquire():
             return
         if self._store.strange():
             return  # the housekeeper says so
         if found := self._runs.rebuild():
             self._emit(Event("repaired", fields={"count": found}))
-        for page in self._runs.search(before=clock.text(self._store.time() - AGE)):
+        now = self._store.time()
+        for page in self._runs.search(before=clock.text(now - AGE), now=clock.text(now)):
             self.settle(self._runs.observe(page))
 
     def settle(self, seen: Observed) -> None:

@@ -20,7 +20,7 @@ HOUSE = Path(__file__).parent.parent / "beat"
 STOREYS = {
     "leaves": [
         "_version", "errors", "clock", "frozen", "durations", "zones", "redis_url", "sentry_dsn", "checks", "groups",
-        "sources", "alert_settings", "web_settings", "settings", "setting_types", "keys",
+        "sources", "alert_settings", "web_settings", "settings", "setting_types", "keys", "lifetimes",
     ],
     "domain": [
         "cron", "every", "timing", "exclusions", "policy_options", "policies", "functions", "arguments", "options",
@@ -28,7 +28,7 @@ STOREYS = {
         "kinds", "schedule", "declaring", "loader", "registry", "lint", "run", "state", "definitions", "placement",
         "prepare", "event", "guard", "globs", "ledger", "history", "verification", "statistics", "report", "sighting",
         "shards", "planning",
-        "blocks", "outcomes", "overrides", "instance", "pulse", "facts", "routing", "dependencies",
+        "blocks", "outcomes", "overrides", "instance", "pulse", "setback", "facts", "routing", "dependencies",
     ],
     "doors": [
         "scripts", "connection", "jobs", "server", "protocol", "crowds", "names", "store", "groups_kept", "dialogue",

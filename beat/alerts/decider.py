@@ -13,7 +13,7 @@ import time
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from beat import clock, connection
+from beat import clock, connection, lifetimes
 from beat.alerts import signs
 from beat.alerts.incidents import Sign, State, step, unheard
 from beat.alerts.kept import GIVE_UP_MS, Item, Kept
@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from beat.event import Emit
     from beat.events.readers import Took
 
-LEASE_MS = 10_000
-"""After so long another beat takes over from one that was killed."""
+LEASE_MS = lifetimes.ALERTING_MS
 LOOK_S = 5.0
 """How often it is looked for what no event tells."""
 _WAIT_S = 1.0
@@ -176,6 +175,7 @@ class Turn:
             name = sign.name(rule)
             before = self._states.get(name, "")
             state = State.read(before) if before else None
+            state = state and state.by(now)
             decided = step(rule, state, sign)
             if _is_old(sign, now):
                 decided = unheard(state, decided)

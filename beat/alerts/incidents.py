@@ -90,6 +90,11 @@ class State:
         sound = all(isinstance(each, str) for each in texts) and all(type(n) is int and 0 <= n < _MOST for n in numbers)
         return made if sound and " " not in made.incident else None
 
+    def by(self, now: datetime) -> Self:
+        """Return the state with no time ahead of `now`: Redis' clock has gone back since, and would hide what comes."""
+        since, last = (min(each, clock.text(now), key=clock.read) for each in (self.since, self.last))
+        return replace(self, since=since, last=last)
+
     def text(self) -> str:
         """As Redis keeps it."""
         empty = type(self)("", 0, "", "")

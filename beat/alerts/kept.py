@@ -6,7 +6,7 @@ import json
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from beat import clock
+from beat import clock, lifetimes
 from beat.protocol import Reply, decoded
 
 if TYPE_CHECKING:
@@ -19,9 +19,9 @@ MOST_INCIDENTS, MOST_WAITING = 10_000, 1_000
 GIVE_UP_MS = 86_400_000
 """For so long it is tried to send a message."""
 _KEPT_MS = 2 * GIVE_UP_MS
-_FIRST_MS, _LONGEST_MS = 1_000, 300_000
+_FIRST_MS = 1_000
 _PAGE = 1000
-HIDDEN = timedelta(seconds=30)
+HIDDEN = timedelta(milliseconds=lifetimes.HIDDEN_MS)
 """After so long a tick that could not be fired is tried again."""
 
 
@@ -117,7 +117,7 @@ class Kept:
 
     def later(self, channel: str, key: str, tries: int) -> None:
         """It is tried again: after a second, two, four … up to five minutes, by how often it was tried."""
-        wait = min(_FIRST_MS * 2 ** min(tries, 20), _LONGEST_MS)
+        wait = min(_FIRST_MS * 2 ** min(tries, 20), lifetimes.TRY_AGAIN_MS)
         at = clock.to_ms(self.store.time()) + wait
         self.store.client.zadd(self.store.keys.deliveries(self._place(channel)), {key: at}, xx=True)
 

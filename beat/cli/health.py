@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from beat import clock, durations, embedded, instance, probe, pulse, redis_url, sources
+from beat import clock, durations, embedded, instance, probe, pulse, redis_url, setback, sources
 from beat.cli import output
 from beat.errors import BadDuration, ConfigError, NoRedis
 from beat.keys import Keys
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
     from beat.instance import Instance
+    from beat.setback import Setback
     from beat.sources import Raw
 
     Ask = Callable[[Sequence[Sequence[str]]], list[Any]]
@@ -50,11 +51,12 @@ def command(*, local: bool, max_age: str | None, url: str | None, as_json: bool)
     beat health --json | jq '.beats[] | select(.fresh | not)'
 
     A beat that has just started is not healthy before its first pass. Ends with 1 when no beat is alive or the last
-    pass is too old, and with 69 when there is no Redis to ask.
+    pass is too old, and with 69 when there is no Redis to ask. If Redis' clock went back, a second line says until
+    when nothing fires. The exit code stays the same, because a restart would not help.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     found = sources.find({"redis_url": url}).values
     limit = _limit(max_age, found)
-    now, beats = _read(_where(found), Keys(_text(found, "prefix", Keys().prefix)))
+    now, beats, back = _read(_where(found), Keys(_text(found, "prefix", Keys().prefix)))
     here = socket.gethostname() if local else None
     told = pulse.tell((beat for beat in beats if here in (None, beat.host)), now, limit)
     healthy = bool(told) and (all if local else any)(each.fresh for each in told)
@@ -64,10 +66,13 @@ def command(*, local: bool, max_age: str | None, url: str | None, as_json: bool)
             host=here,
             max_age=limit.total_seconds(),
             now=clock.text(now),
+            setback=back.plain() if back else None,
             beats=[pulse.plain(each) for each in told],
         )
     else:
         output.echo(output.printable(pulse.words(told, limit, here, elsewhere=len(beats) - len(told))))
+        if back:
+            output.echo(output.printable(back.words))
     return 0 if healthy else _BAD
 
 
@@ -100,12 +105,13 @@ def _text(found: Mapping[str, Raw], name: str, default: str) -> str:
     return value
 
 
-def _read(url: str, keys: Keys) -> tuple[datetime, list[Instance]]:
-    """Redis' time, and the beats whose heartbeat has not lapsed, by name."""
+def _read(url: str, keys: Keys) -> tuple[datetime, list[Instance], Setback | None]:
+    """Return Redis' time, the schedulers whose heartbeat has not expired, by name, and whether that clock went back."""
     where = redis_url.masked(url)
     try:
         with _line(url) as ask:
-            time, scores = _good(ask([("TIME",), ("ZRANGE", keys.instances, "0", "-1", "WITHSCORES")]))
+            *times, time, scores = ask([*_times(keys), ("TIME",), ("ZRANGE", keys.instances, "0", "-1", "WITHSCORES")])
+            time, scores = _good([time, scores])
             now = clock.from_ms(int(time[0]) * 1000 + int(time[1]) // 1000)
             lapses = zip(scores[::2], scores[1::2], strict=True)
             names = sorted(instance.text(name) for name, at in lapses if float(at) > clock.to_ms(now))
@@ -115,7 +121,19 @@ def _read(url: str, keys: Keys) -> tuple[datetime, list[Instance]]:
     except OSError as e:
         raise NoRedis(f"no Redis answers at {where}: {e}; start one, or set BEAT_REDIS_URL") from e
     hashes = (dict(zip(each[::2], each[1::2], strict=True)) for each in told)
-    return now, [instance.read(name, each) for name, each in zip(names, hashes, strict=True) if each]
+    beats = [instance.read(name, each) for name, each in zip(names, hashes, strict=True) if each]
+    return now, beats, _setback(now, times)
+
+
+def _times(keys: Keys) -> list[tuple[str, ...]]:
+    """Return what to ask for `_setback`; a probe that may not read it says nothing about it."""
+    return [("HGETALL", keys.meta), ("ZRANGE", keys.due, "0", "0", "WITHSCORES")]
+
+
+def _setback(now: datetime, times: list[Any]) -> Setback | None:
+    meta, first = ([] if isinstance(each, Exception) else each for each in times)
+    seen = dict(zip(meta[::2], meta[1::2], strict=True)).get(b"time", b"")
+    return setback.read(now, instance.text(seen), float(first[1]) if first else None)
 
 
 def _good(replies: list[Any]) -> list[Any]:

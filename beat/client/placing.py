@@ -85,7 +85,8 @@ def _slow(store: Store, schedule: Schedule, now: datetime) -> int:
     lane = routing.lane(schedule)
     if lane is None:
         return 0
-    return int(_sane(store, "zcount", store.keys.slow(schedule.id), 0, clock.to_ms(now - lane.window), "+inf"))
+    window = clock.to_ms(now - lane.window), clock.to_ms(now)
+    return int(_sane(store, "zcount", store.keys.slow(schedule.id), 0, *window))
 
 
 def _sane(store: Store, command: str, key: str, nothing: Any, *words: Any) -> Any:

@@ -43,7 +43,7 @@ class Doctor(Connected):
             number = 0 if isinstance(known, Unseen) else known
             looks = {
                 "beats": lambda: beats.judge(reading.beats(self._store, self.settings, found.now, number)),
-                "state": lambda: state.judge(reading.kept(self._store, (), found.now)),
+                "state": lambda: state.judge(reading.kept(self._store, self.settings.app, (), found.now)),
             }
             return [
                 *judging_server.judge(found),
@@ -84,14 +84,14 @@ class Doctor(Connected):
             "schedules": lambda: schedules.judge(census.told(store, taken)),
             "schedules that are declared": lambda: declarations.judge(reading.declarations(store, now)),
             "queues": lambda: queues.judge(reading.queues(store, taken.queues, now)),
-            "state": lambda: state.judge(reading.kept(store, taken.from_data, now)),
+            "state": lambda: state.judge(reading.kept(store, settings.app, taken.from_data, now, taken.far_locks)),
             "state of the index": lambda: schedules.index(
                 indexes.look(store, taken.looked, taken.suspects, taken.kinds)
             ),
         }
 
     def _take(self, now: datetime, say: Callable[[int], None] = lambda _: None) -> Taken:
-        return census.take(self._store, now, self.settings.misfire_limit, say)
+        return census.take(self._store, now, self.settings.misfire_limit, say, lock_ttl=self.settings.lock_ttl)
 
     def _features_in_use(self) -> list[str]:
         taken = reading.tried(lambda: self._take(self._store.time()))

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, defaultdict
+from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from beat import clock, ledger, report
+from beat import clock, ledger, lifetimes, report
 from beat.doctor import indexes, survey
-from beat.doctor.facts import Case, Census, Late, Unfit
+from beat.doctor.facts import Case, Census, Far, Late, Unfit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime, timedelta
+    from datetime import datetime
 
     from beat.doctor.survey import Row
     from beat.store import Store
@@ -41,7 +42,8 @@ class Places(NamedTuple):
 class Taken:
     """What a census counts as it goes."""
 
-    def __init__(self, now: datetime, late_after: timedelta, known: int) -> None:
+    def __init__(self, store: Store, now: datetime, late_after: timedelta, lock_ttl: timedelta, known: int) -> None:
+        self._keys, self._lock_ms = store.keys, lock_ttl // timedelta(milliseconds=1)
         self._now_ms, self._late_ms = clock.to_ms(now), clock.to_ms(now - late_after)
         self._every = max(1, known // SAMPLE)
         self._seen: set[str] = set()
@@ -53,6 +55,7 @@ class Taken:
         self.sample: list[str] = []
         self.from_data: list[Case] = []
         self.replaces = False
+        self.far_locks: list[Far] = []
 
     @property
     def looked(self) -> int:
@@ -72,6 +75,8 @@ class Taken:
             self._seen.add(row.id)
             if indexes.disagrees(row, self._now_ms):
                 self.suspects.append(row.id)
+            if row.locked and not 0 <= int(row.locked) <= self._lock_ms:
+                self.far_locks.append(Far(self._keys.lock(row.id), int(row.locked), self._lock_ms))
             if row.kind != "none":
                 self._count(row)
             if len(self._seen) % self._every == 0 and len(self.sample) < SAMPLE and row.kind == "hash":
@@ -94,9 +99,16 @@ class Taken:
             self.late.append(Late(row.id, (self._now_ms - due) / 1000))
 
 
-def take(store: Store, now: datetime, late_after: timedelta, say: Callable[[int], None] = lambda _: None) -> Taken:
+def take(
+    store: Store,
+    now: datetime,
+    late_after: timedelta,
+    say: Callable[[int], None] = lambda _: None,
+    *,
+    lock_ttl: timedelta = timedelta(milliseconds=lifetimes.LOCK_MS),
+) -> Taken:
     """Counts all of them; `say` hears how many so far, page by page."""
-    taken = Taken(now, late_after, survey.number(store))
+    taken = Taken(store, now, late_after, lock_ttl, survey.number(store))
     for page in survey.read(store):
         taken.take(page)
         say(taken.looked)

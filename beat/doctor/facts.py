@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from beat.announcements import Conflict
     from beat.client.beats import Instance
+    from beat.setback import Setback
 
 
 class Unseen(NamedTuple):
@@ -165,6 +166,15 @@ class Queues:
     now: datetime
 
 
+class Far(NamedTuple):
+    """A lock that lasts longer than it may, or an index with a score that lies further ahead than it may."""
+
+    key: str
+    ms: int
+    """How long, or how far; -1 for ever."""
+    most_ms: int
+
+
 @dataclass(frozen=True)
 class Kept:
     """Whether what stands in Redis can be used."""
@@ -182,6 +192,10 @@ class Kept:
     unexposed: tuple[Case, ...] = ()
     """Schedules from data whose function no application exposes."""
     now: datetime | None = None
+    setback: Setback | None = None
+    """That Redis' clock went back."""
+    far: tuple[Far, ...] | Unseen = ()
+    """What lies too far ahead."""
 
 
 @dataclass(frozen=True)

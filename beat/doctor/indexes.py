@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from beat import clock
+from beat import clock, lifetimes
 from beat.doctor import survey
 from beat.doctor.facts import Index
 from beat.store import pages
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 STATES = ("paused", "disabled", "finished", "retired", "broken")
 LISTED = (*STATES, "failing", "overridden")
 """What there is a set of."""
-_HIDDEN_MS = 30_000
-"""For so long a schedule that cannot be fired, or whose claim was not given back, is hidden."""
 _PAGE = 500
 
 
@@ -54,7 +52,7 @@ def disagrees(row: Row, now_ms: int) -> str:
         return "not_active" if row.score else ""
     if not row.score:
         return "no_entry"
-    is_hidden = due is not None and due <= float(row.score) <= now_ms + _HIDDEN_MS
+    is_hidden = due is not None and due <= float(row.score) <= now_ms + lifetimes.HIDDEN_MS
     return "" if is_hidden or float(row.score) == due else "elsewhere"
 
 

@@ -8,12 +8,12 @@ import time
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from beat import announcements, clock, connection, jobs, scripts, staff
+from beat import announcements, clock, connection, jobs, lifetimes, scripts, staff
 from beat._version import __version__
 from beat.client import beats as living
 from beat.client import standing
 from beat.doctor import survey
-from beat.doctor.facts import Beats, Case, Declarations, Growth, Kept, Ledger, Queue, Queues, Server, Unseen
+from beat.doctor.facts import Beats, Case, Declarations, Far, Growth, Kept, Ledger, Queue, Queues, Server, Unseen
 from beat.names import FORMAT
 from beat.protocol import decoded
 from beat.store import pages
@@ -159,30 +159,73 @@ def queues(store: Store, places: Mapping[str, Places], now: datetime) -> Queues:
     return Queues(tuple(found), suspended == 1, now)
 
 
-def kept(store: Store, from_data: Sequence[Case], now: datetime) -> Kept:
+def kept(store: Store, app: str, from_data: Sequence[Case], now: datetime, locks: Sequence[Far] = ()) -> Kept:
     """Whether what stands in Redis can be used."""
     strange = tried(store.strange)
     found = _meta(store)
     loaded, refused = load_scripts(store)
-    until = found.get("hold_until", "")
+    distant = tried(lambda: far(store, app))
     return Kept(
         strange=strange if isinstance(strange, Unseen) else tuple(strange),
         format=found.get("format", ""),
         understood=FORMAT,
-        hold_until=clock.from_ms(int(until)) if until.isdecimal() and len(until) < _LONG else None,
+        hold_until=_held(found, now),
         scripts=len(scripts.names()),
         loaded=loaded,
         refused=refused,
         unexposed=tuple(_unexposed(store, from_data)),
         now=now,
+        setback=store.setback(),
+        far=distant if isinstance(distant, Unseen) else (*distant, *locks),
     )
 
 
 _LONG = 15
 
 
+def far(store: Store, app: str) -> tuple[Far, ...]:
+    """Return the locks and the indexes that lie further ahead than they may."""
+    client: Any = store.client
+    locks, indexes = lifetimes.locks(store.keys, app), lifetimes.indexes(store.keys, 0)
+    with client.pipeline(transaction=False) as pipe:
+        for key in locks:
+            pipe.pttl(key)
+        for key in indexes:
+            pipe.zrange(key, -1, -1, withscores=True)
+        pipe.zcard(store.keys.open)
+        pipe.time()  # last: what was written meanwhile lies no further ahead
+        replies = pipe.execute(raise_on_error=False)
+    if refused := next(filter(is_refused, replies), None):
+        raise refused
+    *values, open_runs, (seconds, micros) = replies
+    most = [*locks.values(), *lifetimes.indexes(store.keys, open_runs if isinstance(open_runs, int) else 0).values()]
+    now_ms = seconds * 1000 + micros // 1000
+    ahead = (_ahead_ms(each, now_ms) for each in values)
+    found = map(Far, (*locks, *indexes), ahead, most)
+    return tuple(each for each in found if each.ms == _FOR_EVER or each.ms > each.most_ms)
+
+
+def _held(meta: Mapping[str, str], now: datetime) -> datetime | None:
+    """Return until when the clock guard holds everything; a hold that begins in the future is undone, and is None."""
+    begins, until = (meta.get(name, "") for name in ("hold_from", "hold_until"))
+    if not all(each.isdecimal() and len(each) < _LONG for each in (begins or "0", until)):
+        return None
+    return clock.from_ms(int(until)) if int(begins or "0") <= clock.to_ms(now) else None
+
+
+_FOR_EVER, _NO_KEY = -1, -2
+_FURTHEST_MS = 10**15
+
+
+def _ahead_ms(reply: Any, now_ms: int) -> int:
+    """Return how long a lock lasts, by the reply of PTTL, or how far ahead the last member of an index lies."""
+    if isinstance(reply, list):
+        return max(0, int(min(reply[0][1], _FURTHEST_MS)) - now_ms) if reply else _NO_KEY
+    return reply if isinstance(reply, int) else _NO_KEY
+
+
 def _meta(store: Store) -> dict[str, str]:
-    names = ("format", "hold_until")
+    names = ("format", "hold_from", "hold_until")
     try:
         values: list[Any] = store.client.hmget(store.keys.meta, names)
     except connection.Refused as e:

@@ -25,6 +25,7 @@ class Row(NamedTuple):
     """The type of its key: `hash`, `none` if there is no such schedule, or what somebody else has put there."""
     score: str = ""
     locked: str = ""
+    """For how many ms its lock lasts."""
     state: str = ""
     due_at: str = ""
     pause_until: str = ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from beat import connection, sentry_dsn, server
+from beat import connection, lifetimes, sentry_dsn, server
 from beat.keys import Keys
 from beat.lock import Lock
 from beat.monitors import healthchecks, sentry
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from beat.event import Emit
     from beat.monitors.pings import Ping, Request
 
-LOCK_MS = 10_000
-"""How long the others wait when the beat that tells has died."""
+LOCK_MS = lifetimes.MONITORING_MS
 _TURN_S, _REST_S = 0.5, 2.0
 
 

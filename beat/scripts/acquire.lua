@@ -1,5 +1,5 @@
 #!lua
--- Takes a lock that nobody holds.
+-- Takes a lock that nobody holds. One that would last longer than its time is cut to that.
 --
 -- KEYS[1] lock   string  the token of its holder
 -- ARGV[1] token  text    ours
@@ -8,8 +8,12 @@
 -- Replies
 --   OK    it is ours
 --   HELD  somebody has it
+--   CUT   another holder has it, and it lasted too long: from now on it lasts its full time
 local lock = KEYS[1]
 local token, ttl = ARGV[1], ARGV[2]
 
+-- include remaining
+
 if redis.call('SET', lock, token, 'NX', 'PX', ttl) then return 'OK' end
-return 'HELD'
+local _, is_cut = remaining(lock, ttl)
+return is_cut and 'CUT' or 'HELD'

@@ -11,17 +11,19 @@
 -- ARGV[4] job_prefix       text   followed by a job id: RQ's hash
 -- ARGV[5] limit            count  how many slots at most
 -- ARGV[6] interval         ms     how soon to look again
+-- ARGV[7] furthest_waiting ms     how far ahead a slot may stand; what stands further is looked at now
 --
 -- Replies {now in ms, how many were looked at, {slot, rev, state, how many of its runs have ended unseen, {job, …}, {tick that waits, …}, hall}, …}, where
 -- those ticks are not named that wait for the group's room, and hall is how many these are. Of a group: {slot, what it may
 -- have, '', how many have ended, {job, …}, {tick, …}, {rev of its schedule, …}}
 local waiting_slots, open, groups = unpack(KEYS)
-local schedule_prefix, running_prefix, waiting_prefix, job_prefix, limit, interval = unpack(ARGV)
+local schedule_prefix, running_prefix, waiting_prefix, job_prefix, limit, interval, furthest_waiting = unpack(ARGV)
 
 -- include instants
 -- include now
 -- include sane
 -- include slots
+-- include ahead
 
 local function in_line(key)  -- what makes no sense waits for nothing
   local ticks = {}
@@ -75,6 +77,7 @@ local function is_zset(key) return kind_of(key) == 'none' or kind_of(key) == 'zs
 
 local found, looked = {now, 0}, 0
 if kind_of(waiting_slots) ~= 'zset' or kind_of(open) == 'string' then return found end
+bring_near(waiting_slots, math.max(furthest_waiting, interval), 0)
 for _, slot in ipairs(redis.call('ZRANGEBYSCORE', waiting_slots, '-inf', now, 'LIMIT', 0, limit)) do
   local is_group = string.sub(slot, 1, 1) == '@'
   found[2] = found[2] + 1

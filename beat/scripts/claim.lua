@@ -38,6 +38,7 @@ local slow_prefix = ARGV[9]
 -- include now
 -- include sane
 -- include quoted
+-- include remaining
 
 for key, wanted in pairs({[due] = 'zset', [meta] = 'hash'}) do
   local kind = kind_of(key)
@@ -48,7 +49,11 @@ end
 local known = redis.call('HMGET', meta, 'hold_from', 'hold_until', 'format')
 local hold_from, hold_until = tonumber(known[1] or ''), tonumber(known[2] or '')
 if known[3] and tonumber(known[3]) ~= tonumber(format) then return {'NEWER', now, known[3], {}, ''} end
-if hold_from and hold_until and hold_from <= now and now < hold_until then return {'HOLD', now, {}, {}, ''} end
+if hold_from and hold_from > now then
+  redis.call('HDEL', meta, 'hold_from', 'hold_until')  -- the jump was undone: the clock has gone back to before it
+elseif hold_from and hold_until and now < hold_until then
+  return {'HOLD', now, {}, {}, ''}
+end
 
 local horizon, claims, troubles, moves, facts, parents = now + lookahead, {}, {}, {}, {}, {}
 
@@ -69,7 +74,7 @@ end
 
 local function tell_facts(id, uses, slow, requires)
   local window, told = string.match(slow or '', '^%d+ %d+ (%d+)$'), {}
-  local count = window and redis.pcall('ZCOUNT', slow_prefix .. id, string.format('%.0f', now - window), '+inf')
+  local count = window and redis.pcall('ZCOUNT', slow_prefix .. id, string.format('%.0f', now - window), now)
   for each in string.gmatch(requires or '', '([%w_-]+)[^,]*') do
     if #told == 10 then break end  -- no more may be required; who is told too little asks
     told[#told + 1] = about(each)
@@ -105,11 +110,7 @@ local function take(id)
   if wrong then return hide(id, now + 30000, 'BADSTATE', wrong) end
   if to_ms(due_at) > horizon then return move(id, to_ms(due_at)) end
   if not redis.call('SET', lock, token, 'NX', 'PX', lock_ttl) then
-    local left = redis.call('PTTL', lock)
-    if left < 0 then  -- no beat wrote it: ours run out; in its last millisecond a lock has 0 left
-      left = tonumber(lock_ttl)
-      redis.call('PEXPIRE', lock, left)
-    end
+    local left = remaining(lock, lock_ttl)
     return hide(id, now + left, 'LOCKED', tostring(left))
   end
   hide(id, now + lock_ttl)

@@ -72,11 +72,16 @@ local severity = {succeeded = 1, stopped = 2, lost = 3, failed = 4}
 
 local function count_of(value) return value and is_count(value) and tonumber(value) or 0 end
 
+local function passed(text)  -- when that was; 0 if never, or by a clock that was ahead: it would hide what comes
+  local at = to_ms(text) or 0
+  return at <= now + 60000 and at or 0
+end
+
 local function state_of(id, key, outcome, was, was_ended, ended, duration, error)  -- the fields of the schedule's hash
   local h = redis.call('HMGET', key, 'success_count', 'failure_count', 'stopped_count', 'consecutive_failures', 'last_success',
     'last_failure', 'state', 'ends')
   local n = {success_count = count_of(h[1]), failure_count = count_of(h[2]), stopped_count = count_of(h[3])}
-  local before, streak, succeeded_at, failed_at = count_of(h[4]), count_of(h[4]), to_ms(h[5] or '') or 0, to_ms(h[6] or '') or 0
+  local before, streak, succeeded_at, failed_at = count_of(h[4]), count_of(h[4]), passed(h[5]), passed(h[6])
   if counters[was] then
     n[counters[was]] = math.max(n[counters[was]] - 1, 0)
     if is_failure[was] and (to_ms(was_ended) or 0) > succeeded_at then streak = math.max(streak - 1, 0) end
@@ -181,6 +186,7 @@ local function remember_slow(id, key, job, duration)  -- the newest so many, for
   if duration == '' or tonumber(duration) * 1000 < tonumber(after) then return end
   local slow = slow_prefix .. id
   redis.call('ZADD', slow, now, job)
+  redis.call('ZREMRANGEBYSCORE', slow, string.format('(%.0f', now), '+inf')  -- Redis' clock was ahead: they would outlive the newest
   redis.call('ZREMRANGEBYRANK', slow, 0, -times - 1)
   redis.call('PEXPIRE', slow, window)
 end
@@ -275,7 +281,7 @@ local barred = forbidden({{'hmget', a_key, 'x'}, {'hset', a_key, 'x', ''}, {'lpu
   {'xadd', events, '*', 'x', ''}, {'zadd', open, 0, 'x'}, {'zrem', open, 'x'}, {'zadd', closed, 0, 'x'}, {'zrem', closed, 'x'},
   {'zcard', closed}, {'zrange', closed, 0, 1}, {'hset', records, 'x', ''}, {'hdel', records, 'x'},
   {'zrem', running_prefix .. 'x', 'x'}, {'zadd', running_prefix .. 'x', 0, 'x'}, {'zadd', waiting_slots, 'XX', 0, 'x'}, {'zadd', a_line, 0, 'x'}, {'zcard', a_line}, {'lrange', a_ledger, 0, -1},
-  {'smembers', followers_prefix .. 'x'}, {'srem', followers_prefix .. 'x', 'x'}, {'zadd', a_slow, 0, 'x'}, {'zremrangebyrank', a_slow, 0, 1},
+  {'smembers', followers_prefix .. 'x'}, {'srem', followers_prefix .. 'x', 'x'}, {'zadd', a_slow, 0, 'x'}, {'zremrangebyrank', a_slow, 0, 1}, {'zremrangebyscore', a_slow, 0, 1},
   {'pexpire', a_slow, 1}, {'hset', a_part, 'x', ''}, {'hdel', a_part, 'x'}, {'hget', a_part, 'x'}, {'hlen', a_part}, {'hvals', a_part},
   {'pexpire', a_part, 1}, {'del', a_part},
   {'sadd', index_prefix .. 'failing', 'x'}, {'srem', index_prefix .. 'failing', 'x'}, {'hget', a_key, 'x'}})

@@ -15,7 +15,9 @@
 -- ARGV[8] interval           ms     how soon to look again
 -- ARGV[9] closed_limit       count  how many of the closed to look at
 -- ARGV[10] queue_prefix      text   followed by the name of a queue: its key
--- ARGV[11…] items, each of
+-- ARGV[11] furthest_open     ms     how far ahead an open run may stand; what stands further is looked at now
+-- ARGV[12] open_share        text   the same in ms for each open run: of many, a run may stand further ahead
+-- ARGV[13…] items, each of
 -- ITEM[1] job        text  a run to be looked for in its queue, instead of all the above
 -- ITEM[2] queue      text  the key of its queue
 -- ITEM[3] scheduled  text  the key of what waits for a retry
@@ -25,13 +27,15 @@
 local open, closed, records = KEYS[1], KEYS[2], KEYS[3]
 local job_prefix, results_prefix, executions_prefix, execution_prefix, worker_prefix, channel_prefix = unpack(ARGV, 1, 6)
 local limit, interval, closed_limit, queue_prefix = ARGV[7], tonumber(ARGV[8]), ARGV[9], ARGV[10]
+local furthest_open, open_share = tonumber(ARGV[11]), tonumber(ARGV[12])
 
 -- include instants
 -- include now
 -- include sane
 -- include allowed
+-- include ahead
 
-local first, width = 11, 4
+local first, width = 13, 4
 local passable = 100000  -- so many ids of lists may be passed, and so many bytes taken, that no page keeps Redis for long
 local most_value, most_error, room = 90000, 300000, 1000000
 local found, later, lost = {now, 0}, {}, {}
@@ -114,7 +118,7 @@ local function look(job, status, record)  -- how soon to look again, or nothing 
   if not record or string.find(record, 'outcome":"', 1, true) then return end  -- nobody knows it, or it is closed
   if not status then
     gone(job, 'open', record)
-    return 10000
+    return furthest_open
   end
   local alive = ''
   if status == 'started' or status == 'canceled' then  -- what is cancelled while it runs goes on, and ends
@@ -164,9 +168,11 @@ if #ARGV >= first then
   return found
 end
 if kind_of(open) == 'zset' then
+  local number = redis.call('ZCARD', open)
+  bring_near(open, math.max(furthest_open, interval, number * open_share), 0)
   local ids = redis.call('ZRANGEBYSCORE', open, '-inf', now, 'LIMIT', 0, limit)
-  local number, closer, size = redis.call('ZCARD', open), {}, 0
-  local backlog, seconds = number / 5, number > tonumber(limit) and 10 or 5
+  local closer, size = {}, 0
+  local backlog, seconds = number * open_share, number > tonumber(limit) and 10 or 5
   local statuses, enqueued = each_has(ids, 'status'), backlog > interval and each_has(ids, 'enqueued_at')
   local function again(job, wait)
     if not wait then lost[#lost + 1] = job return end

@@ -11,7 +11,10 @@
 -- ARGV[4] app_prefix       text  followed by an application: the ids that its code has declared
 -- ARGV[5] followers_prefix text  followed by an id: the ids of those that follow it
 -- ARGV[6] waiting_prefix   text  followed by a slot: the ticks that wait for room
--- ARGV[7…] items, each of
+-- ARGV[7] longest_lock     ms    how long a lock lasts at most; one that lasts longer is cut to that
+-- ARGV[8] hidden           ms    how far ahead a schedule may stand that cannot be fired; one whose claim was not given back as long as
+--                                its lock lasts
+-- ARGV[9…] items, each of
 -- ITEM[1] id  text  the schedule
 --
 -- Replies {SAME, {which, code, words}, …}: every item is SAME but those that are named, counted from 1; 0 names them all
@@ -24,19 +27,22 @@
 --   BADTYPE  a key is not what it should be
 local schedules, due, waiting_slots = unpack(KEYS)
 local schedule_prefix, lock_prefix, index_prefix, app_prefix, followers_prefix, waiting_prefix = unpack(ARGV, 1, 6)
+local longest_lock, hidden = tonumber(ARGV[7]), tonumber(ARGV[8])
 
 -- include instants
 -- include now
 -- include sane
 -- include index
 -- include hall
+-- include remaining
 
+local furthest = now + math.max(hidden, longest_lock)
 local known, listed, states, failing, overridden, monitored = {}, {}, {}, {}, {}, {}
 
 local function index(id, score, found)
   -- A claim that was never given back, or what could not be enqueued, is hidden for a while: that is as it should be.
-  local hidden = score and found and tonumber(found) >= score and tonumber(found) <= now + 30000
-  if hidden or (not score and not found) or (score and found and tonumber(found) == score) then return 'SAME', '' end
+  local is_hidden = score and found and tonumber(found) >= score and tonumber(found) <= furthest
+  if is_hidden or (not score and not found) or (score and found and tonumber(found) == score) then return 'SAME', '' end
   if score then redis.call('ZADD', due, score, id) else redis.call('ZREM', due, id) end
   return 'INDEXED', ''
 end
@@ -83,7 +89,12 @@ local function repair(id, lock, score)
   end
   known[#known + 1] = id
   local waits = is_forgotten(id, group)  -- whoever has the lock: no tick that waits needs it
-  if lock then return 'LOCKED', '' end
+  local score_due = state == 'active' and to_ms(due_at) or state == 'paused' and to_ms(pause_until) or nil
+  if lock then
+    remaining(lock_prefix .. id, longest_lock)
+    local is_far = score and score_due and tonumber(score) > math.max(score_due, furthest)
+    return is_far and index(id, score_due, score) or 'LOCKED', ''
+  end
   listed[#listed + 1] = id
   if source == 'code' and app and state ~= 'retired' then redis.pcall('SADD', app_prefix .. app, id) end
   local is_new = follows and state ~= 'retired' and follow(id, follows)
@@ -105,7 +116,7 @@ local function repair(id, lock, score)
     if awake then redis.call('ZADD', due, awake, id) end
     return 'MENDED', ''
   end
-  local code, words = index(id, state == 'active' and to_ms(due_at) or state == 'paused' and to_ms(pause_until) or nil, score)
+  local code, words = index(id, score_due, score)
   return indexed and 'INDEXED' or code, words
 end
 
@@ -127,16 +138,16 @@ local function enlist_all()  -- of a page most are active, and stand in none of 
   end
 end
 
-if #ARGV < 7 then return {'SAME'} end
+if #ARGV < 9 then return {'SAME'} end
 for key, wanted in pairs({[schedules] = 'set', [due] = 'zset'}) do
   local kind = kind_of(key)
   if kind ~= 'none' and kind ~= wanted then return {'SAME', {0, 'BADTYPE', key .. ' is a ' .. kind .. ', not a ' .. wanted}} end
 end
 local locks = {}
-for i = 7, #ARGV do locks[#locks + 1] = lock_prefix .. ARGV[i] end
-local held, scores, replies = redis.call('MGET', unpack(locks)), redis.call('ZMSCORE', due, unpack(ARGV, 7)), {'SAME'}
+for i = 9, #ARGV do locks[#locks + 1] = lock_prefix .. ARGV[i] end
+local held, scores, replies = redis.call('MGET', unpack(locks)), redis.call('ZMSCORE', due, unpack(ARGV, 9)), {'SAME'}
 for n = 1, #locks do
-  local code, words = repair(ARGV[n + 6], held[n], scores[n])
+  local code, words = repair(ARGV[n + 8], held[n], scores[n])
   if code ~= 'SAME' then replies[#replies + 1] = {n, code, words} end
 end
 if #known > 0 then

@@ -68,7 +68,7 @@ local function retire(id, tick, last, number, next)
   end
   if state == 'retired' or source ~= 'code' then return 'SAME', '' end
   if app ~= '' and (own ~= app or is_announced(id)) then return 'SAME', '' end
-  if not to_ms(since) then
+  if not to_ms(since) or to_ms(since) > now then  -- or Redis' clock has gone back since
     since = now_text
     redis.call('HSET', key, 'unannounced_at', since)
   end

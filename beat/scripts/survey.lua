@@ -8,7 +8,7 @@
 -- ITEM[1] id  text  a schedule
 --
 -- Replies {line, …}, one for each item, for a list of lists is slow to read. A line has the type of its key, its score in the
--- index, 1 if it is locked, then the fields below; the character 31 is between them, and what is not there is empty
+-- index, for how many ms it is locked, then the fields below; the character 31 is between them, and what is not there is empty
 local due = KEYS[1]
 local schedule_prefix, lock_prefix = ARGV[1], ARGV[2]
 
@@ -23,7 +23,7 @@ local function line(n, key)
     'overlap', 'override', 'func')
   local kind = h[1] and 'hash' or kind_of(key)  -- what has a state is a hash
   if h['err'] and kind == 'hash' then error(h['err']) end  -- this user may not
-  local told = {kind, scores[n] or '', held[n] and '1' or ''}
+  local told = {kind, scores[n] or '', held[n] and tostring(redis.call('PTTL', locks[n])) or ''}
   for i = 1, 8 do told[i + 3] = h[i] or '' end
   told[12], told[13] = h[9] and '1' or '', h[7] == 'api' and h[10] or ''
   return table.concat(told, '\31')

@@ -25,6 +25,7 @@ local job_prefix, queue_prefix, scheduled_prefix, kept, told_prefix, told, tick 
 
 -- include allowed
 -- include quoted
+-- include remaining
 
 local function kind_of(key) return redis.call('TYPE', key)['ok'] end
 
@@ -38,10 +39,14 @@ local function note(job)  -- only in the record of an open run; a newer tick tak
 end
 
 local function tell(job, worker)
-  if worker == '' or forbidden({{'set', told_prefix .. job, worker, 'NX', 'PX', told}, {'hset', records, 'x', ''}}) then return 'STALE', '' end
+  if worker == '' or forbidden({{'set', told_prefix .. job, worker, 'NX', 'PX', told}, {'pttl', told_prefix .. job}, {'pexpire', told_prefix .. job, told},
+    {'hset', records, 'x', ''}}) then
+    return 'STALE', ''
+  end
   note(job)
-  if not redis.call('SET', told_prefix .. job, worker, 'NX', 'PX', told) then return 'TOLD', '' end
-  return 'STARTED', worker
+  if redis.call('SET', told_prefix .. job, worker, 'NX', 'PX', told) then return 'STARTED', worker end
+  remaining(told_prefix .. job, told)
+  return 'TOLD', ''
 end
 
 local function withdraw(job)

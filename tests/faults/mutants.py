@@ -194,8 +194,8 @@ MUTANTS = [
         (
             (
                 "beat/scripts/withdraw.lua",
-                "worker, 'NX', 'PX', told) then return 'TOLD'",
-                "worker, 'PX', told) then return 'TOLD'",
+                "worker, 'NX', 'PX', told) then return 'STARTED'",
+                "worker, 'PX', told) then return 'STARTED'",
             ),
         ),
         (*SLOTS, *BROADCAST),

@@ -111,6 +111,11 @@ class Proxy:
             self._rules.append(rule)
         return rule
 
+    def fail_over(self, upstream_url: str) -> None:
+        """Close all connections; new ones lead to another server."""
+        self._upstream_url = upstream_url
+        self.cut_all()
+
     def cut_all(self) -> None:
         """Close all present connections."""
         with self._lock:

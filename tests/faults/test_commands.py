@@ -38,16 +38,17 @@ OTHERS = {
 SENT = [name for name in scripts.names() if name not in OTHERS]
 WORKING = [f"evalsha {name}" for name in SENT]
 UNLOADED = ["eval claim", "eval fire", "eval register"]  # when Redis does not know the scripts, as after a restart
+CLOCK = ["HGET", "ZRANGE"]  # whether Redis' clock went back
 REPAIRING = ["SSCAN", "TYPE", "ZSCAN", "SMISMEMBER", "SCARD"]
 SEARCHING = ["HLEN", "ZCARD", "HSCAN", "ZADD", "LRANGE"]
 WRITING = {"evalsha claim", "evalsha fire", "evalsha close"}
 ENDING = ["MULTI", "DEL", "ZREM", "PEXPIRE", "EXEC"]
-COMMANDS = [*STARTING, *WORKING, *REPAIRING, *SEARCHING, *ENDING]
+COMMANDS = [*STARTING, *CLOCK, *WORKING, *REPAIRING, *SEARCHING, *ENDING]
 OFTEN = """
 from datetime import timedelta
 from beat import housekeeper, watcher
 
-watcher.SEARCH_S, watcher.AGE = 1, timedelta(0)
+watcher.SEARCH_S, watcher.SEARCH_MS, watcher.AGE = 1, 900, timedelta(0)
 housekeeper.HEARTBEAT_S = 1
 """
 """Jobs that vanished from their queue are looked for at once, not after twenty seconds; who works there, soon."""

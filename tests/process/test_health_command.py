@@ -213,7 +213,7 @@ def test_a_document_has_every_beat(ward: Ward) -> None:
     a, b = told.pop("beats")
     assert code == 0
     clock.read(told.pop("now"))
-    assert told == {"schema_version": 1, "healthy": True, "host": None, "max_age": 30.0}
+    assert told == {"schema_version": 1, "healthy": True, "host": None, "max_age": 30.0, "setback": None}
     assert 2 <= a.pop("age") < 10
     clock.read(a.pop("last_pass"))
     assert a == {"name": "a", "host": HERE, "pid": 7, "version": "1.0", "fresh": True}
@@ -228,6 +228,33 @@ def test_a_document_says_what_is_not_so(ward: Ward) -> None:
     told = json.loads(said)
     assert code == 1
     assert (told["healthy"], told["host"], told["max_age"], told["beats"]) == (False, HERE, 120.0, [])
+
+
+# --- Redis' clock ----------------------------------------------------------------------------------------------------
+
+
+def test_a_clock_that_went_back_is_told_and_changes_no_exit_code(ward: Ward, redis: Any) -> None:
+    ward.beat("a")
+    now = ward.store.time().replace(microsecond=0)
+    seen, due = now + timedelta(minutes=10), now + timedelta(minutes=10, seconds=1)
+    redis.hset("beat:meta", "time", clock.text(seen))
+    redis.zadd("beat:due", {"later": clock.to_ms(due) + 60_000, "first": clock.to_ms(due)})
+    code, said, _ = ward.asked()
+    first, second = said.splitlines()
+    assert (code, first[:3]) == (0, "ok:")
+    assert second.startswith("Redis' clock went back: it shows ")
+    assert second.endswith(f", so nothing fires until {clock.text(due)}")
+    document = json.loads(ward.asked("--json")[1])["setback"]
+    clock.read(document.pop("now"))
+    assert document == {"seen": clock.text(seen), "next_due": clock.text(due)}
+
+
+@pytest.mark.parametrize("key", ["beat:meta", "beat:due"])
+def test_a_key_of_the_wrong_type_says_nothing_about_the_clock(key: str, ward: Ward, redis: Any) -> None:
+    ward.beat("a")
+    redis.delete(key)
+    redis.rpush(key, "garbage")
+    assert len(ward.asked()[1].splitlines()) == 1
 
 
 # --- which Redis -----------------------------------------------------------------------------------------------------

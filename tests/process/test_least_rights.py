@@ -45,7 +45,7 @@ TASKS = """
 
     housekeeper.HEARTBEAT_S, lookout.GRACE_S = 1, 0
     # Jobs that vanished are looked for at once, and are lost soon.
-    watcher.SEARCH_S, watcher.AGE, outcomes.MISSING_MS = 1, timedelta(0), 1000
+    watcher.SEARCH_S, watcher.SEARCH_MS, watcher.AGE, outcomes.MISSING_MS = 1, 900, timedelta(0), 1000
 
     @periodic(every="1s")
     def tick(): ...

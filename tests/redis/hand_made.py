@@ -8,11 +8,14 @@ import pickle
 import zlib
 from typing import TYPE_CHECKING, Any
 
+from beat import lifetimes
 from beat.protocol import Closing
 from beat.sighting import Record
 from tests.redis.making import QUEUE, TOKEN, put, second, text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from beat.protocol import Reply
     from beat.runs import Runs
     from beat.store import Store
@@ -44,6 +47,12 @@ def put_run(store: Store, job: str = JOB, status: str | None = "finished", /, **
     store.client.hset(store.keys.records, job, seen)
     put_job(store, job, status, **fields)
     return str(seen)
+
+
+def not_yet(store: Store, ids: Iterable[str]) -> None:
+    """Open runs that are looked at as late as they may be."""
+    latest = second(store) * 1000 + lifetimes.OPEN_MS
+    store.client.zadd(store.keys.open, dict.fromkeys(ids, latest))
 
 
 def put_closed(store: Store, job: str = JOB, status: str | None = "failed", /, *, since: int = 1, **fields: Any) -> str:

@@ -14,6 +14,7 @@ from beat._version import __version__
 from beat.doctor import Doctor, census, indexes, reading
 from beat.doctor.facts import Index, Unseen
 from beat.errors import NoRedis
+from beat.lifetimes import HEARTBEAT_MS
 from tests.lines import MINUTE, Ledger
 from tests.redis.making import another_client
 
@@ -56,8 +57,8 @@ def a_beat(redis: Redis, store: Store, name: str = "web-1", **fields: str) -> No
     told = {"host": "web", "pid": "7", "version": __version__, "tzdata": "2026b", "clock_offset_ms": "3"}
     told |= {"started_at": clock.text(now), "seen_at": clock.text(now), "last_pass": clock.text(now), **fields}
     redis.hset(f"beat:instance:{name}", mapping=told)  # type: ignore[arg-type]
-    redis.pexpire(f"beat:instance:{name}", 60_000)
-    redis.zadd("beat:instances", {name: clock.to_ms(now) + 60_000})
+    redis.pexpire(f"beat:instance:{name}", HEARTBEAT_MS)
+    redis.zadd("beat:instances", {name: clock.to_ms(now) + HEARTBEAT_MS})
 
 
 def a_worker(redis: Redis, *queues: str, name: str = "w1") -> None:
@@ -276,8 +277,11 @@ def test_a_newer_format_is_a_problem(doctor: Doctor, redis: Redis) -> None:
 
 @pytest.mark.usefixtures("healthy")
 def test_a_clock_that_jumped_is_told(doctor: Doctor, redis: Redis, store: Store) -> None:
-    redis.hset("beat:meta", "hold_until", clock.to_ms(now_of(store)) + 60_000)
+    now = clock.to_ms(now_of(store))
+    redis.hset("beat:meta", "hold_until", now + 60_000)
     assert [level for level, _ in found(doctor, "clock")] == ["warning"]
+    redis.hset("beat:meta", "hold_from", now + 30_000)
+    assert found(doctor, "clock") == [], "the clock has gone back to before the jump"
 
 
 @pytest.mark.usefixtures("healthy")
@@ -551,3 +555,51 @@ def test_the_right_is_told_from_the_words_of_every_server(said: str, right: str)
 
 def test_plain_findings_can_be_written_as_json(doctor: Doctor) -> None:
     assert json.loads(json.dumps([each._asdict() for each in doctor.examine()]))
+
+
+# --- Redis' clock ----------------------------------------------------------------------------------------------------
+
+
+def test_what_lies_too_far_ahead_is_named(redis: Redis, store: Store, doctor: Doctor) -> None:
+    schedule(redis, store)
+    a_beat(redis, store)
+    assert "ahead" not in names(doctor.examine())
+    now_ms, day_ms = clock.to_ms(now_of(store)), 86_400_000
+    for key in ("beat:watching", "beat:lock:report"):
+        redis.set(key, "dead", px=day_ms)
+    redis.set("beat:repaired", "dead")
+    for index in ("open", "waiting", "announcements"):
+        redis.zadd(f"beat:{index}", {"x": now_ms + day_ms})
+    [found] = [each for each in doctor.examine() if each.check == "ahead"]
+    assert found.level == "problem"
+    assert "beat:watching by 24h, not 450 ms" in found.what
+    assert " and 3 more" in found.what
+    assert "beat run" in found.remedy
+    far = reading.far(store, "default")
+    assert {each.key: each.ms < 0 for each in far} == {
+        "beat:watching": False, "beat:repaired": True, "beat:open": False, "beat:waiting": False,
+        "beat:announcements": False,
+    }  # fmt: skip
+    taken = census.take(store, now_of(store), MINUTE)
+    assert [each.key for each in taken.far_locks] == ["beat:lock:report"]
+    for key in ("beat:repaired", "beat:open", "beat:waiting", "beat:announcements", "beat:lock:report"):
+        redis.delete(key)
+
+
+def test_an_index_of_another_type_lies_nowhere(redis: Redis, store: Store) -> None:
+    redis.rpush("beat:open", "garbage")
+    assert reading.far(store, "default") == ()
+
+
+def test_a_clock_that_went_back_is_a_problem_with_its_end(redis: Redis, store: Store, doctor: Doctor) -> None:
+    at = schedule(redis, store, due=11 * MINUTE)
+    a_beat(redis, store)
+    redis.hset("beat:meta", mapping={"format": "1", "time": clock.text(now_of(store) + 10 * MINUTE)})
+    [found] = [each for each in doctor.examine() if each.check == "clock"]
+    assert found.level == "problem"
+    assert found.what.startswith("Redis' clock went back: it shows ")
+    assert found.what.endswith(f"so nothing fires until {clock.text(at)}")
+
+
+def names(found: list[Finding]) -> set[str]:
+    return {each.check for each in found}

@@ -30,7 +30,7 @@ def town(store: Store, **options: Any) -> Town:
 def told(place: Town) -> Told:
     """By the claim, which says what one would hear who asked."""
     [found] = [each.told for each in claim(place.store).claims if each.id == "report"]
-    asked = Inquiry(place.store).read([place.schedules["report"]], place.start * 1000)["report"]
+    asked = Inquiry(place.store).read([place.schedules["report"]], clock.to_ms(place.store.time()))["report"]
     assert found == asked
     return found
 

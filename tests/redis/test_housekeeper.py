@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,10 +17,11 @@ from beat.event import Event
 from beat.every import Every
 from beat.guard import Mark
 from beat.health import Health
-from beat.housekeeper import HEARTBEAT_TTL_MS, LINGER_MS, REPAIR_LOCK_MS, Housekeeper
+from beat.housekeeper import LINGER_MS, Housekeeper
+from beat.lifetimes import ANNOUNCED_MS, HEARTBEAT_MS, REPAIRING_MS
 from beat.lock import Lock
 from beat.schedule import Schedule
-from beat.sync import ANNOUNCED_MS, Sync
+from beat.sync import Sync
 from beat.watcher import Watcher
 from tests.facts import wait_until
 from tests.redis.hand_made import ledger, put_run
@@ -45,6 +47,7 @@ class House:
     def __init__(self, store: Store, *ids: str, name: str = "beat-1") -> None:
         self.store = store
         self.events: list[Event] = []
+        self.sound = Mark("boot", 5, 5, NOW_MS)
         self.health = Health(self.events.append)
         self.sync = Sync(store, [schedule(each) for each in ids], beat=name, emit=self.events.append)
         self.sync.announce()
@@ -57,7 +60,7 @@ class House:
             Attendant(store, Book(store), watcher, token=name, emit=self.events.append),
             name=name,
             about=lambda: {"host": "here", "pid": "7"},
-            judged=lambda: Mark("boot", 5, 5, NOW_MS),
+            judged=lambda: self.sound,
             emit=self.events.append,
             health=self.health,
         )
@@ -82,7 +85,7 @@ def test_a_heartbeat_shows_the_beat_for_a_while(redis: Redis, store: Store) -> N
     found = redis.hgetall("beat:instance:beat-1")
     assert (found["host"], found["pid"]) == ("here", "7")
     assert abs((clock.read(str(found["seen_at"])) - store.time()).total_seconds()) < 10
-    assert HEARTBEAT_TTL_MS - 10_000 < redis.pttl("beat:instance:beat-1") <= HEARTBEAT_TTL_MS
+    assert HEARTBEAT_MS - 10_000 < redis.pttl("beat:instance:beat-1") <= HEARTBEAT_MS
     assert redis.zrange("beat:instances", 0, -1) == ["beat-1"]
     assert house.events == []
 
@@ -231,6 +234,33 @@ def test_repair_happens_at_the_start_and_then_every_minute(redis: Redis, store: 
     assert redis.zcard("beat:due") == 1
 
 
+def test_when_the_clock_went_back_a_repair_happens_at_once(redis: Redis, store: Store) -> None:
+    house = House(store, "a")
+    house.turn()
+    redis.zadd("beat:due", {"a": NOW_MS * 2})
+    house.turn()
+    assert redis.zscore("beat:due", "a") == NOW_MS * 2
+    house.sound = replace(house.sound, redis_ms=NOW_MS - 600_000)
+    house.turn()
+    assert redis.zscore("beat:due", "a") != NOW_MS * 2
+
+
+def test_a_repair_whose_lock_lasted_too_long_is_tried_until_it_is_free(redis: Redis, store: Store) -> None:
+    house = House(store, "a")
+    spoil(redis, "a")
+    redis.set("beat:repairing", "dead", px=86_400_000)
+    for _ in range(2):
+        house.turn()
+        assert redis.zcard("beat:due") == 0
+    assert 0 < redis.pttl("beat:repairing") <= REPAIRING_MS
+    redis.delete("beat:repairing")  # as if it had run out
+    house.turn()
+    assert redis.zcard("beat:due") == 1
+    spoil(redis, "a")
+    house.turn()
+    assert redis.zcard("beat:due") == 0, "and then a minute later"
+
+
 def test_one_beat_repairs_at_a_time(redis: Redis, store: Store) -> None:
     house = House(store, "a")
     theirs = Lock(store.client, store.keys.repairing, 10_000)
@@ -270,7 +300,7 @@ def test_a_long_repair_keeps_its_lock(redis: Redis, store: Store, monkeypatch: p
     monkeypatch.setattr(store, "repair", slow)
     house.turn(repair=True)
     assert len(left) > 2
-    assert all(ms > REPAIR_LOCK_MS - 10_000 for ms in left), "prolonged after every page"
+    assert all(ms > REPAIRING_MS - 10_000 for ms in left), "prolonged after every page"
     assert not redis.exists("beat:repairing")
 
 

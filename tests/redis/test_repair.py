@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from beat.protocol import Item, Reply
-from beat.store import pages
+from beat.store import Store, pages
 from tests.redis.making import (
     LONG,
     REV,
@@ -25,15 +23,12 @@ from tests.redis.making import (
     text,
 )
 
-if TYPE_CHECKING:
-    from beat.store import Store
-
 SCHEDULE, LOCK = "beat:schedule:report", "beat:lock:report"
 SAME = Reply("SAME")
 
 
 def repair(store: Store, *ids: str) -> list[Reply]:
-    return store.repair(ids or ["report"])
+    return Store(store.client, store.keys, longest_lock=LONG).repair(ids or ["report"])
 
 
 @pytest.mark.parametrize("state", ["active", "paused", "disabled", "finished"])

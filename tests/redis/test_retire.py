@@ -42,6 +42,13 @@ def test_a_schedule_is_held_at_first_and_retired_after_a_while(store: Store) -> 
     assert [line["type"] for line in lines(store)] == ["retired", "registered"]
 
 
+@shows("retire", "HELD")
+def test_a_schedule_that_was_held_since_a_time_in_the_future_is_held_from_now_on(store: Store) -> None:
+    put(store, "report", second(store) + 10, unannounced_at=text(second(store) + 86_400))
+    assert retire(store, "report", after=LATER) == [Reply("HELD", str(LATER))]
+    assert hash_of(store)["unannounced_at"] < text(second(store) + 1)
+
+
 @shows("retire", "DUE", "OK")
 def test_the_ticks_that_were_held_pass_as_one_stretch(store: Store) -> None:
     now = second(store)

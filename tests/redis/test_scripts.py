@@ -79,6 +79,7 @@ FILLED_IN = {
     "running_prefix", "waiting_prefix", "scheduled_prefix", "index_prefix",
     "workers_prefix", "app_prefix", "request_prefix", "followers_prefix", "slow_prefix", "shards_prefix",
     "deliveries_prefix", "messages_prefix", "told_prefix", "format", "history_limit", "events_limit", "watched_limit",
+    "instance_prefix", "longest_lock", "hidden", "furthest_waiting", "furthest_open", "open_share", "furthest_delivery",
 }  # fmt: skip
 """What Store knows by itself."""
 LOCKS_OWN = {"token", "ttl"}
@@ -291,9 +292,9 @@ DEFECTS: list[tuple[str, str, str, str]] = [
     ("items_are_the_header", "register", "local first, width = 14,", "local first, width = 13,"),
     ("items_are_the_header", "close", "local kind, job, seen, record,", "local kind, seen, job, record,"),
     ("items_are_the_header", "observe", "local job, queue, scheduled,", "local queue, job, scheduled,"),
-    ("items_are_the_header", "repair", "for i = 7, #ARGV", "for i = 6, #ARGV"),
+    ("items_are_the_header", "repair", "for i = 9, #ARGV", "for i = 8, #ARGV"),
     ("items_are_the_header", "announce", "for i = 5, #ARGV", "for i = 4, #ARGV"),
-    ("items_are_the_header", "heartbeat", "-- ARGV[7…] items, each of\n", ""),
+    ("items_are_the_header", "heartbeat", "-- ARGV[9…] items, each of\n", ""),
     ("the_python_is_the_header", "claim", "-- ARGV[7] only ", "-- ARGV[7] pattern "),
     ("the_python_is_the_header", "fire", "-- ITEM[13] number ", "-- ITEM[13] count "),
     ("the_python_is_the_header", "register", "-- ITEM[3]  seen_rev ", "-- ITEM[3]  seen "),

@@ -12,11 +12,12 @@ import pytest
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from beat import clock, connection, logs, watcher
+from beat.lifetimes import SEARCH_MS, WATCH_MS
 from beat.outcomes import MISSING_MS
 from beat.report import Report
 from beat.runs import Runs
 from beat.store import Store
-from beat.watcher import INTERVAL_MS, SEARCH_S, WATCH_MS, Watcher
+from beat.watcher import INTERVAL_MS, SEARCH_S, Watcher
 from tests.facts import wait_until
 from tests.redis.hand_made import (
     GONE,
@@ -27,6 +28,7 @@ from tests.redis.hand_made import (
     is_watched,
     ledger,
     minutes_ago,
+    not_yet,
     open_runs,
     put_closed,
     put_job,
@@ -532,10 +534,18 @@ def test_a_young_job_is_not_looked_for(watch: Watch, store: Store) -> None:
     assert "missing" not in records(store)[JOB]
 
 
+def test_a_job_is_looked_for_that_was_enqueued_in_the_future(watch: Watch, store: Store) -> None:
+    """Redis' clock has gone back since."""
+    put_run(store, JOB, "queued", record=record(enqueued=minutes_ago(store, -60)))
+    watch.search()
+    assert "missing" in records(store)[JOB]
+
+
 def test_it_is_searched_every_so_often_and_by_one(watch: Watch, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     searches: list[str] = []
 
-    def search(_: Runs, before: str) -> Iterator[list[tuple[str, ...]]]:
+    def search(_: Runs, before: str, now: str) -> Iterator[list[tuple[str, ...]]]:
+        assert before < now
         searches.append(before)
         yield from ()
 
@@ -549,7 +559,7 @@ def test_it_is_searched_every_so_often_and_by_one(watch: Watch, store: Store, mo
         each.look()
         each.look()
     assert len(searches) == 1
-    assert SEARCH_S * 900 - 10_000 < store.client.pttl("beat:searched") <= SEARCH_S * 900
+    assert SEARCH_MS - 10_000 < store.client.pttl("beat:searched") <= SEARCH_MS
 
 
 # --- one looks -------------------------------------------------------------------------------------------------------
@@ -826,7 +836,7 @@ def test_in_a_long_backlog_who_has_waited_long_is_looked_at_less_often(
     minutes: int, least: int, most: int, watch: Watch, store: Store
 ) -> None:
     put_run(store, JOB, "queued", enqueued_at=minutes_ago(store, minutes))
-    store.client.zadd("beat:open", {f"other-{n}": 1e15 for n in range(20_000)})
+    not_yet(store, (f"other-{n}" for n in range(20_000)))
     before = clock.to_ms(store.time())
     watch.watcher.turn()
     score: Any = store.client.zscore("beat:open", JOB)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import pytest
 
     from beat.event import Event
+    from beat.setback import Setback
 
 NINE = 1_794_819_600_000
 PACE = Pace(interval=1000, lookahead=1000, lock_ttl=10_000, misfire_limit=20_000, page_size=100)
@@ -63,6 +64,7 @@ class Desk(InTurn):
         self.holds: list[tuple[int, int]] = []
         self.unread: list[str] = []
         self.sound = ""
+        self.went_back: Setback | None = None
         self.keys = Keys()
 
     def claim(self, unread: Iterable[str] = (), **asked: Any) -> Claimed:
@@ -87,6 +89,9 @@ class Desk(InTurn):
 
     def hold(self, since: int, until: int) -> None:
         self.holds.append((since, until))
+
+    def setback(self) -> Setback | None:
+        return self.went_back
 
     def all_sent(self, kind: str = "fire") -> list[Item]:
         return [item for items in self.sent for item in items if item.kind == kind]

@@ -14,6 +14,7 @@ from beat.doctor.facts import (
     Beats,
     Case,
     Census,
+    Far,
     Growth,
     Index,
     Kept,
@@ -28,6 +29,7 @@ from beat.doctor.facts import (
 )  # fmt: skip
 from beat.doctor.findings import LEVELS, counted, size, some, span
 from beat.doctor.judging import beats, growth, queues, rights, schedules, server, state
+from beat.setback import Setback
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -356,11 +358,19 @@ KEPT = Kept((), "1", 1, None, 17, 17, {}, (), NOW)
         (replace(KEPT, refused={"fire": "ERR compiling"}), problem("scripts", "fire: ERR compiling", "report")),
         (replace(KEPT, hold_until=NOW + 42 * SECOND), warning("clock", "nothing fires for 42s", "chronyd")),
         (replace(KEPT, hold_until=NOW - SECOND), ok("format")),
+        (replace(KEPT, setback=Setback(NOW, NOW + 600 * SECOND, NOW + 601 * SECOND)),
+         problem("clock", "so nothing fires until 2026-11-17T09:10:01Z", "chronyd")),
+        (replace(KEPT, setback=Setback(NOW, NOW + 600 * SECOND, NOW + SECOND)),
+         warning("clock", "the next one is due at 2026-11-17T09:00:01Z", "chronyd")),
+        (replace(KEPT, far=(Far("beat:watching", 590_000, 450), Far("beat:lock:x", -1, 10_000))),
+         problem("ahead", "beat:watching by 10m, not 450 ms, beat:lock:x by no end, not 10s", "beat run")),
+        (replace(KEPT, far=Unseen("+pttl")), note("ahead", "lacks +pttl")),
         (replace(KEPT, unexposed=(Case("c42", "app.tasks.report"),)),
          warning("functions", "c42 (app.tasks.report)", "@schedulable")),
     ],
     ids=["format", "no format", "newer", "garbled", "types", "a strange type", "types hidden", "scripts", "new scripts",
-         "scripts hidden", "a script refused", "held", "was held", "unexposed"],
+         "scripts hidden", "a script refused", "held", "was held", "went back", "went back, some fire", "too far",
+         "hidden", "unexposed"],
 )  # fmt: skip
 def test_what_stands_in_redis_is_judged(found: Kept, expected: Expected) -> None:
     says(state.judge(found), expected)

@@ -80,6 +80,17 @@ def test_a_success_that_ended_before_the_failure_ends_nothing() -> None:
     assert len(told(rule(), sign(5), sign(6, "well"))) == 2
 
 
+def test_a_failure_in_the_future_hides_no_success() -> None:
+    """Redis' clock was ahead when it was noted, and has gone back since."""
+    state, _ = step(rule(), None, sign(10_000))
+    assert state
+    assert step(rule(), state, sign(5, "well")).state == state
+    now = START + timedelta(minutes=3)
+    assert step(rule(), state.by(now), sign(5, "well")).state is None
+    assert (state.by(now).since, state.by(now).last) == (clock.text(now), clock.text(now))
+    assert state.by(START + timedelta(days=365)) == state
+
+
 def test_the_parts_of_one_tick_count_once_and_one_that_succeeds_ends_nothing() -> None:
     parts = [sign(1, job="tick"), sign(2, job="tick"), sign(3, "well", job="tick")]
     assert told(rule(times=2), *parts, sign(4, job="next")) == [("ops", "opened", "r.run.report.4-0 1")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from datetime import timedelta
 from typing import Any, Self
 
 import pytest
@@ -13,6 +14,7 @@ from beat import clock, ticker
 from beat.guard import HOLD_MS, Guard, Mark
 from beat.protocol import Reply
 from beat.replies import LONGEST_WAIT_MS
+from beat.setback import DECIDED, Setback
 from tests.facts import wait_until
 from tests.unit.desk import NINE, Bench, World, claim, codes, schedule, written
 
@@ -400,9 +402,51 @@ def test_a_jump_backward_is_told_and_holds_nothing(world: World) -> None:
     world.redis_ms -= HOUR
     bench.desk.pages.append([claim(HOURLY, world.redis_ms)])
     bench.ticker.turn(GOES_ON)
-    assert [event.fields for event in bench.told("clock_backward")] == [{"seconds": 3600}]
+    assert [event.fields for event in bench.told("clock_backward")] == [{"seconds": 3600, "words": DECIDED}]
     assert len(bench.told("fired")) == 1
     assert not bench.desk.holds
+
+
+def went_back(world: World) -> Setback:
+    now = clock.from_ms(world.redis_ms)
+    return Setback(now, now + timedelta(hours=1), now + timedelta(hours=2))
+
+
+def test_a_jump_backward_is_told_with_until_when_nothing_fires(world: World) -> None:
+    bench = Bench(world, [HOURLY])
+    bench.ticker.turn(GOES_ON)
+    world.redis_ms -= HOUR
+    bench.desk.went_back = went_back(world)
+    for _ in range(2):
+        bench.desk.pages.append([claim(HOURLY, NINE + HOUR)])
+        bench.ticker.turn(GOES_ON)
+    words = f"{DECIDED}, so nothing fires until 2026-11-16T10:00:00Z"
+    assert [event.fields for event in bench.told("clock_backward")] == [{"seconds": 3600, "words": words}]
+
+
+def test_a_beat_that_starts_after_a_jump_backward_says_so_once(world: World) -> None:
+    bench = Bench(world, [HOURLY])
+    bench.desk.went_back = went_back(world)
+    for _ in range(2):
+        bench.desk.pages.append([claim(HOURLY, NINE + HOUR)])
+        bench.ticker.turn(GOES_ON)
+    [event] = bench.told("clock_backward")
+    assert event.fields["seconds"] == 3600
+    assert event.fields["words"].endswith("so nothing fires until 2026-11-16T11:00:00Z")
+
+
+def test_a_jump_backward_is_told_though_redis_does_not_say_more(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost() -> None:
+        raise LOST
+
+    bench = Bench(world, [HOURLY])
+    bench.ticker.turn(GOES_ON)
+    world.redis_ms -= HOUR
+    monkeypatch.setattr(bench.desk, "setback", lost)
+    bench.desk.pages.append([claim(HOURLY, world.redis_ms)])
+    bench.ticker.turn(GOES_ON)
+    assert [event.fields for event in bench.told("clock_backward")] == [{"seconds": 3600, "words": DECIDED}]
+    assert len(bench.told("fired")) == 1
 
 
 def test_a_machine_that_slept_is_no_jump(world: World) -> None:

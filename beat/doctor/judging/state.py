@@ -7,19 +7,24 @@ from typing import TYPE_CHECKING
 from beat import clock
 from beat.doctor.facts import Unseen
 from beat.doctor.findings import OK, PROBLEM, WARNING, Finding, counted, some, span, unseen
+from beat.setback import REMEDY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from beat.doctor.facts import Kept
 
+_SECOND_MS = 1000
+
 
 def judge(found: Kept) -> Iterator[Finding]:
-    """Format, types, scripts, the clock's hold, functions."""
+    """Judge format, types, scripts, Redis' clock, what lies too far ahead, functions."""
     yield from layout(found)
     yield from types(found)
     yield from scripts(found)
     yield from hold(found)
+    yield from setback(found)
+    yield from far(found)
     yield from functions(found)
 
 
@@ -67,6 +72,30 @@ def hold(found: Kept) -> Iterator[Finding]:
         yield Finding(
             "state", "clock", WARNING, what, "keep the machine of Redis on time: chronyd, or systemd-timesyncd"
         )
+
+
+def setback(found: Kept) -> Iterator[Finding]:
+    """After Redis' clock went back a schedule fires nothing before its next tick."""
+    if found.setback:
+        level = PROBLEM if found.setback.stops_everything else WARNING
+        yield Finding("state", "clock", level, found.setback.words, REMEDY)
+
+
+def far(found: Kept) -> Iterator[Finding]:
+    """A lock that lasts too long keeps every scheduler from its work."""
+    if isinstance(found.far, Unseen):
+        yield unseen("state", "ahead", found.far.right, "what lies too far ahead")
+    elif found.far:
+        words = [f"{each.key} by {_ahead(each.ms)}, not {_ahead(each.most_ms)}" for each in found.far]
+        what = f"Redis' clock was ahead when this was written, and it lies too far ahead now: {some(words)}"
+        remedy = "a live scheduler of this version corrects it within a minute: beat run app.tasks"
+        yield Finding("state", "ahead", PROBLEM, what, remedy)
+
+
+def _ahead(ms: int) -> str:
+    if ms < 0:
+        return "no end"
+    return f"{ms} ms" if ms < _SECOND_MS else span(ms / _SECOND_MS)
 
 
 def functions(found: Kept) -> Iterator[Finding]:
