@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
     from beat.store import Store
 
-_ASIDE_MS = 30_000
+_ASIDE_MS = 5_000
+"""How soon a tick of a group is looked at again whose definition this scheduler cannot read; another may."""
 _CANCELLED_S = 86_400
 """For how long RQ's record of a job stays that was taken out of its queue."""
 _TOLD_MS = 90_000

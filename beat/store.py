@@ -60,10 +60,22 @@ class Store:
 
     tracer: Tracer = Untraced()
 
-    def __init__(self, client: Redis, keys: Keys, *, history_limit: int = 1000, events_limit: int = 10_000) -> None:
+    def __init__(
+        self,
+        client: Redis,
+        keys: Keys,
+        *,
+        history_limit: int = 1000,
+        events_limit: int = 10_000,
+        cycle: int = 1000,
+        misfire_limit: int = 20_000,
+        early: int = 1000,
+    ) -> None:
         self.client = client
         self.keys = keys
-        self._fixed = names.fixed(keys) | {"history_limit": history_limit, "events_limit": events_limit}
+        limits = {"history_limit": history_limit, "events_limit": events_limit}
+        waits = {"cycle": cycle, "misfire_limit": misfire_limit, "early": early}
+        self._fixed = names.fixed(keys) | limits | waits
 
     def time(self) -> datetime:
         """The present instant, by Redis' clock."""

@@ -36,8 +36,8 @@ STOREYS = {
         "posting",
     ],
     "engine": [
-        "timekeeper", "health", "pace", "desk", "book", "verdicts", "arrivals", "holding", "replies", "rehearsal",
-        "ticker", "sync", "watcher", "attendant", "lookout", "housekeeper", "current",
+        "timekeeper", "health", "obstacles", "pace", "desk", "book", "verdicts", "arrivals", "holding", "replies",
+        "rehearsal", "ticker", "sync", "watcher", "attendant", "lookout", "housekeeper", "current",
         "registrations", "retirement", "lineage", "vitals", "watchdog",
     ],
     "control": ["client", "words", "events", "planning", "moving", "doctor"],

@@ -666,7 +666,7 @@ def test_what_keeps_a_tick_from_its_turn_is_told_once(store: Store) -> None:
     for _ in range(2):
         store.client.zadd(SLOTS, {"report": 0})
         house.attendant.turn()
-    assert [event.fields["code"] for event in house.told("broken")] == ["BADTYPE"]
+    assert [event.schedule_id for event in house.told("enqueue_failed")] == ["report"]
 
 
 def test_one_turn_has_an_end_however_many_wait(store: Store) -> None:
