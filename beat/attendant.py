@@ -58,7 +58,9 @@ class Attendant:
         """Sees to the slots that are due to be looked at, so many pages of them: the others wait for the next turn."""
         for _ in range(most):
             looked, slots = self._slots.attend(limit=_PAGE, interval=INTERVAL_MS)
-            if not looked:
+            if self._slots.pending:
+                self._hand_on()
+            elif not looked:
                 return
             if not slots:
                 continue
@@ -74,6 +76,12 @@ class Attendant:
                 items += arrivals.decided(slot, pages, facts, self._store.keys)
             for page in (items[n : n + _PAGE] for n in range(0, len(items), _PAGE)):
                 self._tell(page, self._store.fire(page, token=self._token), pages)
+
+    def _hand_on(self) -> None:
+        """Give the next followers of successes their ticks."""
+        reply = self._slots.follow(token=self._token)
+        if reply.code != "OK":
+            self._once.say("", Event("misplaced", fields={"error": f"{reply.words}: rename it, or delete it"}))
 
     def _read(self, slots: Sequence[Slot]) -> Mapping[str, Page]:
         """The definitions of all who wait."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from beat import clock, jobs
-from beat.protocol import Slot, decoded
+from beat.protocol import Reply, Slot, decoded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,13 +25,22 @@ class Slots:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self.pending = 0
+        """How many successes were still to be handed on to followers when this was asked last."""
+
+    def follow(self, *, token: str) -> Reply:
+        """Hand successes on to some of their followers; `pending` says how many successes are left."""
+        code, _, words = self._store.run("follow", token=token)
+        reply = Reply(decoded(code), decoded(words))
+        self.pending = int(reply.words) if reply.code == "OK" else 0
+        return reply
 
     def attend(self, *, limit: int, interval: int) -> tuple[int, list[Slot]]:
         """The slots for which ticks wait, of so many at most, each about once in `interval` ms whichever beat asks.
 
         With how many were looked at: none when there is nothing left to look at.
         """
-        _, looked, *found = self._store.run("attend", limit=limit, interval=interval)
+        _, looked, self.pending, *found = self._store.run("attend", limit=limit, interval=interval)
         return looked, [
             Slot(decoded(each), decoded(rev), decoded(state), ended, _texts(running), _texts(waiting), **_rest(rest))
             for each, rev, state, ended, running, waiting, rest in found

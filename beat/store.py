@@ -166,7 +166,13 @@ class Store:
         """The shared keys that are not what they should be, in words."""
         mine = self.keys
         wanted = {mine.schedules: "set", mine.due: "zset", mine.meta: "hash", mine.events: "stream"}
-        wanted |= {mine.open: "zset", mine.closed: "zset", mine.records: "hash", mine.waiting_slots: "zset"}
+        wanted |= {
+            mine.open: "zset",
+            mine.closed: "zset",
+            mine.records: "hash",
+            mine.waiting_slots: "zset",
+            mine.fanout: "zset",
+        }
         wanted |= {mine.functions: "zset", mine.groups: "hash", mine.unread: "hash"}
         found = {key: decoded(self.client.type(key)) for key in wanted}
         wrong = (key for key, kind in found.items() if kind not in {wanted[key], "none"})

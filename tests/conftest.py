@@ -71,9 +71,21 @@ hypothesis.settings.load_profile("beat")
 
 PLAIN = {
     "schedules", "due", "meta", "events", "instances", "announcements", "open", "closed", "records", "waiting",
-    "functions", "groups", "unread", "metrics",
+    "fanout", "functions", "groups", "unread", "metrics",
 }  # fmt: skip
-FAMILIES = {"schedule", "template", "runs", "running", "waiting", "followers", "shards", "in", "app", "incidents"}
+FAMILIES = {
+    "schedule",
+    "template",
+    "runs",
+    "running",
+    "waiting",
+    "followers",
+    "fanout",
+    "shards",
+    "in",
+    "app",
+    "incidents",
+}
 LAPSING = {
     "lock", "instance", "announced", "repairing", "repaired", "watching", "searched", "request", "slow", "monitoring",
     "tally", "alerting", "deliveries", "messages", "told",

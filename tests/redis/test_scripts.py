@@ -58,6 +58,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "announce": Store.announce,
     "heartbeat": Store.heartbeat,
     "attend": Slots.attend,
+    "follow": Slots.follow,
     "withdraw": Slots.withdraw,
     "decide": Kept.decide,
     "hand": Kept.hand,
@@ -78,8 +79,8 @@ FILLED_IN = {
     "results_prefix", "executions_prefix", "execution_prefix", "worker_prefix", "channel_prefix", "queue_prefix",
     "running_prefix", "waiting_prefix", "scheduled_prefix", "index_prefix",
     "workers_prefix", "app_prefix", "request_prefix", "followers_prefix", "slow_prefix", "shards_prefix",
-    "deliveries_prefix", "messages_prefix", "told_prefix", "format", "history_limit", "events_limit", "watched_limit",
-    "cycle", "misfire_limit", "early",
+    "fanout_prefix", "deliveries_prefix", "messages_prefix", "told_prefix", "format", "history_limit", "events_limit",
+    "watched_limit", "cycle", "misfire_limit", "early",
 }  # fmt: skip
 """What Store knows by itself."""
 LOCKS_OWN = {"token", "ttl"}
