@@ -88,7 +88,7 @@ class Keys:
         return f"{self.prefix}followers:{schedule_id}"
 
     def rest(self, job: str) -> str:
-        """Set: the followers of a job's success that are still to have a tick; only where there are too many at once."""
+        """Set: the followers of a job's success that are still to have a tick, where they are many."""
         return f"{self.prefix}fanout:{job}"
 
     def slow(self, schedule_id: str) -> str:

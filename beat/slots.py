@@ -59,11 +59,15 @@ class Slots:
 
         A slot in which that has made room is the next to be looked at.
         """
-        replies = self._store.run("withdraw", [(each,) for each in ids], kept=kept, told=told)
-        for each, (code, worker) in zip(ids, replies, strict=True):
-            if code == b"STARTED":
-                jobs.stop(self._store.client, each, decoded(worker))
-        if any(code == b"OK" for code, _ in replies):
+        left, freed = list(ids), False
+        while left:
+            replies = self._store.run("withdraw", [(each,) for each in left], kept=kept, told=told)
+            for each, (code, worker) in zip(left, replies, strict=True):
+                if code == b"STARTED":
+                    jobs.stop(self._store.client, each, decoded(worker))
+            freed = freed or any(code == b"OK" for code, _ in replies)
+            left = [each for each, (code, _) in zip(left, replies, strict=True) if code == b"LATER"]
+        if freed:
             self._store.client.zadd(self._store.keys.waiting_slots, {slot: 0}, xx=True)
 
 

@@ -80,7 +80,7 @@
 --   OTHERS    a live beat announces the definition that we cannot read: left to it
 --   CHANGED   the definition is not the one that was prepared, or what was expected is not so
 --   INACTIVE  the schedule is paused, disabled …; words: its state
---   EARLY     not due by Redis' clock; words: the milliseconds to wait
+--   EARLY     not due by Redis' clock, or this script has looked at enough runs in slots; words: the milliseconds to wait
 --   CONFLICT  of resume: it has another version; words: which
 local due_index, queues, announcements, open, records, events, waiting_slots, groups = unpack(KEYS)
 local schedule_prefix, template_prefix, lock_prefix, announced_prefix, job_prefix, runs_prefix = unpack(ARGV, 1, 6)
@@ -505,6 +505,7 @@ local function decide(i, crowd)
       return 'SKIPPED', 'finished'
     end
     if item then
+      if lookable < 0 then return 'EARLY', '0' end  -- before any write: this script has looked at enough runs
       if is_in_line(item) then
         move(id, key, next, number_of(next_due), error, 'last_skip', tick)
         return 'WAITS', ''

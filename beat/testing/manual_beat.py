@@ -142,6 +142,7 @@ class ManualBeat:
         slots: Any = self.redis.zrange(key, 0, -1)
         if slots:
             self.redis.zadd(key, dict.fromkeys(slots, 0), xx=True)
+        if slots or self.redis.exists(self._desk.keys.fanout):
             self._attendant.turn()
 
     def _close(self, job: str, started: datetime) -> None:

@@ -572,3 +572,16 @@ def test_a_user_who_may_not_write_the_ledger_changes_nothing(denied: str, store:
     with restricted(store, f"-{denied}") as other, pytest.raises(NoPermissionError, match=denied):
         other.fire([verdict(at)], token=TOKEN)
     assert not changed(before, store)
+
+
+def test_lost_counts_of_many_long_ledgers_are_not_all_counted_in_one_step(store: Store) -> None:
+    ids = ["a", "b", "c"]
+    for each in ids:
+        put_and_claim(store, each)
+        lines = ['{"type":"enqueued"}'] * 300 + ['{"type":"succeeded"}'] * 1700
+        store.client.rpush(store.keys.runs(each), *lines)
+        store.client.hdel(store.keys.schedule(each), "kept")
+    items = [verdict(int(clock.read(hash_of(store, each)["next_run"]).timestamp()), each) for each in ids]
+    assert {reply.code for reply in store.fire(items, token=TOKEN).replies} == {"OK"}
+    assert [int(hash_of(store, each)["kept"]) for each in ids[:2]] == [301, 301]
+    assert int(hash_of(store, "c")["kept"]) > 900
