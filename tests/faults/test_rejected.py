@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
@@ -15,8 +16,6 @@ from tests.redis.making import text
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-    from redis import Redis
 
     from beat.embedded import PrivateRedis
 
@@ -46,22 +45,22 @@ class Obstacle(NamedTuple):
     """What Redis rejects, and how to put it right."""
 
     ids: tuple[str, ...]
-    begin: Callable[[Redis], Any]
-    end: Callable[[Redis], Any]
+    begin: Callable[[Any], Any]
+    end: Callable[[Any], Any]
     key: str
     """What the log line names."""
 
 
-def _without_limit(redis: Redis) -> None:
+def _without_limit(redis: Any) -> None:
     redis.hdel("beat:groups", "reports")
 
 
-def _bad_stream(redis: Redis) -> None:
+def _bad_stream(redis: Any) -> None:
     redis.rename("beat:events", "beat:events.kept")
     redis.set("beat:events", "garbage")
 
 
-def _good_stream(redis: Redis) -> None:
+def _good_stream(redis: Any) -> None:
     redis.rename("beat:events.kept", "beat:events")
 
 
@@ -82,40 +81,44 @@ OBSTACLES = {
 }
 
 
-def _garble(redis: Redis, key: str) -> None:
+def _garble(redis: Any, key: str) -> None:
     redis.delete(key)
     redis.set(key, "garbage")
 
 
 @pytest.fixture
-def url(server: PrivateRedis, redis: Redis) -> Any:
+def url(server: PrivateRedis, redis: Any) -> Any:
     """The server, as a user whose rights a test can take away."""
     redis.execute_command(RIGHTS)
     yield server.url.replace("unix://", "unix://barred:x@") if "unix://" in server.url else server.url
     redis.execute_command("ACL DELUSER barred")
 
 
-def entries(redis: Redis, schedule_id: str) -> list[dict[str, Any]]:
+def entries(redis: Any, schedule_id: str) -> list[dict[str, Any]]:
     """The ledger of a schedule, oldest first."""
     lines: Any = redis.lrange(f"beat:runs:{schedule_id}", 0, -1)
     return [json.loads(line) for line in reversed(lines)]
 
 
-def enqueued(redis: Redis, schedule_id: str) -> dict[str, dict[str, Any]]:
+def enqueued(redis: Any, schedule_id: str) -> dict[str, dict[str, Any]]:
     return {line["tick"]: line for line in entries(redis, schedule_id) if line["type"] == "enqueued"}
+
+
+def is_enqueued(redis: Any, schedule_id: str, tick: str) -> bool:
+    return tick in enqueued(redis, schedule_id)
 
 
 def lines_of(beat: Beat, schedule_id: str, words: str) -> list[str]:
     return [line for line in beat.log.splitlines() if schedule_id in line and words in line]
 
 
-def now(redis: Redis) -> float:
-    seconds, micros = redis.time()  # type: ignore[misc]
+def now(redis: Any) -> float:
+    seconds, micros = redis.time()
     return float(seconds) + float(micros) / 1e6
 
 
 @pytest.mark.parametrize("name", OBSTACLES)
-def test_every_tick_of_an_obstacle_fires_when_it_is_gone(name: str, home: Path, redis: Redis, url: str) -> None:
+def test_every_tick_of_an_obstacle_fires_when_it_is_gone(name: str, home: Path, redis: Any, url: str) -> None:
     obstacle = OBSTACLES[name]
     (home / "tasks.py").write_text(TASKS)
     with Beat(home, url) as beat:
@@ -123,13 +126,13 @@ def test_every_tick_of_an_obstacle_fires_when_it_is_gone(name: str, home: Path, 
             beat.says(f"fired {each} ")
         obstacle.begin(redis)
         for each in obstacle.ids:
-            wait_until(lambda each=each: lines_of(beat, each, obstacle.key))
+            wait_until(partial(lines_of, beat, each, obstacle.key))
         began = now(redis)
         wait_until(lambda: now(redis) >= began + 4)
         obstacle.end(redis)
         ended = now(redis)
         for each in obstacle.ids:
-            wait_until(lambda each=each: text(int(ended) + 1) in enqueued(redis, each), 40)
+            wait_until(partial(is_enqueued, redis, each, text(int(ended) + 1)), 40)
             assert [line for line in entries(redis, each) if line["type"] == "skipped"] == []
             ticks = enqueued(redis, each)
             assert {text(at) for at in range(int(began), int(ended) + 2)} <= ticks.keys()
@@ -137,8 +140,30 @@ def test_every_tick_of_an_obstacle_fires_when_it_is_gone(name: str, home: Path, 
                 max(clock.read(ticks[text(at)]["at"]).timestamp() for at in range(int(began), int(ended))) - ended,
                 AT_ONCE_S,
             )
-            wait_until(lambda each=each: lines_of(beat, each, "works again after"))
+            wait_until(partial(lines_of, beat, each, "works again after"))
         assert beat.end() == 0
     for each in obstacle.ids:
         assert len(lines_of(beat, f"ERROR   {each}:", obstacle.key)) == 1
         assert len(lines_of(beat, each, "works again after")) == 1
+
+
+def test_schedulers_that_share_the_work_log_an_obstacle_once_each(home: Path, server: PrivateRedis, redis: Any) -> None:
+    (home / "tasks.py").write_text(TASKS)
+    with Beat(home, server.url) as one, Beat(home, server.url) as other:
+        for beat in (one, other):
+            beat.says("registered")
+        wait_until(lambda: enqueued(redis, "typed"))
+        _garble(redis, "rq:queue:typed")
+        began = now(redis)
+        wait_until(lambda: now(redis) >= began + 8)
+        redis.delete("rq:queue:typed")
+        ended = now(redis)
+        wait_until(partial(is_enqueued, redis, "typed", text(int(ended) + 3)))
+        wait_until(lambda: "typed works again after" in one.log + other.log)
+        assert one.end() == other.end() == 0
+    begins = [len(lines_of(beat, "ERROR   typed:", "rq:queue:typed")) for beat in (one, other)]
+    ends = [len(lines_of(beat, "INFO", "typed works again after")) for beat in (one, other)]
+    assert sum(begins) >= 1
+    assert max(begins) == max(ends) == 1
+    assert all(end <= begin for begin, end in zip(begins, ends, strict=True))
+    assert not [line for line in entries(redis, "typed") if line["type"] == "skipped"]

@@ -103,7 +103,8 @@ def test_ticks_of_one_success_are_the_same_for_all_followers(store: Store) -> No
     followed(store)
     succeed(store, "beat_report_1")
     list(hand_on(store))
-    ticks = {store.client.zrange(key, 0, -1)[0].split(b" ")[1] for key in store.client.scan_iter("beat:waiting:*")}
+    client: Any = store.client
+    ticks = {client.zrange(key, 0, -1)[0].split(b" ")[1] for key in client.scan_iter("beat:waiting:*")}
     assert len(ticks) == 1
 
 
@@ -284,7 +285,7 @@ def test_each_follower_has_one_job_for_each_success_whoever_dies(
         assert any(text in WRITTEN(name).text for name in ("close", "follow"))
     monkeypatch.setattr(scripts, "script", small)
     place = Town(store, periodic("extract"), *(following(each, "extract") for each in FOLLOWERS))
-    jobs = []
+    jobs: list[str] = []
     for _ in range(2):
         assert place.fire("extract") == Reply("OK")
         jobs.append(place.job("extract", len(jobs)))
