@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from beat.event import Emit
     from beat.guard import Guard
     from beat.metrics.tally import Tally
+    from beat.obstacles import Obstacles
     from beat.pace import Pace
     from beat.settings import Settings
     from beat.store import Store
@@ -31,10 +32,10 @@ def ticker(desk: Dialogue, book: Book, pace: Pace, told: dict[str, Any], *, guar
     made = Ticker(desk, book, pace, **told)
     tally.passes, tally.health = made.passes, told["health"]
     made.timekeeper.guard, made.holding.inquiry = guard, Inquiry(desk)
-    made.attendant = attendant(desk, book, told["token"], told["emit"])
+    made.attendant = attendant(desk, book, told["token"], told["emit"], told["obstacles"])
     return made
 
 
-def attendant(store: Store, book: Book, name: str, emit: Emit) -> Attendant:
-    """Each thread has its own, as it has its own connection."""
-    return Attendant(store, book, Watcher(store, name=name, emit=emit), token=name, emit=emit)
+def attendant(store: Store, book: Book, name: str, emit: Emit, obstacles: Obstacles) -> Attendant:
+    """Build an attendant: each thread has its own, as it has its own connection."""
+    return Attendant(store, book, Watcher(store, name=name, emit=emit), token=name, emit=emit, obstacles=obstacles)

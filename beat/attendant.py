@@ -13,6 +13,7 @@ from beat import arrivals, clock, jobs
 from beat.event import Event
 from beat.health import Once
 from beat.inquiry import Inquiry
+from beat.obstacles import REJECTIONS, Obstacles, rejection
 from beat.protocol import Claim
 from beat.slots import Slots
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from beat.book import Book, Page
     from beat.event import Emit
-    from beat.protocol import Item, Reply, Slot
+    from beat.protocol import Decided, Item, Slot
     from beat.store import Store
     from beat.watcher import Watcher
 
@@ -33,9 +34,19 @@ _PAGE = 50
 class Attendant:
     """One thread's care for the slots."""
 
-    def __init__(self, store: Store, book: Book, watcher: Watcher, *, token: str, emit: Emit) -> None:
+    def __init__(
+        self,
+        store: Store,
+        book: Book,
+        watcher: Watcher,
+        *,
+        token: str,
+        emit: Emit,
+        obstacles: Obstacles | None = None,
+    ) -> None:
         self._store, self._slots, self._book, self._watcher = store, Slots(store), book, watcher
         self._token, self._emit, self._once = token, emit, Once(emit)
+        self._obstacles = obstacles or Obstacles(emit)
         self._inquiry = Inquiry(store)
 
     def clear(self, ended: int) -> None:
@@ -47,7 +58,9 @@ class Attendant:
         """Sees to the slots that are due to be looked at, so many pages of them: the others wait for the next turn."""
         for _ in range(most):
             looked, slots = self._slots.attend(limit=_PAGE, interval=INTERVAL_MS)
-            if not looked:
+            if self._slots.pending:
+                self._hand_on()
+            elif not looked:
                 return
             if not slots:
                 continue
@@ -62,7 +75,13 @@ class Attendant:
                     self._slots.withdraw(slot.id, slot.running, tick=arrivals.Arrival.read(slot.waiting[-1]).tick)
                 items += arrivals.decided(slot, pages, facts, self._store.keys)
             for page in (items[n : n + _PAGE] for n in range(0, len(items), _PAGE)):
-                self._tell(page, self._store.fire(page, token=self._token).replies, pages)
+                self._tell(page, self._store.fire(page, token=self._token), pages)
+
+    def _hand_on(self) -> None:
+        """Give the next followers of successes their ticks."""
+        reply = self._slots.follow(token=self._token)
+        if reply.code != "OK":
+            self._once.say("", Event("misplaced", fields={"error": f"{reply.words}: rename it, or delete it"}))
 
     def _read(self, slots: Sequence[Slot]) -> Mapping[str, Page]:
         """The definitions of all who wait."""
@@ -77,11 +96,12 @@ class Attendant:
                 self._slots.step_aside(slot.id, unread)
         return found
 
-    def _tell(self, items: Iterable[Item], replies: Iterable[Reply], pages: Mapping[str, Page]) -> None:
-        for item, reply in zip(items, replies, strict=True):
+    def _tell(self, items: Iterable[Item], decided: Decided, pages: Mapping[str, Page]) -> None:
+        for item, reply in zip(items, decided.replies, strict=True):
+            schedule = pages[item.id].schedule
             if reply.code == "OK":
-                self._once.forget(item.id)
-                queues, schedule = jobs.queue_names(item.queue), pages[item.id].schedule
+                self._obstacles.accepted(item.id, [item.due])
+                queues = jobs.queue_names(item.queue)
                 fields = {
                     "tick": item.tick,
                     "job_id": item.job,
@@ -97,8 +117,10 @@ class Attendant:
             elif reply.code == "SKIPPED":
                 passed = {"tick": item.tick, "count": 1, "reason": reply.words, "next_run": "", "why": item.why}
                 self._emit(Event("skipped", item.id, passed))
-            elif reply.code in {"BADTYPE", "BADSTATE", "BADARG"}:
-                self._once.say(item.id, Event("broken", item.id, {"code": reply.code, "error": reply.words}))
+            elif reply.code in REJECTIONS:
+                self._obstacles.rejected(
+                    rejection(item.id, reply, schedule.func if schedule else "", item), decided.now
+                )
 
 
 def _waiting(slot: Slot) -> Iterator[Claim]:

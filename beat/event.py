@@ -46,6 +46,7 @@ NAMES = {
     "passed_on": "a tick was decided or changed meanwhile; nothing was done",
     "enqueue_failed": "Redis refused a job; its tick stays due",
     "broken": "what Redis holds about a schedule cannot be used",
+    "recovered": "Redis accepts the ticks of a schedule again that it rejected",
     "misplaced": "a key that all schedules share is not what it should be: nothing is fired",
     "mended": "a schedule that was broken goes on",
     "repaired": "the index did not say what the schedules say",
@@ -76,7 +77,8 @@ _TOLD_BY = {
     "service": "started stopped advice",
     "registrar": "registered updated moved renamed returned overridden older taken_over refused reseeded",
     "ticker": (
-        "fired would_fire skipped waiting resumed locked fenced unread gone passed_on enqueue_failed broken misplaced"
+        "fired would_fire skipped waiting resumed locked fenced unread gone passed_on enqueue_failed broken recovered"
+        " misplaced"
     ),
     "attendant": "admitted followed",
     "clock": "clock_forward clock_backward stood_still holding",

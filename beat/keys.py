@@ -36,6 +36,8 @@ class Keys:
     """Sorted set: the jobs that failed, were stopped or lost, and that RQ could run again → since when, in ms."""
     waiting_slots = _One("waiting")
     """Sorted set: each slot for which ticks wait → when to look at it next, in ms."""
+    fanout = _One("fanout")
+    """Sorted set: `schedule tick job` of each success that is still to be handed on to followers → when, in ms."""
     groups = _One("groups")
     """Hash: the name of each group → its room, as `wait 5 1000`; an operator may change it."""
     unread = _One("unread")
@@ -86,6 +88,10 @@ class Keys:
     def followers(self, schedule_id: str) -> str:
         """Set: the ids of those that follow a schedule. An index only: their hashes say whom they follow."""
         return f"{self.prefix}followers:{schedule_id}"
+
+    def rest(self, job: str) -> str:
+        """Set: the followers of a job's success that are still to have a tick, where they are many."""
+        return f"{self.prefix}fanout:{job}"
 
     def slow(self, schedule_id: str) -> str:
         """Sorted set: the newest slow jobs of a schedule → when each ended, in ms."""

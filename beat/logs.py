@@ -74,6 +74,7 @@ LINES = {
     "passed_on": (_D, "{schedule_id}: {code} {words}"),
     "enqueue_failed": (_E, "{schedule_id}: {func} is not enqueued yet, the tick stays due: {error}"),
     "broken": (_E, "{schedule_id}: cannot be used: {code}: {error}"),
+    "recovered": (_I, "{schedule_id} works again after {seconds} s: {count:tick} fired late{why}"),
     "misplaced": (_E, "nothing can be fired: {error}"),
     "mended": (_I, "{schedule_id}: can be used again"),
     "repaired": (_W, "the index did not say what the schedules say: {count:place} put right"),

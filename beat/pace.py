@@ -53,6 +53,16 @@ class Pace:
         )
 
     @property
+    def cycle(self) -> int:
+        """How soon at the earliest a scheduler retries what Redis rejects."""
+        return min(self.interval, self.misfire_limit // 4)
+
+    @property
+    def waits(self) -> dict[str, int]:
+        """What decides when Redis' rejections are retried, by the names that the scripts use."""
+        return {"cycle": self.cycle, "misfire_limit": self.misfire_limit, "early": self.lookahead}
+
+    @property
     def most_claims(self) -> int:
         """How many schedules a beat holds at once: two for each millisecond that a lock lasts beyond the lookahead.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from beat import jobs, verdicts
 from beat.event import Event
 from beat.health import Once, cause
+from beat.obstacles import REJECTIONS, Obstacles, rejection
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 FRESH_S = 60
 UNREAD_S = 60
 """How long a schedule is passed over that this beat cannot read and another can."""
-_CANNOT = {"BADTYPE", "BADSTATE", "BADARG"}
+_DECIDED = {"OK", "WAITS", "SKIPPED"}
 LONGEST_WAIT_MS = 3_000
 """Who is told to wait for longer gives the schedule back."""
 
@@ -34,10 +35,11 @@ def misplaced(reply: Reply) -> Event:
 
 
 class Replies:
-    """Remembers what went wrong with a schedule, so that it is said once, and written as soon as it can be."""
+    """Remember what went wrong with a schedule, so that it is logged once, and written as soon as Redis lets us."""
 
-    def __init__(self, emit: Emit) -> None:
+    def __init__(self, emit: Emit, obstacles: Obstacles | None = None) -> None:
         self._emit = emit
+        self.obstacles = obstacles or Obstacles(emit)
         self._errors: dict[str, tuple[str, float]] = {}
         self._troubles = Once(emit)
         self._unread: dict[str, float] = {}
@@ -59,18 +61,19 @@ class Replies:
     def refused(self, schedules: Iterable[tuple[str, str]], error: BaseException) -> None:
         """Redis did not enqueue what is due of these (id and function), or did not say that it had."""
         for schedule_id, func in schedules:
-            if schedule_id not in self._errors:
+            before = self._errors.get(schedule_id)
+            if not before or time.monotonic() - before[1] >= FRESH_S:  # another scheduler saw the older one end
                 fields = {"func": func, "job_name": func, "error": cause(error)}
                 self._emit(Event("enqueue_failed", schedule_id, fields))
             self._errors[schedule_id] = cause(error), time.monotonic()
 
-    def trouble(self, schedule_id: str, reply: Reply) -> None:
-        """A schedule that cannot be handled now; without an id, none can."""
+    def trouble(self, schedule_id: str, reply: Reply, now: int) -> None:
+        """Take note of a schedule that cannot be handled now; without an id, none can."""
         if not schedule_id:
             self._troubles.say("", Event("holding") if reply.code == "HOLD" else misplaced(reply))
             return
-        if reply.code in _CANNOT:
-            self._troubles.say(schedule_id, Event("broken", schedule_id, {"code": reply.code, "error": reply.words}))
+        if reply.code in REJECTIONS:
+            self.obstacles.rejected(rejection(schedule_id, reply), now)
             return
         if reply.code == "OTHERS":
             self._unread[schedule_id] = time.monotonic()
@@ -88,13 +91,21 @@ class Replies:
             self.well()
         freed = math.inf
         for schedule_id, reply in claimed.troubles:
-            self.trouble(schedule_id, reply)
+            self.trouble(schedule_id, reply, claimed.now)
             if reply.code == "LOCKED":
                 freed = min(freed, claimed.now + int(reply.words) + 1)
         return freed
 
     def settle(self, chain: Chain, replies: Sequence[Reply], now: int) -> Chain | None:
-        """Takes note of what became of a chain; what is to be sent again comes back."""
+        """Take note of what became of a chain, and return what is to be sent again."""
+        again = self._settle(chain, replies, now)
+        if not any(reply.code in REJECTIONS for reply in replies):
+            decided = [n for n, reply in enumerate(replies) if reply.code in _DECIDED or _happened(chain, n, reply)]
+            if dues := [chain.items[n].due for n in decided if chain.items[n].kind == "fire"]:
+                self.obstacles.accepted(chain.id, dues)
+        return again
+
+    def _settle(self, chain: Chain, replies: Sequence[Reply], now: int) -> Chain | None:
         for n, (item, reply) in enumerate(zip(chain.items, replies, strict=True)):
             if reply.code == "EARLY":
                 wait = int(reply.words)
@@ -104,26 +115,19 @@ class Replies:
             if reply.code == "ENDED":
                 cleared = item._replace(slot=_cleared(item.slot), group=_cleared(item.group))
                 return chain._replace(items=(cleared, *chain.items[n + 1 :]), due=now)
-            # The reply to an earlier attempt was lost, and it had happened.
-            happened = reply.code == "STALE" and reply.words in {item.job for item in chain.items[n:]} - {""}
-            if reply.code == "OK" or happened:
+            if reply.code == "OK" or _happened(chain, n, reply):
                 self._decided(item, chain, now)
             elif reply.code in {"WAITS", "SKIPPED"}:
                 self._no_room(item, reply)
-            elif (
-                reply.code == "BADTYPE"
-                and item.kind == "fire"
-                and any(key in reply.words for key in (*item.queue.split("\n"), item.job, jobs.QUEUES_KEY))
-            ):
-                fields = {"func": chain.func, "job_name": chain.func, "error": reply.words}
-                self._troubles.say(chain.id, Event("enqueue_failed", chain.id, fields))
+            elif reply.code in REJECTIONS:
+                event = rejection(chain.id, reply, chain.func, item if item.kind == "fire" else None)
+                self.obstacles.rejected(event, now)
             else:
-                self.trouble(chain.id, reply._replace(words=item.error) if reply.code == "OTHERS" else reply)
+                self.trouble(chain.id, reply._replace(words=item.error) if reply.code == "OTHERS" else reply, now)
         return None
 
     def _no_room(self, item: Item, reply: Reply) -> None:
         self._errors.pop(item.id, None)
-        self._troubles.forget(item.id)
         if reply.code == "WAITS":
             self._emit(Event("waiting", item.id, {"tick": item.tick, "behind": reply.words}))
         else:
@@ -136,7 +140,6 @@ class Replies:
             self._emit(Event("broken", item.id, {"code": "BADSTATE", "error": item.error}))
             return
         if item.kind == "fire":
-            self._troubles.forget(item.id)
             fields: dict[str, Any] = {
                 "tick": item.tick,
                 "job_id": item.job,
@@ -159,6 +162,11 @@ class Replies:
                 "why": item.why,
             }
             self._emit(Event("skipped", item.id, fields))
+
+
+def _happened(chain: Chain, n: int, reply: Reply) -> bool:
+    """Whether an item of a chain had been carried out already, and only the reply was lost."""
+    return reply.code == "STALE" and reply.words in {item.job for item in chain.items[n:]} - {""}
 
 
 def _cleared(room: str) -> str:

@@ -42,6 +42,7 @@ from beat.lookout import Lookout
 from beat.metrics import Tally
 from beat.neighbours import Neighbours
 from beat.observers import Observers
+from beat.obstacles import Obstacles
 from beat.pace import Pace
 from beat.store import Store
 from beat.sync import Sync
@@ -146,13 +147,20 @@ class Scheduler:
         self._until_it_works(store.client, lambda: self._greet(store))
         self._until_it_works(store.client, lambda: self._register(store, sync))
         book = Book(store, ((each, each.rev) for each in self._schedules))
-        told: Any = {"token": self.name, "emit": emit, "health": self._health, "only": globs.lua(self._only)}
+        obstacles = Obstacles(emit)
+        told: Any = {
+            "token": self.name,
+            "emit": emit,
+            "health": self._health,
+            "only": globs.lua(self._only),
+            "obstacles": obstacles,
+        }
         ticker = assembly.ticker(desk, book, Pace.of(self.settings), told, guard=Guard(self._mark), tally=self._tally)
         keeper = Housekeeper(
             store,
             sync,
             Watcher(store, name=self.name, emit=emit, is_busy=lambda: ticker.holding.is_crowded),
-            assembly.attendant(store, Book(store), self.name, emit),
+            assembly.attendant(store, Book(store), self.name, emit, obstacles),
             name=self.name,
             about=lambda: {**self._about, "digest": sync.digest, "fired": str(self._fired), **vitals.passed(ticker)},
             judged=lambda: ticker.timekeeper.guard.sound,
@@ -190,7 +198,8 @@ class Scheduler:
 
     def _store(self, kind: type[S]) -> S:
         limits = {name: getattr(self.settings, name) for name in ("history_limit", "events_limit")}
-        limits["longest_lock"] = Pace.of(self.settings).lock_ttl
+        pace = Pace.of(self.settings)
+        limits |= {**pace.waits, "longest_lock": pace.lock_ttl}
         store = kind(connection.connect(self._source), Keys(self.settings.prefix), **limits)
         store.tracer = tracing.wanted(self.settings)
         return store

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from beat import clock, jobs, lifetimes
-from beat.protocol import Slot, decoded
+from beat import clock, jobs
+from beat.protocol import Reply, Slot, decoded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from beat.store import Store
 
+_ASIDE_MS = 5_000
+"""How soon a tick of a group is looked at again whose definition this scheduler cannot read; another may."""
 _CANCELLED_S = 86_400
 """For how long RQ's record of a job stays that was taken out of its queue."""
 _TOLD_MS = 90_000
@@ -23,13 +25,22 @@ class Slots:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self.pending = 0
+        """How many successes were still to be handed on to followers when this was asked last."""
+
+    def follow(self, *, token: str) -> Reply:
+        """Hand successes on to some of their followers; `pending` says how many successes are left."""
+        code, _, words = self._store.run("follow", token=token)
+        reply = Reply(decoded(code), decoded(words))
+        self.pending = int(reply.words) if reply.code == "OK" else 0
+        return reply
 
     def attend(self, *, limit: int, interval: int) -> tuple[int, list[Slot]]:
         """The slots for which ticks wait, of so many at most, each about once in `interval` ms whichever beat asks.
 
         With how many were looked at: none when there is nothing left to look at.
         """
-        _, looked, *found = self._store.run("attend", limit=limit, interval=interval)
+        _, looked, self.pending, *found = self._store.run("attend", limit=limit, interval=interval)
         return looked, [
             Slot(decoded(each), decoded(rev), decoded(state), ended, _texts(running), _texts(waiting), **_rest(rest))
             for each, rev, state, ended, running, waiting, rest in found
@@ -40,7 +51,7 @@ class Slots:
         keys, now = self._store.keys, clock.to_ms(self._store.time())
         with self._store.client.pipeline() as pipe:
             pipe.zrem(keys.waiting(group), *waiting)
-            pipe.zadd(keys.waiting_slots, {words.partition(" ")[0]: now + lifetimes.HIDDEN_MS for words in waiting})
+            pipe.zadd(keys.waiting_slots, {words.partition(" ")[0]: now + _ASIDE_MS for words in waiting})
             pipe.execute()
 
     def withdraw(
@@ -50,11 +61,15 @@ class Slots:
 
         A slot in which that has made room is the next to be looked at.
         """
-        replies = self._store.run("withdraw", [(each,) for each in ids], tick=tick, kept=kept, told=told)
-        for each, (code, worker) in zip(ids, replies, strict=True):
-            if code == b"STARTED":
-                jobs.stop(self._store.client, each, decoded(worker))
-        if any(code == b"OK" for code, _ in replies):
+        left, freed = list(ids), False
+        while left:
+            replies = self._store.run("withdraw", [(each,) for each in left], tick=tick, kept=kept, told=told)
+            for each, (code, worker) in zip(left, replies, strict=True):
+                if code == b"STARTED":
+                    jobs.stop(self._store.client, each, decoded(worker))
+            freed = freed or any(code == b"OK" for code, _ in replies)
+            left = [each for each, (code, _) in zip(left, replies, strict=True) if code == b"LATER"]
+        if freed:
             self._store.client.zadd(self._store.keys.waiting_slots, {slot: 0}, xx=True)
 
 

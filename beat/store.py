@@ -71,11 +71,15 @@ class Store:
         history_limit: int = 1000,
         events_limit: int = 10_000,
         longest_lock: int = lifetimes.LOCK_MS,
+        cycle: int = 1000,
+        misfire_limit: int = 20_000,
+        early: int = 1000,
     ) -> None:
         self.client = client
         self.keys = keys
         limits = {"history_limit": history_limit, "events_limit": events_limit, "longest_lock": longest_lock}
-        self._fixed = names.fixed(keys) | limits
+        waits = {"cycle": cycle, "misfire_limit": misfire_limit, "early": early}
+        self._fixed = names.fixed(keys) | limits | waits
 
     def time(self) -> datetime:
         """The present instant, by Redis' clock."""
@@ -180,6 +184,7 @@ class Store:
         wanted = {mine.schedules: "set", mine.due: "zset", mine.meta: "hash", mine.events: "stream"}
         wanted |= {mine.open: "zset", mine.closed: "zset", mine.records: "hash", mine.waiting_slots: "zset"}
         wanted |= {mine.functions: "zset", mine.signatures: "hash", mine.groups: "hash", mine.unread: "hash"}
+        wanted |= {mine.fanout: "zset"}
         found = {key: decoded(self.client.type(key)) for key in wanted}
         wrong = (key for key, kind in found.items() if kind not in {wanted[key], "none"})
         return [f"{key} is a {found[key]}, not a {wanted[key]}" for key in wrong]

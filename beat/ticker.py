@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from beat.event import Emit
     from beat.guard import Mark
     from beat.health import Health
+    from beat.obstacles import Obstacles
     from beat.pace import Pace
     from beat.verdicts import Chain
 
@@ -94,7 +95,16 @@ class Ticker:
     """One beat's part in the work."""
 
     def __init__(
-        self, desk: Desk, book: Book, pace: Pace, *, token: str, emit: Emit, health: Health, only: str = ""
+        self,
+        desk: Desk,
+        book: Book,
+        pace: Pace,
+        *,
+        token: str,
+        emit: Emit,
+        health: Health,
+        only: str = "",
+        obstacles: Obstacles | None = None,
     ) -> None:
         self.timekeeper = Timekeeper(desk, emit)
         self.clock = RedisClock()
@@ -105,7 +115,7 @@ class Ticker:
         """When the last pass ended by Redis' clock; how many seconds each of the last took, for whoever takes them."""
         self._desk, self._book, self._pace = desk, book, pace
         self._token, self._only, self._emit, self._health = token, only, emit, health
-        self._replies = Replies(emit)
+        self._replies = Replies(emit, obstacles)
         self.holding = Holding(pace, desk.keys)
         self._asked: deque[Asked] = deque()
         self._wanted, self._busy = 0, False
@@ -236,8 +246,12 @@ class Ticker:
         return any(reply.code in _GIVEN for reply in fired.replies)
 
     def _wakes_at(self) -> float:
-        """The next whole interval of Redis' clock, or when the first of what is held is due, or a lock runs out."""
-        boundary = (self.clock.now_ms() // self._pace.interval + 1) * self._pace.interval
+        """Return the next whole interval of Redis' clock, or when a held tick is due or a lock expires, if sooner.
+
+        While Redis rejects ticks, an interval longer than a quarter of `misfire_after` would turn them into misfires.
+        """
+        interval = self._pace.cycle if self._replies.obstacles.retries() else self._pace.interval
+        boundary = (self.clock.now_ms() // interval + 1) * interval
         return min(boundary, self._freed_at, self.holding.next_ms)
 
 

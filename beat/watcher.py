@@ -104,12 +104,15 @@ class Watcher:
         """Has decided what was seen, and written down what was decided."""
         decided = [(each, what) for each in seen.sightings if (what := outcomes.judge(each, seen.now))]
         for page in pages(decided, _CLOSE_PAGE):
-            items = [_closing(each, what, seen.now) for each, what in page]
-            for (each, what), reply in zip(page, self._runs.close(items, token=self._name), strict=True):
-                if reply.code == "OK":
-                    self._tell(each, what)
-                elif reply.code in {"BADTYPE", "BADARG"}:
-                    self._once.say(reply.words, Event("unclosed", fields={"error": f"{reply.code} {reply.words}"}))
+            while page:  # one script does only as much as keeps Redis for a few milliseconds
+                items = [_closing(each, what, seen.now) for each, what in page]
+                replies = self._runs.close(items, token=self._name)
+                for (each, what), reply in zip(page, replies, strict=True):
+                    if reply.code == "OK":
+                        self._tell(each, what)
+                    elif reply.code in {"BADTYPE", "BADARG"}:
+                        self._once.say(reply.words, Event("unclosed", fields={"error": f"{reply.code} {reply.words}"}))
+                page = [pair for pair, reply in zip(page, replies, strict=True) if reply.code == "LATER"]  # noqa: PLW2901
 
     def _tell(self, seen: Sighting, what: Decision) -> None:
         if isinstance(what, Forget):

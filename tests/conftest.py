@@ -74,9 +74,21 @@ hypothesis.settings.load_profile("beat")
 
 PLAIN = {
     "schedules", "due", "meta", "events", "instances", "announcements", "open", "closed", "records", "waiting",
-    "functions", "signatures", "groups", "unread", "metrics",
+    "fanout", "functions", "signatures", "groups", "unread", "metrics",
 }  # fmt: skip
-FAMILIES = {"schedule", "template", "runs", "running", "waiting", "followers", "shards", "in", "app", "incidents"}
+FAMILIES = {
+    "schedule",
+    "template",
+    "runs",
+    "running",
+    "waiting",
+    "followers",
+    "fanout",
+    "shards",
+    "in",
+    "app",
+    "incidents",
+}
 LAPSING = {
     "lock", "instance", "announced", "repairing", "repaired", "watching", "searched", "request", "slow", "monitoring",
     "tally", "alerting", "deliveries", "messages", "told",

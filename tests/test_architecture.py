@@ -37,8 +37,8 @@ STOREYS = {
         "posting",
     ],
     "engine": [
-        "timekeeper", "health", "pace", "desk", "book", "verdicts", "arrivals", "holding", "replies", "rehearsal",
-        "ticker", "sync", "neighbours", "watcher", "attendant", "lookout", "housekeeper", "current",
+        "timekeeper", "health", "obstacles", "pace", "desk", "book", "verdicts", "arrivals", "holding", "replies",
+        "rehearsal", "ticker", "sync", "neighbours", "watcher", "attendant", "lookout", "housekeeper", "current",
         "registrations", "retirement", "lineage", "vitals", "watchdog",
     ],
     "control": ["client", "words", "events", "moving", "doctor"],

@@ -5,6 +5,7 @@
 -- KEYS[1] waiting_slots    zset   slot → when to look next, in ms
 -- KEYS[2] open             zset   job id → when to look next, in ms: runs whose outcome is not known
 -- KEYS[3] groups           hash   group → skip or wait when it is full, how many may run, how many may wait
+-- KEYS[4] fanout           zset   the successes that are still to be handed on to followers
 -- ARGV[1] schedule_prefix  text   followed by an id: the hash of that schedule
 -- ARGV[2] running_prefix   text   followed by a slot: the jobs that take up its room
 -- ARGV[3] waiting_prefix   text   followed by a slot: the ticks that wait for room
@@ -13,10 +14,10 @@
 -- ARGV[6] interval         ms     how soon to look again
 -- ARGV[7] furthest_waiting ms     how far ahead a slot may stand; what stands further is looked at now
 --
--- Replies {now in ms, how many were looked at, {slot, rev, state, how many of its runs have ended unseen, {job, …}, {tick that waits, …}, hall}, …}, where
+-- Replies {now in ms, how many were looked at, how many successes are to be handed on, {slot, rev, state, how many of its runs have ended unseen, {job, …}, {tick that waits, …}, hall}, …}, where
 -- those ticks are not named that wait for the group's room, and hall is how many these are. Of a group: {slot, what it may
 -- have, '', how many have ended, {job, …}, {tick, …}, {rev of its schedule, …}}
-local waiting_slots, open, groups = unpack(KEYS)
+local waiting_slots, open, groups, fanout = unpack(KEYS)
 local schedule_prefix, running_prefix, waiting_prefix, job_prefix, limit, interval, furthest_waiting = unpack(ARGV)
 
 -- include instants
@@ -75,7 +76,8 @@ end
 
 local function is_zset(key) return kind_of(key) == 'none' or kind_of(key) == 'zset' end
 
-local found, looked = {now, 0}, 0
+local pending = redis.pcall('ZCARD', fanout)
+local found, looked = {now, 0, type(pending) == 'number' and pending or 0}, 0
 if kind_of(waiting_slots) ~= 'zset' or kind_of(open) == 'string' then return found end
 bring_near(waiting_slots, math.max(furthest_waiting, interval), 0)
 for _, slot in ipairs(redis.call('ZRANGEBYSCORE', waiting_slots, '-inf', now, 'LIMIT', 0, limit)) do

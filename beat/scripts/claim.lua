@@ -13,7 +13,10 @@
 -- ARGV[7] only             text   a Lua pattern that ids must match, or nothing
 -- ARGV[8] format           count  the newest format of the keys that this beat understands
 -- ARGV[9] slow_prefix      text   followed by an id: which of its last runs were slow, and when
--- ARGV[10…] items, each of
+-- ARGV[10] cycle           ms     how often a scheduler looks for due ticks
+-- ARGV[11] misfire_limit   ms     how late a tick may fire, if its schedule does not say so itself
+-- ARGV[12] early           ms     how long before it is due a tick is claimed, when there is room for it
+-- ARGV[13…] items, each of
 -- ITEM[1] id  text  a schedule that this beat cannot read: passed over
 --
 -- Replies {code, now in ms, claims, troubles, facts}
@@ -23,8 +26,8 @@
 --            troubles: {id, code, words} each:
 --            LOCKED    another beat has it; words: the milliseconds until its lock runs out
 --            GONE      there is no such schedule; taken out of the index
---            BADTYPE   its key is no hash; looked at again in 30 s
---            BADSTATE  its hash cannot be used; looked at again in 30 s
+--            BADTYPE   its key is no hash; retried as `retry` says, as is BADSTATE
+--            BADSTATE  its hash cannot be used
 --            facts: what the claims may depend on besides their time, as JSON: of each that may its id, uses, how many of its
 --            last runs were slow if that matters, and of what it requires the id, state, last_success and renamed_to each
 --   NEWER    the keys were written by a newer beat: left alone; claims: their format
@@ -32,13 +35,14 @@
 --   BADTYPE  `due` or `meta` is not what it should be; claims: which, and what it is
 local due, meta = KEYS[1], KEYS[2]
 local schedule_prefix, lock_prefix, token, lock_ttl, lookahead, limit, only, format = unpack(ARGV, 1, 8)
-local slow_prefix = ARGV[9]
+local slow_prefix, cycle, misfire_limit, early = ARGV[9], ARGV[10], ARGV[11], ARGV[12]
 
 -- include instants
 -- include now
 -- include sane
 -- include quoted
 -- include remaining
+-- include retry
 
 for key, wanted in pairs({[due] = 'zset', [meta] = 'hash'}) do
   local kind = kind_of(key)
@@ -88,13 +92,13 @@ local function take(id)
   local h = redis.pcall('HMGET', key, 'state', 'rev', 'next_run', 'due_at', 'run_count', 'skip_count', 'priority', 'unannounced_at',
     'moved', 'follows', 'uses', 'slow', 'requires')
   local kind = not h[1] and kind_of(key)  -- what has a state is a hash
-  if kind == 'hash' and h['err'] then return hide(id, now + 30000, 'BADSTATE', h['err']) end
+  if kind == 'hash' and h['err'] then return hide(id, retry_at(key), 'BADSTATE', h['err']) end
   if kind == 'none' then
     redis.call('ZREM', due, id)
     troubles[#troubles + 1] = {id, 'GONE', 'there is no ' .. key}
     return
   end
-  if kind and kind ~= 'hash' then return hide(id, now + 30000, 'BADTYPE', key .. ' is a ' .. kind) end
+  if kind and kind ~= 'hash' then return hide(id, retry_at(key), 'BADTYPE', key .. ' is a ' .. kind) end
   local state, rev, next_run, due_at, run_count, skip_count, priority, unannounced_at, moved, follows, uses, slow, requires = unpack(h, 1, 13)
   local mark = moved and moved == next_run and 'moved' or ''
   if state == 'paused' then  -- with an end, after which it goes on
@@ -107,7 +111,7 @@ local function take(id)
   local wrong = problem(rev, next_run, state == 'paused' and next_run or not untimed and due_at, run_count, skip_count, key)
   if not wrong and not next_run and not untimed then wrong = 'next_run is missing' end
   if not wrong and not string.find(id, '^[%w_-]*$') then wrong = 'no schedule can have this id' end
-  if wrong then return hide(id, now + 30000, 'BADSTATE', wrong) end
+  if wrong then return hide(id, retry_at(key, due_at and to_ms(due_at)), 'BADSTATE', wrong) end
   if to_ms(due_at) > horizon then return move(id, to_ms(due_at)) end
   if not redis.call('SET', lock, token, 'NX', 'PX', lock_ttl) then
     local left = remaining(lock, lock_ttl)
@@ -121,7 +125,7 @@ end
 
 -- Whatever is looked at leaves the window, except what is passed over: that is what `passed` counts.
 local looked, passed, unread, page = 0, 0, {}, only == '' and limit or 1000
-for i = 10, #ARGV do unread[ARGV[i]] = true end
+for i = 13, #ARGV do unread[ARGV[i]] = true end
 while #claims < tonumber(limit) and looked < 1000 and passed < 50000 do
   local ids = redis.call('ZRANGEBYSCORE', due, '-inf', horizon, 'LIMIT', passed, page)
   if #ids == 0 then break end

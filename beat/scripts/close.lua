@@ -7,6 +7,7 @@
 -- KEYS[3] records          hash    job id → what a run is, as JSON
 -- KEYS[4] events           stream  every outcome, for whoever reads it
 -- KEYS[5] waiting_slots    zset    slot → when to look next, in ms: those for which ticks wait
+-- KEYS[6] fanout           zset    `schedule tick job` of each success that has too many followers for one step → when, in ms
 -- ARGV[1] schedule_prefix  text    followed by an id: the hash of that schedule
 -- ARGV[2] runs_prefix      text    followed by an id: its ledger
 -- ARGV[3] job_prefix       text    followed by a job id: RQ's hash
@@ -45,10 +46,11 @@
 -- Replies {{code, words}, …}, one for each item
 --   OK       done
 --   STALE    the record is not the one that was seen: somebody else was here
---   CHANGED  RQ's records are not what was seen: look again
+--   CHANGED  RQ's records are not what was seen, or too many successes are still to be handed on: look again
+--   LATER    this script has done enough: send the item again
 --   BADARG   the item makes no sense
 --   BADTYPE  a key is not what it should be
-local open, closed, records, events, waiting_slots = unpack(KEYS)
+local open, closed, records, events, waiting_slots, fanout = unpack(KEYS)
 local schedule_prefix, runs_prefix, job_prefix, results_prefix, token = unpack(ARGV, 1, 5)
 local history_limit, events_limit, watched_limit, running_prefix, index_prefix = ARGV[6], ARGV[7], ARGV[8], ARGV[9], ARGV[10]
 local waiting_prefix, followers_prefix, slow_prefix, shards_prefix = ARGV[11], ARGV[12], ARGV[13], ARGV[14]
@@ -62,15 +64,14 @@ local waiting_prefix, followers_prefix, slow_prefix, shards_prefix = ARGV[11], A
 -- include words
 -- include renamed
 -- include allowed
+-- include followers
 
 local first, width = 15, 19
-local longest = 1000  -- so many ticks may wait that follow another
+local most, item_work, most_pending = 500, 5, 1000  -- followers in a step, how many of them cost as much as a run, successes in `fanout`
 local remembered = 30 * 86400 * 1000  -- ms for which the parts of a broadcast are known that have not all succeeded
 local counters = {succeeded = 'success_count', failed = 'failure_count', lost = 'failure_count', stopped = 'stopped_count'}
 local is_failure = {failed = true, lost = true}
 local severity = {succeeded = 1, stopped = 2, lost = 3, failed = 4}
-
-local function count_of(value) return value and is_count(value) and tonumber(value) or 0 end
 
 local function passed(text)  -- when that was; 0 if never, or by a clock that was ahead: it would hide what comes
   local at = to_ms(text) or 0
@@ -147,36 +148,20 @@ local function gather(part, outcome, error)  -- of a tick that was broadcast: it
   return worst, was, why
 end
 
-local function passes_by(id, tick, job, reason, why)  -- a tick that would have followed that job
-  local key = schedule_prefix .. id
-  local total, kept, skips = unpack(redis.call('HMGET', key, 'skip_count', 'kept', 'skips'))
-  total = string.format('%.0f', count_of(total) + 1)
-  local line = '{"type":"skipped","tick":"' .. tick .. '","last":"' .. tick .. '","count":1,"reason":"' .. reason .. '","why":' .. quoted(why)
-    .. ',"after":' .. quoted(job) .. ',"n":' .. total .. ',"at":"' .. now_text .. '","beat":' .. quoted(token) .. '}'
-  kept = append_verdict(id, line, kept)
-  if not kept then return end
-  redis.call('HSET', key, 'skip_count', total, 'kept', kept, 'skips', one_more(skips, reason, 1))
-  tell(id, 'skipped', line)
+local function followers_of(id)  -- how many
+  return kind_of(followers_prefix .. id) == 'set' and redis.call('SCARD', followers_prefix .. id) or 0
 end
 
-local successes = {}
+local successes, work = {}, 0
 local function be_followed(id, job)  -- each that follows it has a tick from now on, once for this success
   local before = successes[id] or 0  -- those of this step have each its own microsecond
   local tick = before == 0 and now_text or string.sub(now_text, 1, -2) .. string.format('%03dZ', before)
   successes[id] = (before + 1) % 1000
-  for _, each in ipairs(kind_of(followers_prefix .. id) == 'set' and redis.call('SMEMBERS', followers_prefix .. id) or {}) do
-    local line = waiting_prefix .. each
-    local kind = kind_of(line)
-    if kind_of(schedule_prefix .. each) ~= 'hash' or redis.call('HGET', schedule_prefix .. each, 'follows') ~= id then
-      redis.call('SREM', followers_prefix .. id, each)  -- it is gone, or follows another
-    elseif kind ~= 'none' and kind ~= 'zset' then
-      passes_by(each, tick, job, 'broken', line .. ' is a ' .. kind)
-    elseif redis.call('ZCARD', line) >= longest then
-      passes_by(each, tick, job, 'overlap', longest .. ' wait already')
-    else
-      redis.call('ZADD', line, now, each .. ' ' .. tick .. ' follows ' .. job)
-      redis.call('ZADD', waiting_slots, now, each)
-    end
+  local number = followers_of(id)
+  if number > most then redis.call('ZADD', fanout, now, id .. ' ' .. tick .. ' ' .. job) return end  -- `follow` hands it on
+  work = work + number
+  for _, each in ipairs(number > 0 and redis.call('SMEMBERS', followers_prefix .. id) or {}) do
+    if not hand_on(id, each, tick, job) then redis.call('SREM', followers_prefix .. id, each) end  -- it is gone, or follows another
   end
 end
 
@@ -216,7 +201,7 @@ end
 
 local function misplaced(id, group, part)
   local wanted = {[open] = 'zset', [closed] = 'zset', [events] = 'stream', [runs_prefix .. id] = 'list', [schedule_prefix .. id] = 'hash',
-    [running_prefix .. id] = 'zset', [waiting_slots] = 'zset', [index_prefix .. 'failing'] = 'set', [slow_prefix .. id] = 'zset'}
+    [running_prefix .. id] = 'zset', [waiting_slots] = 'zset', [index_prefix .. 'failing'] = 'set', [slow_prefix .. id] = 'zset', [fanout] = 'zset'}
   if group ~= '' then wanted[running_prefix .. '@' .. group] = 'zset' end
   if part ~= '' then wanted[shards_prefix .. string.match(part, '^%S+')] = 'hash' end
   for key, type in pairs(wanted) do
@@ -239,6 +224,7 @@ local function settle(i)
     return 'OK', ''
   end
   if sign_of(job) ~= sign then return 'CHANGED', '' end
+  if outcome == 'succeeded' and followers_of(id) > most and redis.call('ZCARD', fanout) >= most_pending then return 'CHANGED', '' end
   if kind == 'mark' then redis.call('HSET', records, job, record) return 'OK', '' end
   if not (kind == 'reopen' or (kind == 'close' and counters[outcome])) or not is_count(ttl == '' and '0' or ttl) then
     return 'BADARG', ''
@@ -281,7 +267,8 @@ local barred = forbidden({{'hmget', a_key, 'x'}, {'hset', a_key, 'x', ''}, {'lpu
   {'xadd', events, '*', 'x', ''}, {'zadd', open, 0, 'x'}, {'zrem', open, 'x'}, {'zadd', closed, 0, 'x'}, {'zrem', closed, 'x'},
   {'zcard', closed}, {'zrange', closed, 0, 1}, {'hset', records, 'x', ''}, {'hdel', records, 'x'},
   {'zrem', running_prefix .. 'x', 'x'}, {'zadd', running_prefix .. 'x', 0, 'x'}, {'zadd', waiting_slots, 'XX', 0, 'x'}, {'zadd', a_line, 0, 'x'}, {'zcard', a_line}, {'lrange', a_ledger, 0, -1},
-  {'smembers', followers_prefix .. 'x'}, {'srem', followers_prefix .. 'x', 'x'}, {'zadd', a_slow, 0, 'x'}, {'zremrangebyrank', a_slow, 0, 1}, {'zremrangebyscore', a_slow, 0, 1},
+  {'smembers', followers_prefix .. 'x'}, {'scard', followers_prefix .. 'x'}, {'zadd', fanout, 0, 'x'}, {'zcard', fanout}, {'srem', followers_prefix .. 'x', 'x'},
+  {'zadd', a_slow, 0, 'x'}, {'zremrangebyrank', a_slow, 0, 1}, {'zremrangebyscore', a_slow, 0, 1},
   {'pexpire', a_slow, 1}, {'hset', a_part, 'x', ''}, {'hdel', a_part, 'x'}, {'hget', a_part, 'x'}, {'hlen', a_part}, {'hvals', a_part},
   {'pexpire', a_part, 1}, {'del', a_part},
   {'sadd', index_prefix .. 'failing', 'x'}, {'srem', index_prefix .. 'failing', 'x'}, {'hget', a_key, 'x'}})
@@ -292,5 +279,12 @@ for i = first, #ARGV, width do
 end
 if barred then return redis.error_reply('NOPERM ' .. barred) end
 local replies = {}
-for i = first, #ARGV, width do replies[#replies + 1] = {settle(i)} end
+for i = first, #ARGV, width do
+  if work >= most then
+    replies[#replies + 1] = {'LATER', ''}
+  else
+    replies[#replies + 1] = {settle(i)}
+    work = work + item_work
+  end
+end
 return replies

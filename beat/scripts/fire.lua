@@ -25,7 +25,10 @@
 -- ARGV[12] request_prefix  text   followed by a job id: that somebody asked for it, and it was enqueued
 -- ARGV[13] index_prefix    text   followed by a state: the ids of all that are in it
 -- ARGV[14] queue_prefix    text   followed by the name of a queue: its key
--- ARGV[15…] items, each after the number of its words. Most fire, and share most of their words: 0 stands before the words of a
+-- ARGV[15] cycle         ms     how often a scheduler looks for due ticks, and how soon at the earliest what is rejected is retried
+-- ARGV[16] misfire_limit ms     how late a tick may fire, if its schedule does not say so itself
+-- ARGV[17] early         ms     how long before it is due a tick is claimed
+-- ARGV[18…] items, each after the number of its words. Most fire, and share most of their words: 0 stands before the words of a
 --           crowd (tick, due, next, next_due, queue, by, slot, max_runs, group, and what stands before and after its id in the job),
 --           and -1 before members of the first crowd, -2 of the second …: how many, and of each one id, rev and run; their
 --           other words are nothing
@@ -70,19 +73,20 @@
 --   FULL      of admit and manual: there is no room; words: the job that has it, or nothing
 --   BADARG    the item makes no sense; the schedule stays hidden for as long as the lock would have lasted
 --   GONE      there is no such schedule
---   BADTYPE   a key is not what it should be, or Redis does not let us use it; looked at again in 30 s
---   BADSTATE  the hash of the schedule, or the template of its jobs, cannot be used; looked at again in 30 s
+--   BADTYPE   a key has another type, or the Redis user may not use it; retried as `retry` says, as is BADSTATE
+--   BADSTATE  the hash of the schedule, or the template of its jobs, cannot be used
 --   FENCED    the lock is not ours any more
 --   STALE     next_run is not this tick: it has its verdict; words: last_job, ours if only the reply was lost
 --   OTHERS    a live beat announces the definition that we cannot read: left to it
 --   CHANGED   the definition is not the one that was prepared, or what was expected is not so
 --   INACTIVE  the schedule is paused, disabled …; words: its state
---   EARLY     not due by Redis' clock; words: the milliseconds to wait
+--   EARLY     not due by Redis' clock, or this script has looked at enough runs in slots; words: the milliseconds to wait
 --   CONFLICT  of resume: it has another version; words: which
 local due_index, queues, announcements, open, records, events, waiting_slots, groups = unpack(KEYS)
 local schedule_prefix, template_prefix, lock_prefix, announced_prefix, job_prefix, runs_prefix = unpack(ARGV, 1, 6)
 local token, history_limit, events_limit, running_prefix, waiting_prefix = ARGV[7], ARGV[8], ARGV[9], ARGV[10], ARGV[11]
 local request_prefix, index_prefix, queue_prefix = ARGV[12], ARGV[13], ARGV[14]
+local cycle, misfire_limit, early = ARGV[15], ARGV[16], ARGV[17]
 
 -- include instants
 -- include now
@@ -96,14 +100,16 @@ local request_prefix, index_prefix, queue_prefix = ARGV[12], ARGV[13], ARGV[14]
 -- include announced
 -- include acted
 -- include allowed
+-- include retry
 
-local first, width = 15, 23
+local first, width = 18, 23
 local stamp = to_text(tonumber(time[1]), string.format('.%06d', tonumber(time[2])))
 local signed = ',"at":"' .. now_text .. '","beat":' .. quoted(token) .. '}'
 local enqueued = ',"enqueued":"' .. now_text .. '","n":'
 local kinds, pushes, scores, gone, ours, last_code, barred, opened, noted, is_new = {}, {}, {}, {}, {}, {}, {}, {}, {}, {}
 local outbox_wrong, jobs_exist
 local nobody, more = {}, {'last_job', 'manual_count', 'skips'}  -- what `decide` asks of a schedule if there is anything special about a tick
+local retries = {}  -- when each schedule is looked at again that Redis rejects
 local starts, ids, crowds = {}, {}, {}  -- where each item begins, whose it is, and what one of a crowd shares with others
 local wanted = {fire = true, skip = true, admit = true, pass = true, manual = true, resume = true, release = true, quarantine = true}
 
@@ -294,9 +300,8 @@ local function note(id, slot, group, job, queue, tick, by, number, created_at, r
   if group ~= '' then take_room(running_prefix .. '@' .. group, job) end
 end
 
-local function later(id, key, code, words)  -- what cannot be enqueued is looked at again in 30 s
-  redis.call('HSET', key, 'last_error', words)
-  scores[id] = now + 30000
+local function later(id, key, code, words)  -- what cannot be enqueued says why, and is retried
+  if redis.call('HGET', key, 'last_error') ~= words then redis.call('HSET', key, 'last_error', words) end
   return code, words
 end
 
@@ -417,12 +422,12 @@ local function decide(i, crowd)
   local found = not h[1] and kind_of(key)  -- what has a state is a hash
   local to = found == 'hash' and redis.call('HGET', key, 'renamed_to')
   if found == 'none' or to then gone[id] = true return 'GONE', to or '' end
-  if found and found ~= 'hash' then scores[id] = now + 30000 return 'BADTYPE', key .. ' is a ' .. found end
+  if found and found ~= 'hash' then return 'BADTYPE', key .. ' is a ' .. found end
   local state, now_rev, next_run, due_at, run_count, skip_count, kept, result_ttl, failure_ttl, created_at, last_job, asked, skips = unpack(h)
   local as_prepared = rev ~= '' and now_rev == rev and next_run == tick and due_at == tick and number_of(due) == to_ms(tick)
   local wrong = not (as_prepared and is_count(run_count) and is_count(skip_count))
     and problem(now_rev, next_run, due_at, run_count, skip_count, key)
-  if wrong then scores[id] = now + 30000 return 'BADSTATE', wrong end
+  if wrong then return 'BADSTATE', wrong end
   local tally = is_more and {skip_count = skip_count, kept = kept, skips = skips}
   local meta, ttl, retries_left, origin, places, blocks, item, place
   if outbox_wrong and kind ~= 'release' and kind ~= 'quarantine' then return later(id, key, 'BADTYPE', outbox_wrong) end
@@ -500,6 +505,7 @@ local function decide(i, crowd)
       return 'SKIPPED', 'finished'
     end
     if item then
+      if lookable < 0 then return 'EARLY', '0' end  -- before any write: this script has looked at enough runs
       if is_in_line(item) then
         move(id, key, next, number_of(next_due), error, 'last_skip', tick)
         return 'WAITS', ''
@@ -572,9 +578,16 @@ local function decided(i, crowd)
   return decide(i, crowd)
 end
 
-local function broke(id, error)  -- what nobody foresaw, in one item: the others of the page go on
-  scores[id] = now + 30000
+local function broke(error)  -- an unforeseen error in one item: the others of the page go on
   return 'BADSTATE', type(error) == 'table' and error.err or tostring(error)
+end
+
+local function retry(id, i, crowd)  -- the first of a chain that is rejected says when: those after it depend on it
+  if retries[id] then return end
+  local kind, due, next_due = 'fire', ARGV[i + 4], ARGV[i + 6]
+  if crowd then due, next_due = crowd.due, crowd.next_due else kind = ARGV[i] end
+  if kind == 'resume' then due = digits_of(to_ms(ARGV[i + 15]) or now) end  -- when the pause ended
+  retries[id] = retry_at(schedule_prefix .. id, is_count(due) and number_of(due) or nil, is_count(next_due) and number_of(next_due) or nil)
 end
 
 local function step_aside(i)  -- a tick that cannot be let in keeps nobody of its group waiting: its own line knows it
@@ -582,7 +595,7 @@ local function step_aside(i)  -- a tick that cannot be let in keeps nobody of it
   if not group then return end
   sizes[waiting_prefix .. '@' .. group] = nil
   redis.pcall('ZREM', waiting_prefix .. '@' .. group, id .. ' ' .. ARGV[i + 3] .. ' ' .. ARGV[i + 10] .. (after ~= '' and ' ' .. after or ''))
-  redis.pcall('ZADD', waiting_slots, now + 30000, id)
+  redis.pcall('ZADD', waiting_slots, retry_at(schedule_prefix .. id), id)
 end
 
 if not read_page() then return {now, 'OK', {0, 'BADARG', 'not a whole number of items'}} end
@@ -602,7 +615,7 @@ look_at_page()
 for n, i in ipairs(starts) do  -- a chain is several items of one schedule: its lock goes with the last of them
   local id, kind = ids[n], crowds[n] and 'fire' or ARGV[i]
   local fine, code, words = pcall(decided, i, crowds[n])
-  if not fine then code, words = broke(id, code) end
+  if not fine then code, words = broke(code) end
   local stays = kind == 'admit' or kind == 'pass' or kind == 'manual' and ARGV[i + 14] == ''
   if code ~= 'OK' then replies[#replies + 1] = {n, code, words} end
   if stays then
@@ -614,12 +627,14 @@ for n, i in ipairs(starts) do  -- a chain is several items of one schedule: its 
       step_aside(i)
     end
   elseif last_code[id] ~= 'ENDED' then last_code[id] = code end
+  if not stays and (code == 'BADTYPE' or code == 'BADSTATE') then retry(id, i, crowds[n]) end
 end
 for id, code in pairs(last_code) do
   if code == 'FENCED' or code == 'EARLY' or code == 'ENDED' then
     scores[id], gone[id] = nil, nil
   elseif ours[id] then
     locks[#locks + 1] = lock_prefix .. id
+    if retries[id] then scores[id], gone[id] = retries[id], nil end
   end
 end
 for queue, ends in pairs(pushes) do  -- a thousand at a time: Lua takes no 8,000 at once

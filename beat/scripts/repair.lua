@@ -55,9 +55,11 @@ local function follow(id, parent)  -- whether it was not among those that follow
   return redis.call('SADD', key, id) == 1
 end
 
-local function leave(id)  -- whether some were among its followers that are none: a hundred are looked at each time
-  local left = false
-  for _, each in ipairs(redis.pcall('SRANDMEMBER', followers_prefix .. id, 100)) do
+local doubted = 2500  -- so many followers are looked at in a page
+local function leave(id)  -- whether some were among its followers that are none: at most a hundred are looked at each time
+  local left, ids = false, redis.pcall('SRANDMEMBER', followers_prefix .. id, math.min(100, doubted))
+  doubted = doubted - #ids
+  for _, each in ipairs(ids) do
     local parent, state = unpack(redis.pcall('HMGET', schedule_prefix .. each, 'follows', 'state'))
     if parent ~= id or state == 'retired' then left = redis.call('SREM', followers_prefix .. id, each) == 1 or left end
   end

@@ -20,12 +20,15 @@
 --   STARTED  a worker has it, and nobody has told it yet; words: its name
 --   TOLD     a worker has it, and was told
 --   STALE    it is not in the queue, and nobody is known to have begun it
+--   LATER    this script has searched enough: send the item again
 local records = KEYS[1]
 local job_prefix, queue_prefix, scheduled_prefix, kept, told_prefix, told, tick = unpack(ARGV, 1, 7)
 
 -- include allowed
 -- include quoted
 -- include remaining
+
+local passable = 500000  -- so many ids of lists are passed in a step
 
 local function kind_of(key) return redis.call('TYPE', key)['ok'] end
 
@@ -55,9 +58,15 @@ local function withdraw(job)
   local status, worker, origin = unpack(redis.call('HMGET', key, 'status', 'worker_name', 'origin'))
   if status == 'started' then return tell(job, worker or '') end
   local queue, scheduled = queue_prefix .. (origin or ''), scheduled_prefix .. (origin or '')
-  if forbidden({{'lrem', queue, -1, job}, {'zrem', scheduled, job}, {'hset', key, 'x', ''}, {'expire', key, 1},
-    {'hset', records, 'x', ''}}) then return 'STALE', '' end
-  local out = kind_of(queue) == 'list' and redis.call('LREM', queue, -1, job) > 0
+  if forbidden({{'llen', queue}, {'lrem', queue, -1, job}, {'zrem', scheduled, job}, {'hset', key, 'x', ''}, {'expire', key, 1}, {'hset', records, 'x', ''}}) then
+    return 'STALE', ''
+  end
+  local is_list = kind_of(queue) == 'list'
+  if is_list then
+    if passable < 0 then return 'LATER', '' end
+    passable = passable - redis.call('LLEN', queue)
+  end
+  local out = is_list and redis.call('LREM', queue, -1, job) > 0
   out = kind_of(scheduled) == 'zset' and redis.call('ZREM', scheduled, job) > 0 or out
   if not out then return 'STALE', '' end
   note(job)

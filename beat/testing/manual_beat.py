@@ -74,12 +74,12 @@ class ManualBeat:
         self._taken = 0
         self._troubles: list[str] = []
         chosen = settings.load(options).settings
-        self._desk = _Desk(self.redis, Keys(chosen.prefix), history_limit=chosen.history_limit)
+        # Nothing is claimed before it is due: between two calls no schedule is locked, wherever the clock goes.
+        pace = replace(Pace.of(chosen), lookahead=0)
+        self._desk = _Desk(self.redis, Keys(chosen.prefix), history_limit=chosen.history_limit, **pace.waits)
         self._desk.tracer = Tracing(at_once=True) if chosen.traces == "on" else self._desk.tracer
         self._groups = relations.agreed(self._registry, chosen.groups)
         self._register()
-        # Nothing is claimed before it is due: between two calls no schedule is locked, wherever the clock goes.
-        pace = replace(Pace.of(chosen), lookahead=0)
         book = Book(self._desk, ((schedule, schedule.rev) for schedule in self._schedules.values()))
         self._ticker = Ticker(self._desk, book, pace, token=_NAME, emit=self._hear, health=Health(self._hear))
         self._ticker.clock, self._ticker.timekeeper.guard = _ByHand(self.clock), _Trusting()
@@ -142,6 +142,7 @@ class ManualBeat:
         slots: Any = self.redis.zrange(key, 0, -1)
         if slots:
             self.redis.zadd(key, dict.fromkeys(slots, 0), xx=True)
+        if slots or self.redis.exists(self._desk.keys.fanout):
             self._attendant.turn()
 
     def _close(self, job: str, started: datetime) -> None:

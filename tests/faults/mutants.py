@@ -51,6 +51,7 @@ APART = ("tests/redis/test_two_programs.py",)
 GROUPED = ("tests/redis/test_groups.py",)
 CROWDED = ("tests/redis/test_crowds.py",)
 BROADCAST = ("tests/redis/test_broadcast.py",)
+FANOUT = ("tests/redis/test_fanout.py",)
 FOLLOWED = ("tests/redis/test_following.py",)
 REQUIRED = ("tests/redis/test_requires.py",)
 ROUTED = ("tests/redis/test_routing.py",)
@@ -202,7 +203,7 @@ MUTANTS = [
     ),
     Mutant(
         "who replaces a run comes a second later",
-        (("beat/slots.py", 'if any(code == b"OK" for code, _ in replies)', "if not replies"),),
+        (("beat/slots.py", "        if freed:\n", "        if not ids:\n"),),
         SLOTS,
     ),
     Mutant(
@@ -243,7 +244,7 @@ MUTANTS = [
     ),
     Mutant(
         "nobody remembers which tick replaced a run",
-        (("beat/scripts/withdraw.lua", "  note(job)\n  if not", "  if not"),),
+        (("beat/scripts/withdraw.lua", "  note(job)\n  if redis", "  if redis"),),
         SLOTS,
     ),
     Mutant(
@@ -435,12 +436,24 @@ MUTANTS = [
     ),
     Mutant(
         "who does not follow any more does",
-        (("beat/scripts/close.lua", " or redis.call('HGET', schedule_prefix .. each, 'follows') ~= id then", " then"),),
+        (
+            (
+                "beat/scripts/parts/followers.lua",
+                " or redis.call('HGET', schedule_prefix .. each, 'follows') ~= id then",
+                " then",
+            ),
+        ),
         FOLLOWED,
     ),
     Mutant(
         "a line that is something else swallows a success",
-        (("beat/scripts/close.lua", "      passes_by(each, tick, job, 'broken', line .. ' is a ' .. kind)\n", ""),),
+        (
+            (
+                "beat/scripts/parts/followers.lua",
+                "    passes_by(each, tick, job, 'broken', line .. ' is a ' .. kind)\n",
+                "",
+            ),
+        ),
         FOLLOWED,
     ),
     Mutant(
@@ -494,12 +507,33 @@ MUTANTS = [
         "a line that grows for ever",
         (
             (
-                "beat/scripts/close.lua",
+                "beat/scripts/parts/followers.lua",
                 "elseif redis.call('ZCARD', line) >= longest then",
                 "elseif false then",
             ),
         ),
         FOLLOWED,
+    ),
+    Mutant(
+        "a success with many followers that is not kept for the next step",
+        (
+            (
+                "beat/scripts/close.lua",
+                "redis.call('ZADD', fanout, now, id .. ' ' .. tick .. ' ' .. job) return",
+                "return",
+            ),
+        ),
+        FANOUT,
+    ),
+    Mutant(
+        "followers that are handed the same success again",
+        (("beat/scripts/follow.lua", "  if #ids > 0 then redis.call('SREM', rest, unpack(ids)) end\n", ""),),
+        FANOUT,
+    ),
+    Mutant(
+        "a success that is forgotten after its first followers",
+        (("beat/scripts/follow.lua", ", entry .. ' begun')\n", ", 'begun')\n"),),
+        FANOUT,
     ),
     Mutant(
         "a turn that nobody remembers",

@@ -72,6 +72,7 @@ def scene(home: Path, server: PrivateRedis, redis: Redis) -> Iterator[Scene]:
     redis.rpush(PARKED, "parked")
     redis.hset("rq:job:parked", mapping={"status": "queued", "origin": "parked"})
     redis.hset("beat:records", "parked", json.dumps({"schedule": "tick", "queue": PARKED, "enqueued": "2026"}))
+    redis.zadd("beat:fanout", {"nothing 2026-11-16T09:00:00.000Z parked": 1})  # a success is still to be handed on
     redis.script_flush()
     for name in scripts.names():
         redis.script_load(scripts.script(name).text)

@@ -376,7 +376,7 @@ def test_what_cannot_be_used_is_named_once_and_the_others_go_on(scene: Scene) ->
         survived(scene, witness, beat, outages=0)
 
 
-def test_what_is_mended_goes_on_where_it_was_within_half_a_minute(scene: Scene) -> None:
+def test_what_is_mended_goes_on_where_it_was_within_seconds(scene: Scene) -> None:
     redis, mended = scene.redis, ["queue", "key", "count"]
     with contextlib.ExitStack() as stack:
         witnesses = [(each, stack.enter_context(Witness(scene.url, each))) for each in mended]
@@ -389,10 +389,10 @@ def test_what_is_mended_goes_on_where_it_was_within_half_a_minute(scene: Scene) 
         redis.rename("aside:beat:schedule:key", "beat:schedule:key")
         redis.rename("aside:beat:schedule:count", "beat:schedule:count")
         for each, witness in witnesses:
-            scene.goes_on(witness, each, seconds=40)
+            scene.goes_on(witness, each, seconds=15)
         assert beat.end() == 0
         for each, witness in witnesses:
-            exactly_once(redis, witness, each, least=30)
+            exactly_once(redis, witness, each, least=5)
 
 
 def test_what_no_beat_can_read_is_mended_by_one_that_has_it_in_its_code(scene: Scene) -> None:

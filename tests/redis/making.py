@@ -29,8 +29,17 @@ REV = "r1"
 QUEUE = jobs.queue_key("default")
 LONG = 60_000
 """A lock that does not run out during a test."""
-HIDDEN = 30_000
-"""For how long a schedule that cannot be used is not looked at."""
+
+
+def retried(now: int, due: int | None = None, following: int | None = None, *, limit: int = 20_000) -> int:
+    """When a schedule is looked at again that Redis rejects, all in ms; its score is a lookahead later."""
+    wait = 2_000 if due is None else (now - due) / 2
+    wait = min(wait, limit / 4, 20_000)
+    undecided = [each for each in (due, following) if each is not None and each + limit > now]
+    if undecided:
+        wait = min(wait, (undecided[0] + limit - now) / 2)
+    at = int(now + max(wait, 1000))
+    return at - at % 1000 + 1000
 
 
 # --- schedules, ticks, verdicts --------------------------------------------------------------------------------------

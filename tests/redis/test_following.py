@@ -462,7 +462,7 @@ def test_what_keeps_a_success_from_being_followed_is_told_once(store: Store) -> 
     parent = succeeds(place)
     place.client.set("rq:queue:default", "garbage", px=60_000)
     place.turn()
-    assert [event.fields["code"] for event in place.told("broken")] == ["BADTYPE"]
+    assert [event.schedule_id for event in place.told("enqueue_failed")] == ["load"]
     place.client.delete("rq:queue:default")
     place.turn()
     assert afters(place) == [parent]

@@ -58,6 +58,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "announce": Store.announce,
     "heartbeat": Store.heartbeat,
     "attend": Slots.attend,
+    "follow": Slots.follow,
     "withdraw": Slots.withdraw,
     "decide": Kept.decide,
     "hand": Kept.hand,
@@ -78,8 +79,9 @@ FILLED_IN = {
     "results_prefix", "executions_prefix", "execution_prefix", "worker_prefix", "channel_prefix", "queue_prefix",
     "running_prefix", "waiting_prefix", "scheduled_prefix", "index_prefix",
     "workers_prefix", "app_prefix", "request_prefix", "followers_prefix", "slow_prefix", "shards_prefix",
-    "deliveries_prefix", "messages_prefix", "told_prefix", "format", "history_limit", "events_limit", "watched_limit",
-    "instance_prefix", "longest_lock", "hidden", "furthest_waiting", "furthest_open", "open_share", "furthest_delivery",
+    "fanout_prefix", "deliveries_prefix", "messages_prefix", "told_prefix", "format", "history_limit", "events_limit",
+    "watched_limit", "instance_prefix", "longest_lock", "hidden", "furthest_waiting", "furthest_open", "open_share",
+    "furthest_delivery", "cycle", "misfire_limit", "early",
 }  # fmt: skip
 """What Store knows by itself."""
 LOCKS_OWN = {"token", "ttl"}
@@ -276,7 +278,7 @@ def test_every_part_is_used() -> None:
 DEFECTS: list[tuple[str, str, str, str]] = [
     ("the_first_line_has_the_whole_script_refused", "claim", "#!lua\n", ""),
     ("the_header_is_what_beat_reads", "fire", "--   STALE     next_run", "--   STALE next_run"),
-    ("the_header_is_what_beat_reads", "claim", "-- ARGV[9] slow_prefix ", "-- ARGV[9] slow_prefix, "),
+    ("the_header_is_what_beat_reads", "claim", "-- ARGV[12] early ", "-- ARGV[12] early, "),
     ("the_header_is_what_beat_reads", "release", "-- KEYS[1] lock ", "-- KEYS[1]\tlock "),
     ("the_bindings_are_the_header", "fire", "local due_index, queues, ann", "local queues, due_index, ann"),
     ("the_bindings_are_the_header", "register", "due, meta, events, announcements, functions, ",
@@ -286,8 +288,8 @@ DEFECTS: list[tuple[str, str, str, str]] = [
     ("the_bindings_are_the_header", "heartbeat", "instance, instances, announced,", "instances, instance, announced,"),
     ("the_bindings_are_the_header", "extend", "-- ARGV[2] ttl    ms", "-- ARGV[2] lock_ttl    ms"),
     ("items_are_the_header", "fire", "local kind, id, rev, tick, due,", "local kind, id, tick, rev, due,"),
-    ("items_are_the_header", "fire", "local first, width = 15, 23", "local first, width = 15, 22"),
-    ("items_are_the_header", "fire", "local first, width = 15, 23", "local first, width = 14, 23"),
+    ("items_are_the_header", "fire", "local first, width = 18, 23", "local first, width = 18, 22"),
+    ("items_are_the_header", "fire", "local first, width = 18, 23", "local first, width = 17, 23"),
     ("items_are_the_header", "register", "local first, width = 14, 18", "local first, width = 14, 17"),
     ("items_are_the_header", "register", "local first, width = 14,", "local first, width = 13,"),
     ("items_are_the_header", "close", "local kind, job, seen, record,", "local kind, seen, job, record,"),

@@ -31,6 +31,7 @@ from tests.redis.making import (
     hash_of,
     put_and_claim,
     queued,
+    registration,
     restricted,
     score,
     second,
@@ -700,7 +701,7 @@ def test_what_keeps_a_tick_from_its_turn_is_told_once(store: Store) -> None:
     for _ in range(2):
         store.client.zadd(SLOTS, {"report": 0})
         house.attendant.turn()
-    assert [event.fields["code"] for event in house.told("broken")] == ["BADTYPE"]
+    assert [event.schedule_id for event in house.told("enqueue_failed")] == ["report"]
 
 
 def test_one_turn_has_an_end_however_many_wait(store: Store) -> None:
@@ -744,3 +745,43 @@ def test_who_comes_into_a_line_that_is_to_be_looked_at_puts_that_off_for_nobody(
     store.client.zadd(SLOTS, {"report": 1})
     assert place.fire().code == "WAITS"
     assert store.client.zscore(SLOTS, "report") == 1
+
+
+# --- how much one step does ------------------------------------------------------------------------------------------
+
+
+def test_full_slots_of_many_schedules_are_looked_at_in_several_steps(store: Store) -> None:
+    ids, at = [f"s{n:02}" for n in range(50)], second(store) - 10
+    store.register([registration(each, at) for each in ids], beat="tests")
+    with store.client.pipeline(transaction=False) as pipe:
+        for each in ids:
+            members = {f"beat_{each}_{n}": n for n in range(100)}
+            pipe.zadd(store.keys.running(each), members)
+            pipe.zadd(store.keys.open, members)
+        pipe.execute()
+    assert len(claim(store).claims) == 50
+    left = [verdict(at, each, slot="skip 100 0") for each in ids]
+    decided = store.fire(left, token=TOKEN)
+    codes = [reply.code for reply in decided.replies]
+    assert codes == sorted(codes, reverse=True)
+    assert codes.count("SKIPPED") < 50
+    assert set(decided.replies[codes.count("SKIPPED") :]) == {Reply("EARLY", "0")}
+    late = [item for item, reply in zip(left, decided.replies, strict=True) if reply.code == "EARLY"]
+    assert {reply.code for reply in store.fire(late, token=TOKEN).replies} == {"SKIPPED"}
+    assert store.client.zcount(store.keys.due, at * 1000 + 60_000, at * 1000 + 60_000) == 50
+
+
+@shows("withdraw", "LATER")
+def test_long_queue_is_searched_for_a_few_jobs_in_each_step(store: Store) -> None:
+    for n in range(60):
+        store.client.rpush(QUEUE, *[f"other{m}" for m in range(n * 10_000, (n + 1) * 10_000)])
+    ids = [f"beat_report_{n}" for n in range(5)]
+    for each in ids:
+        store.client.rpush(QUEUE, each)
+        store.client.hset(f"rq:job:{each}", mapping={"status": "queued", "origin": "default"})
+    replies = store.run("withdraw", [(each,) for each in ids], tick="2026-11-16T09:00:00Z", kept=10, told=10)
+    assert [code for code, _ in replies] == [b"OK"] + [b"LATER"] * 4
+    store.client.rpush(QUEUE, ids[0])
+    store.client.hset(f"rq:job:{ids[0]}", "status", "queued")
+    Slots(store).withdraw("report", ids, tick="2026-11-16T09:00:00Z")
+    assert store.client.llen(QUEUE) == 600_000

@@ -19,6 +19,8 @@ NAMES = {
     "watching": "beat:watching",
     "searched": "beat:searched",
     "waiting_slots": "beat:waiting",
+    "fanout": "beat:fanout",
+    "rest": "beat:fanout:x",
     "groups": "beat:groups",
     "unread": "beat:unread",
     "monitoring": "beat:monitoring",
@@ -73,7 +75,7 @@ def test_every_key_begins_with_the_prefix_and_no_two_are_the_same(prefix: str) -
 
 def test_no_schedule_can_take_another_kind_of_keys_name() -> None:
     families = [value.removesuffix("x") for value in named(Keys()).values() if value.endswith(":x")]
-    assert len(families) == 20
+    assert len(families) == 21
     single = [value for name, value in named(Keys()).items() if not value.endswith(":x")]
     assert not [
         (one, other) for one in families for other in [*families, *single] if other != one and other.startswith(one)

@@ -127,7 +127,7 @@ def test_a_refused_enqueue_is_an_error_with_schedule_function_and_cause(capsys: 
 
 def test_a_schedule_that_another_beat_holds_is_a_detail(capsys: pytest.CaptureFixture[str]) -> None:
     events, replies = heard()
-    replies.trouble("report", Reply("LOCKED"))
+    replies.trouble("report", Reply("LOCKED"), 0)
     assert lines(capsys, "text", *events, level="info") == []
     (line,) = lines(capsys, "text", *events)
     assert "DEBUG" in line
@@ -137,7 +137,7 @@ def test_a_schedule_that_another_beat_holds_is_a_detail(capsys: pytest.CaptureFi
 @pytest.mark.parametrize("code", ["BADTYPE", "BADSTATE", "BADARG"])
 def test_what_cannot_be_used_is_an_error_with_its_schedule(code: str, capsys: pytest.CaptureFixture[str]) -> None:
     events, replies = heard()
-    replies.trouble("report", Reply(code, "beat:lock:report is a list"))
+    replies.trouble("report", Reply(code, "beat:lock:report is a list"), 0)
     (line,) = lines(capsys, "text", *events, level="error")
     assert f"report: cannot be used: {code}: beat:lock:report is a list" in line
 

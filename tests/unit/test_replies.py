@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from redis import exceptions
 
-from beat import verdicts
+from beat import obstacles, verdicts
 from beat.event import NAMES, Event
 from beat.protocol import Item, Reply
 from beat.replies import LONGEST_WAIT_MS, Replies
@@ -107,32 +107,114 @@ def test_what_cannot_be_enqueued_is_told_with_its_function() -> None:
     for _ in range(2):
         assert heard.settle([fire()], Reply("BADTYPE", words)) is None
     ((name, fields),) = [(event.name, event.fields) for event in heard.events]
-    assert (name, fields["error"]) == ("enqueue_failed", words)
+    assert (name, fields["error"]) == ("enqueue_failed", f"{words}; rename that key, or delete it")
     assert fields["func"]
 
 
 def test_a_ledger_that_is_none_is_no_trouble_of_the_queue() -> None:
     heard, words = Heard(), "beat:runs:report is a string, not a list"
     assert heard.settle([fire()], Reply("BADTYPE", words)) is None
-    assert [(event.name, event.fields) for event in heard.events] == [("broken", {"code": "BADTYPE", "error": words})]
+    fields = {"code": "BADTYPE", "error": f"{words}; rename that key, or delete it"}
+    assert [(event.name, event.fields) for event in heard.events] == [("broken", fields)]
 
 
 def test_what_is_broken_is_told_once_until_it_is_broken_otherwise() -> None:
     heard = Heard()
     for words in ("a", "a", "b", "b", "a"):
-        heard.replies.trouble("report", Reply("BADSTATE", words))
-    heard.replies.trouble("other", Reply("BADSTATE", "a"))
-    assert [(event.schedule_id, event.fields["error"]) for event in heard.events] == [
+        heard.replies.trouble("report", Reply("BADSTATE", words), NOW)
+    heard.replies.trouble("other", Reply("BADSTATE", "a"), NOW)
+    assert [(event.schedule_id, event.fields["error"].partition(";")[0]) for event in heard.events] == [
         ("report", "a"), ("report", "b"), ("report", "a"), ("other", "a"),
     ]  # fmt: skip
 
 
 def test_what_went_well_in_between_is_told_anew_when_it_breaks() -> None:
     heard = Heard()
-    heard.replies.trouble("report", Reply("BADSTATE", "a"))
+    heard.replies.trouble("report", Reply("BADSTATE", "a"), NOW)
     heard.settle([fire()], Reply("OK"))
-    heard.replies.trouble("report", Reply("BADSTATE", "a"))
-    assert heard.names() == ["broken", "fired", "broken"]
+    heard.replies.trouble("report", Reply("BADSTATE", "a"), NOW)
+    assert heard.names() == ["broken", "fired", "recovered", "broken"]
+
+
+# --- the end of an obstacle ------------------------------------------------------------------------------------------
+
+REJECTED = Reply("BADTYPE", "rq:queue:default is a string, not a queue")
+
+
+def recovered(heard: Heard) -> list[tuple[int, str]]:
+    """How many ticks fired late at the end of each obstacle, and why if none did."""
+    return [(each.fields["count"], each.fields["why"]) for each in heard.events if each.name == "recovered"]
+
+
+def test_end_of_an_obstacle_counts_the_ticks_that_fired_late() -> None:
+    heard, late = Heard(), [fire(n)._replace(due=NOW - 1000 * n) for n in (3, 2, 1)]
+    heard.settle(late, REJECTED, REJECTED, REJECTED)
+    on_time = fire(0)._replace(due=NOW + 1000)
+    heard.replies.settle(chain(*late, on_time), [Reply("OK")] * 4, NOW + 1000)
+    assert recovered(heard) == [(3, "")]
+    heard.replies.settle(chain(fire(9)._replace(due=NOW + 2000)), [Reply("OK")], NOW + 2000)
+    assert recovered(heard) == [(3, "")]
+
+
+def test_chain_that_is_rejected_in_part_is_still_an_obstacle() -> None:
+    heard = Heard()
+    heard.settle([fire(1), fire(2)], REJECTED, REJECTED)
+    heard.settle([fire(1), fire(2)], Reply("OK"), REJECTED)
+    assert recovered(heard) == []
+    assert heard.names().count("enqueue_failed") == 1
+    heard.settle([fire(2)], Reply("OK"))
+    assert recovered(heard) == [(1, "")]
+
+
+def test_skip_of_what_was_missed_does_not_end_an_obstacle() -> None:
+    heard = Heard()
+    heard.settle([fire()], REJECTED)
+    heard.settle([SKIP], Reply("OK"))
+    assert recovered(heard) == []
+
+
+@pytest.mark.parametrize("code", ["WAITS", "SKIPPED"])
+def test_tick_without_a_slot_ends_an_obstacle(code: str) -> None:
+    heard = Heard()
+    heard.settle([fire()], REJECTED)
+    heard.settle([fire()], Reply(code, "overlap"))
+    assert len(recovered(heard)) == 1
+
+
+def test_lost_reply_ends_an_obstacle() -> None:
+    heard = Heard()
+    heard.settle([fire()], REJECTED)
+    heard.settle([fire()], Reply("STALE", "job-0"))
+    assert recovered(heard) == [(1, "")]
+
+
+def test_obstacle_that_ended_at_another_scheduler_is_logged_with_the_next_tick() -> None:
+    heard = Heard()
+    heard.settle([fire()], REJECTED)
+    heard.replies.settle(chain(fire(5)._replace(due=NOW + 60_000)), [Reply("OK")], NOW + 60_000)
+    assert recovered(heard) == [(0, "another scheduler decided the late ones")]
+
+
+def test_obstacle_that_was_not_met_for_long_is_logged_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    heard, now = Heard(), [1000.0]
+    monkeypatch.setattr("beat.obstacles.time.monotonic", lambda: now[0])
+    for later in (0, obstacles.FORGOTTEN_S - 1, obstacles.FORGOTTEN_S - 1, obstacles.FORGOTTEN_S):
+        now[0] += later
+        heard.settle([fire()], REJECTED)
+    assert heard.names() == ["enqueue_failed"] * 2
+
+
+def test_remedy_goes_with_each_rejection() -> None:
+    words = {
+        "beat:schedule:report is a string": "rename that key",
+        "Redis does not let this user do rpush with rq:queue:x": "grant that right",
+        "beat:template:report is missing": "restart a scheduler",
+        "run_count is not a number: x": "write a sound value",
+    }
+    for error, remedy in words.items():
+        heard = Heard()
+        heard.replies.trouble("report", Reply("BADSTATE", error), NOW)
+        assert heard.events[0].fields["error"].startswith(f"{error}; {remedy}")
 
 
 # --- what had happened already ---------------------------------------------------------------------------------------

@@ -95,6 +95,19 @@ def test_it_wakes_when_the_lock_of_another_beat_runs_out(world: World) -> None:
     assert wakes_at(bench) == NINE + 1000
 
 
+def test_ticker_with_a_long_interval_wakes_sooner_while_redis_rejects_ticks(world: World) -> None:
+    bench = Bench(world, [HOURLY], interval=60_000)
+    limit = bench.ticker._pace.misfire_limit  # noqa: SLF001 (what the bench was built with)
+    bench.desk.pages.append([claim(HOURLY)])
+    bench.desk.answers.append(codes(("BADTYPE", "rq:queue:default is a string, not a queue")))
+    bench.ticker.turn(GOES_ON)
+    assert wakes_at(bench) <= NINE + limit // 4
+    bench.desk.pages.append([claim(HOURLY)])
+    bench.ticker.turn(GOES_ON)
+    assert [event.name for event in bench.events] == ["enqueue_failed", "fired", "recovered"]
+    assert wakes_at(bench) == NINE + 60_000
+
+
 # --- what is claimed ahead -------------------------------------------------------------------------------------------
 
 

@@ -23,9 +23,11 @@ local function append_other(id, line, key)  -- a line that is no verdict; the sc
   if kept and is_count(kept) then redis.call('HSET', key, 'kept', math.max(kept - lost, 0)) end
 end
 
-local function verdicts_in(id, length)  -- for when the count is lost; of a long ledger about half are verdicts
+local countable = 5000  -- so many lines are read in a step
+local function verdicts_in(id, length)  -- for when the count is lost; of what cannot be read now, about half are verdicts
   local number = 0
-  if length > 5000 then return math.floor(length / 2) end
+  if length > countable then return math.floor(length / 2) end
+  countable = countable - length
   for _, line in ipairs(redis.call('LRANGE', runs_prefix .. id, 0, -1)) do number = number + (is_verdict(line) and 1 or 0) end
   return number
 end

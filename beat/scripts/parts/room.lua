@@ -1,5 +1,6 @@
 -- Room for runs: a schedule's own, and its group's. A tick that finds none waits in line, or is skipped.
 local limits, looked, in_a_while = {}, {}, digits_of(now + 900)
+local lookable = 3000  -- so many runs in slots are looked at in a step
 local function limits_of(group)  -- what becomes of a tick when the group is full, how many may run and wait; nothing where nobody says so
   if limits[group] == nil then
     local full, most, waits = string.match(redis.call('HGET', groups, group) or '', '^(%a+) (%d%d?%d?%d?) ?(%d?%d?%d?%d?)$')
@@ -35,7 +36,9 @@ end
 local function who_is_in(key)  -- after what this page has opened in it is there to be seen
   if has_new[key] then write_opened() end
   sizes[key] = nil
-  return in_slot(key)
+  local jobs, ended, alive = in_slot(key)
+  lookable = lookable - #jobs
+  return jobs, ended, alive
 end
 
 local function adopt(key, job)  -- what was fired before there was a slot

@@ -1,0 +1,84 @@
+#!lua
+-- Hands successes on to followers where one success has too many of them for `close`: a part of them each time. Who is still
+-- to have a tick stands in a set of its own, and leaves it in the step that writes the tick: so each follower has one tick for
+-- this success, whichever scheduler is killed, and whoever goes on.
+--
+-- KEYS[1] fanout           zset    `schedule tick job` of each success, and ` begun` once its set is made → when, in ms
+-- KEYS[2] events           stream  every decision, for other programs
+-- KEYS[3] waiting_slots    zset    slot → when to look next, in ms: those for which ticks wait
+-- ARGV[1] schedule_prefix  text    followed by an id: the hash of that schedule
+-- ARGV[2] runs_prefix      text    followed by an id: its ledger
+-- ARGV[3] waiting_prefix   text    followed by a slot: its waiting list
+-- ARGV[4] followers_prefix text    followed by an id: its followers
+-- ARGV[5] fanout_prefix    text    followed by a job: the followers of its success that are still to have a tick
+-- ARGV[6] token            text    the name of this scheduler
+-- ARGV[7] history_limit    count   how many decisions a ledger keeps
+-- ARGV[8] events_limit     count   about how many events are kept
+--
+-- Replies {code, now in ms, words}
+--   OK       words: how many successes are left
+--   BADTYPE  a key has another type; words: which
+local fanout, events, waiting_slots = unpack(KEYS)
+local schedule_prefix, runs_prefix, waiting_prefix, followers_prefix, fanout_prefix, token, history_limit, events_limit = unpack(ARGV)
+
+-- include instants
+-- include now
+-- include sane
+-- include quoted
+-- include outbox
+-- include ledger
+-- include words
+-- include renamed
+-- include allowed
+-- include followers
+
+local most, copied = 500, 20  -- so many followers in a step; to copy so many ids takes as long as one of these
+
+local function begin(entry, id, rest)  -- those who follow it now
+  redis.call('ZADD', fanout, redis.call('ZSCORE', fanout, entry), entry .. ' begun')
+  redis.call('ZREM', fanout, entry)
+  if kind_of(followers_prefix .. id) ~= 'set' then return 0 end
+  redis.call('COPY', followers_prefix .. id, rest, 'REPLACE')
+  return redis.call('SCARD', rest) / copied
+end
+
+local function step(entry, room)  -- how much was done
+  local first, tick, job, begun = string.match(entry, '^(%S+) (%S+) (%S+) ?(%a*)$')
+  if not first or not to_ms(tick) then  -- not written by beat
+    redis.call('ZREM', fanout, entry)
+    return 1
+  end
+  local names, rest, work = renamed(first), fanout_prefix .. job, 1
+  local id = names[#names] or first
+  if begun == '' then
+    work = work + begin(entry, id, rest)
+    entry = entry .. ' begun'
+  end
+  local ids = kind_of(rest) == 'set' and redis.call('SRANDMEMBER', rest, room) or {}
+  for _, each in ipairs(ids) do
+    names = renamed(each)
+    if not hand_on(id, names[#names] or each, tick, job) then redis.call('SREM', followers_prefix .. id, each) end
+  end
+  if #ids > 0 then redis.call('SREM', rest, unpack(ids)) end
+  if redis.call('EXISTS', rest) == 0 then redis.call('ZREM', fanout, entry) end
+  return work + #ids
+end
+
+for key, wanted in pairs({[fanout] = 'zset', [events] = 'stream', [waiting_slots] = 'zset'}) do
+  local kind = kind_of(key)
+  if kind ~= 'none' and kind ~= wanted then return {'BADTYPE', now, key .. ' is a ' .. kind .. ', not a ' .. wanted} end
+end
+local a_key, a_ledger, a_line, a_rest = schedule_prefix .. 'x', runs_prefix .. 'x', waiting_prefix .. 'x', fanout_prefix .. 'x'
+local barred = forbidden({{'hmget', a_key, 'x'}, {'hget', a_key, 'x'}, {'hset', a_key, 'x', ''}, {'lpush', a_ledger, ''}, {'rpop', a_ledger},
+  {'ltrim', a_ledger, 0, 1}, {'lrange', a_ledger, 0, -1}, {'xadd', events, '*', 'x', ''}, {'zadd', a_line, 0, 'x'}, {'zcard', a_line},
+  {'zadd', waiting_slots, 0, 'x'}, {'zrange', fanout, 0, 0}, {'zadd', fanout, 0, 'x'}, {'zrem', fanout, 'x'}, {'zscore', fanout, 'x'},
+  {'zcard', fanout}, {'copy', followers_prefix .. 'x', a_rest, 'REPLACE'}, {'scard', a_rest}, {'srandmember', a_rest, 1},
+  {'srem', a_rest, 'x'}, {'srem', followers_prefix .. 'x', 'x'}, {'exists', a_rest}})
+if barred then return redis.error_reply('NOPERM ' .. barred) end
+local work = 0
+while work < most do
+  local entry = redis.call('ZRANGE', fanout, 0, 0)[1]
+  if not entry then break end
+  work = work + step(entry, math.floor(most - work))
+end
+return {'OK', now, tostring(redis.call('ZCARD', fanout))}
