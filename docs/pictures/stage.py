@@ -166,9 +166,11 @@ class _Worker:
             run.failed = any(run.job.endswith(f"_{at.timestamp():.0f}") for at in self._scene.fails)
             status = "stopped" if run.stopped else "failed" if run.failed else "finished"
             self._write(run, status=status, ended_at=clock.text(now))
+            self._redis.hset(f"rq:worker:{self._name}", mapping={"state": "idle", "current_job": ""})
         if not self._is_off and (job := self._redis.lpop(jobs.queue_key(self._queue))):
             self.runs.append(Run(job.decode(), now, now))
             self._busy = True
+            self._redis.hset(f"rq:worker:{self._name}", mapping={"state": "busy", "current_job": job})
             self._write(self.runs[-1], status="started", started_at=clock.text(now), worker_name=self._name)
 
     def _show_life(self, run: Run) -> None:
@@ -196,7 +198,8 @@ class _Worker:
             self._redis.srem(f"rq:workers:{self._queue}", worker)
         else:
             now = clock.text(self._clock.now)
-            self._redis.hset(worker, mapping={"birth": now, "state": "idle", "last_heartbeat": now})
+            self._redis.hset(worker, mapping={"birth": now, "last_heartbeat": now})
+            self._redis.hsetnx(worker, "state", "idle")
             self._redis.sadd(f"rq:workers:{self._queue}", worker)
 
     def _write(self, run: Run, **fields: str) -> None:
