@@ -19,6 +19,7 @@ LINES = {
     "started": (_I, "{name} has started on {server}, with {schedules:schedule} of its own code"),
     "stopped": (_I, "{name} has stopped; {fired:tick} fired"),
     "advice": (_W, "{words}"),
+    "modules": (_I, "{words}"),
     "registered": (_I, "{schedules:schedule} registered, {new} new"),
     "updated": (_I, "{schedule_id}: the definition was replaced"),
     "moved": (_W, "{schedule_id}: the next tick moved, it was {from}"),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from beat import redis_url
+from beat import redis_url, sources
 from beat._version import __version__
 from beat.cli import output
 from beat.errors import BeatError, did_you_mean
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
     from click.shell_completion import CompletionItem
 
-_BUG, _INTERRUPTED = 70, 130
+_USAGE, _BUG, _INTERRUPTED = 2, 70, 130
 _COMPLETE = "_BEAT_COMPLETE"
 
 # group → sub-command → what it does, in one line; the module of the same name holds `command`
 COMMANDS: Mapping[str, Mapping[str, str]] = {
     "Run": {
-        "run": "Fire every tick of every schedule, exactly once; also what bare `beat` does.",
+        "run": "Fire every tick of every schedule, exactly once.",
         "dev": "A private Redis, a beat, a worker and the page in one terminal.",
         "web": "The page: did it run, will it run, why not. In a browser.",
     },
@@ -123,9 +123,21 @@ def cli(ctx: click.Context) -> None:
     130 interrupted.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     if ctx.invoked_subcommand is None:
-        run = cli.get_command(ctx, "run")
-        assert run is not None  # noqa: S101 (it is in the table above)
-        ctx.invoke(run)
+        _without_a_command(ctx)
+
+
+def _without_a_command(ctx: click.Context) -> None:
+    """Run the scheduler if a setting names modules; else print the help, because nobody asked for anything."""
+    modules = sources.find().values.get("modules")
+    if modules is None or not modules.value:
+        output.echo(ctx.get_help())
+        output.echo()
+        words = "there is no command. To start a scheduler, name its modules, as in 'beat run app.tasks'; bare 'beat' "
+        output.complaint("error", words + "starts one only if BEAT_MODULES or [tool.beat] names them", err=True)
+        raise click.exceptions.Exit(_USAGE)
+    run = cli.get_command(ctx, "run")
+    assert run is not None  # noqa: S101 (it is in the table above)
+    ctx.invoke(run)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
