@@ -10,10 +10,6 @@ from beat.words import placing, staffing, telling
 from beat.words import show as words
 from beat.zones import zone
 
-_MOST = 5
-_THEN = 3
-_SOURCES = {"code": "the code of the application {app}", "api": "data: beat add, or Client.add"}
-
 
 @click.command("show")
 @click.argument("schedule_id", metavar="ID")
