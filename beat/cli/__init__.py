@@ -120,7 +120,7 @@ def cli(ctx: click.Context) -> None:
     \b
     Exit codes: 0 fine, 1 the thing asked about is bad, 2 usage or bad input,
     3 not found, 4 refused, 69 no Redis, 70 a bug in beat, 78 bad configuration,
-    130 interrupted.
+    124 trigger --wait gave up after --timeout, 130 interrupted.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     if ctx.invoked_subcommand is None:
         _without_a_command(ctx)

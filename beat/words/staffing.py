@@ -37,6 +37,21 @@ def nobody(queue: Queue, where: Zone, waiting: str = "") -> str:
     return f"no live worker reads {queue.name}{since}{waiting}: rq worker {queue.name}"
 
 
+def awaited(state: str, worker: str | None, queues: Sequence[Queue], schedulers: int, where: Zone) -> str:
+    """Say what a run waits for, and who is missing that should bring it there."""
+    match state:
+        case "started":
+            waits = f"waiting for worker {worker} to end the run" if worker else "waiting for the run to end"
+        case "scheduled":
+            waits = "waiting for the next attempt"
+        case _:
+            waits = f"waiting for a worker of {', '.join(each.name for each in queues)}" if queues else "waiting"
+    missing = [nobody(each, where) for each in queues if each.workers == 0]
+    if not schedulers:
+        missing.append("no scheduler is running, so this command records the outcome itself")
+    return "; ".join([waits, *missing])
+
+
 def plain(queues: Iterable[Queue]) -> list[dict[str, Any]]:
     """As `--json` has it."""
     return [telling.times(each._asdict()) for each in queues]
