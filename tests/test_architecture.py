@@ -19,7 +19,7 @@ HOUSE = Path(__file__).parent.parent / "beat"
 # From the ground up: a room may use the rooms of its own storey and of those below, never those above.
 STOREYS = {
     "leaves": [
-        "_version", "errors", "clock", "frozen", "durations", "zones", "redis_url", "sentry_dsn", "checks", "groups",
+        "_version", "errors", "clock", "frozen", "durations", "zones", "redis_url", "sentry_dsn", "checks", "groups", "shell",
         "sources", "alert_settings", "web_settings", "settings", "setting_types", "keys",
     ],
     "domain": [
@@ -66,7 +66,7 @@ DOORS = {
 }
 # Templates that are constants, or that come from RQ or from the settings: never text from Redis.
 FORMATS = {
-    "alerts.words", "client.changing", "doctor.judging.schedules", "jobs", "lint", "logs", "web.api.endpoint",
+    "alerts.words", "client.changing", "jobs", "lint", "logs", "web.api.endpoint",
 }  # fmt: skip
 CLOCKS = {"now", "utcnow", "today", "time", "time_ns", "localtime", "gmtime"}
 NO_NAMES = {"utils", "helpers", "models", "base", "manager"}

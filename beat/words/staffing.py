@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from beat import shell
 from beat.words import instants, telling
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def nobody(queue: Queue, where: Zone, waiting: str = "") -> str:
     """That no worker reads a queue, and what to do about it."""
     at = queue.unread_since
     since = f" since {instants.both(at.replace(microsecond=0), where)}" if at else ""
-    return f"no live worker reads {queue.name}{since}{waiting}: rq worker {queue.name}"
+    return f"no live worker reads {queue.name}{since}{waiting}: rq worker {shell.arguments(queue.name)}"
 
 
 def awaited(state: str, worker: str | None, queues: Sequence[Queue], schedulers: int, where: Zone) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from beat import clock
 from beat.doctor.facts import Unseen
-from beat.doctor.findings import OK, PROBLEM, WARNING, Finding, counted, some, span, unseen
+from beat.doctor.findings import OK, PROBLEM, WARNING, Finding, counted, rename, some, span, unseen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +40,7 @@ def types(found: Kept) -> Iterator[Finding]:
         return
     for words in found.strange:
         key = words.partition(" ")[0]
-        yield Finding("state", "types", PROBLEM, words, f"RENAME {key} {key}.old")
+        yield Finding("state", "types", PROBLEM, words, rename(key))
     if not found.strange:
         yield Finding("state", "types", OK, "every key is of its type")
 
