@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from beat import sources
@@ -40,12 +41,12 @@ def choose(named: tuple[str, ...], loaded: Loaded) -> Chosen:
     if names := loaded.settings.modules:
         why = f"loading {', '.join(names)}, named by {loaded.origins['modules']}"
         if project and _from_project(loaded, "modules"):
-            if not os.path.samefile(project, os.curdir):
+            if not Path(project).samefile(os.curdir):
                 os.chdir(project)
                 why += f", in {project}"
             sys.path.insert(0, project)
         return Chosen(names, why)
-    if os.path.isfile(FILE):
+    if Path(FILE).is_file():
         return Chosen((FILE,), f"loading {FILE} from this directory: neither the command nor a setting names modules")
     return Chosen(())
 

@@ -85,7 +85,7 @@ def command(
     if wait:
         run, code = _followed(client, run, where, seconds, as_json=as_json)
     if as_json:
-        output.document(run=telling.plain(run))
+        output.document(**asking.shown({"run": telling.plain(run)}, reveal=False))
     elif not wait:
         output.say(f"To see how it ends: beat history {schedule_id} -n 1", err=True)
     return code
@@ -105,9 +105,7 @@ def _attending(where: Zone) -> Callable[[Fired, Attendance], None]:
     return attend
 
 
-def _followed(
-    client: Client, run: Fired, where: Zone, timeout: float | None, *, as_json: bool
-) -> tuple[Fired, int]:
+def _followed(client: Client, run: Fired, where: Zone, timeout: float | None, *, as_json: bool) -> tuple[Fired, int]:
     """Return the run when it has ended, or after the timeout, and the exit code; print each step as it happens."""
     told: dict[str, datetime] = {}
     goes_on = f"the run goes on; to see how it ends: beat history {run.schedule_id} -n 1"

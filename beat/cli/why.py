@@ -12,7 +12,6 @@ from beat.words import instants
 from beat.words import why as words
 from beat.zones import zone
 
-
 if TYPE_CHECKING:
     from datetime import datetime
 
@@ -26,9 +25,10 @@ _WORDS = ("", "last", "now")
 @click.command("why")
 @click.argument("schedule_id", metavar="ID")
 @click.argument("time", nargs=-1, metavar="[TIME]")
+@asking.reveal
 @asking.the_url
 @asking.as_json
-def command(*, schedule_id: str, time: tuple[str, ...], url: str | None, as_json: bool) -> None:
+def command(*, schedule_id: str, time: tuple[str, ...], reveal: bool, url: str | None, as_json: bool) -> None:
     """Say what became of one tick, or why there is none.
 
     \b
@@ -62,12 +62,13 @@ def command(*, schedule_id: str, time: tuple[str, ...], url: str | None, as_json
         return
     told = client.why(schedule_id, instant)
     if as_json:
-        output.document(**words.plain(told), sentence=words.sentence(told, where, now))
+        document = {**words.plain(told), "sentence": words.sentence(told, where, now)}
+        output.document(**asking.shown(document, reveal=reveal))
         return
     output.say(output.printable(f"{instants.both(told.instant, where)}: {words.sentence(told, where, now)}"))
     for run in told.runs:
         output.echo()
-        at_length.show(run)
+        at_length.show(run, reveal=reveal)
 
 
 def _no_tick(known: Standing, where: Zone, now: datetime, *, as_json: bool) -> None:

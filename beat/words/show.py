@@ -185,15 +185,16 @@ def _spread(found: Spread | None, per_second: int = 1) -> str:
     return ", ".join(f"{name} {instants.span(value)}" for name, value in values)
 
 
-def plain(known: Standing) -> dict[str, Any]:
-    """Where it stands, as `--json` has it."""
+def plain(known: Standing, *, reveal: bool = False) -> dict[str, Any]:
+    """Return where the schedule stands, as `--json` has it; with `reveal`, also the URL of its monitor."""
+    hidden = dict if reveal else monitor.hidden
     named = {each.name: getattr(known, each.name) for each in fields(known) if each.name != "schedule_id"}
     return {
         "id": known.schedule_id,
         **telling.times(named),
         "rule": dict(known.rule),
-        "definition": monitor.hidden(known.definition),
-        "declared": monitor.hidden(known.declared),
+        "definition": hidden(known.definition),
+        "declared": hidden(known.declared),
         "pause": exported.pause(known.pause),
         "override": exported.override(known.override),
         "finished": known.finished and telling.times(known.finished._asdict()),

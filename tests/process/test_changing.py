@@ -257,7 +257,9 @@ def test_trigger_wait_says_that_no_worker_and_no_scheduler_is_there(here: Path, 
 @pytest.mark.usefixtures("worked")
 def test_trigger_wait_says_for_which_worker_it_waits(here: Path, url: str) -> None:
     process, log = waiting(here, url, "slow")
-    wait_until(lambda: re.search("waiting for worker .* to end the run; no scheduler", log.read_text()), what=log.read_text)
+    wait_until(
+        lambda: re.search("waiting for worker .* to end the run; no scheduler", log.read_text()), what=log.read_text
+    )
     process.kill()
     process.wait(20)
 

@@ -129,7 +129,9 @@ def test_modules_are_found(here: Path, server: PrivateRedis, redis: Any, given: 
 
 
 @pytest.mark.parametrize("command", [[SCRIPT], PYTHON, [SCRIPT, "run"], [*PYTHON, "run"]], ids=" ".join)
-def test_bare_beat_is_beat_run_if_the_settings_name_modules(here: Path, server: PrivateRedis, redis: Any, command: list[str]) -> None:
+def test_bare_beat_is_beat_run_if_the_settings_name_modules(
+    here: Path, server: PrivateRedis, redis: Any, command: list[str]
+) -> None:
     with Started(here, *command, BEAT_REDIS_URL=server.url, BEAT_MODULES="tasks") as beat:
         beat.says("fired tick")
         assert beat.end() == 0

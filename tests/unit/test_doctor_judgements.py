@@ -405,7 +405,15 @@ def test_a_few_of_many_in_words() -> None:
 
 # --- names that a shell would run ------------------------------------------------------------------------------------
 
-HOSTILE = ["two words", "$(touch owned)", "`touch owned`", "a'b; touch owned", 'a" && touch owned', "a\ntouch owned", "--x"]
+HOSTILE = [
+    "two words",
+    "$(touch owned)",
+    "`touch owned`",
+    "a'b; touch owned",
+    'a" && touch owned',
+    "a\ntouch owned",
+    "--x",
+]
 
 
 def pasted(remedy: str, home: Path) -> list[str]:
@@ -420,7 +428,8 @@ def pasted(remedy: str, home: Path) -> list[str]:
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_remedy_is_pasted_with_its_name_as_one_word(name: str, tmp_path: Path) -> None:
-    lonely = queues.judge(Queues((Queue(name, 3, NOW, 2, 0), Queue("q", 3, NOW, None, 1, name)), False, NOW))
+    alone, strange = Queue(name, 3, NOW, 2, 0), Queue("q", 3, NOW, None, 1, name)
+    lonely = queues.judge(Queues((alone, strange), suspended=False, now=NOW))
     remedies = [each.remedy for each in lonely if each.remedy]
     kinds = ("broken", "failing", "paused")
     cases = dict.fromkeys(kinds, (Case(name),))
