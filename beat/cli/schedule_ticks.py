@@ -48,7 +48,7 @@ def find(
 
 def _from(known: Standing, start: datetime) -> Standing:
     """Return the schedule as if it were active, with its first tick after `start` as its next one."""
-    following = known.schedule and known.schedule.after(start)
+    following = known.schedule.after(start) if known.schedule else None
     return replace(known, state="active", pause=None, deferred_by="", next_run=following)
 
 

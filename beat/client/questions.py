@@ -11,9 +11,10 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from beat import clock, durations
-from beat.client import beats, eras, explanation, load, placing, reading, staffing, standing
+from beat.client import beats, eras, explanation, following, load, placing, reading, staffing, standing
 from beat.client.auditing import Audit, jobs_begin
 from beat.client.connected import Connected
+from beat.client.nearby import Near
 from beat.client.placing import Places
 from beat.client.reading import Wanted
 from beat.errors import BadInstant, BadOption, BeatError, UnknownSchedule, did_you_mean
@@ -119,9 +120,10 @@ class Questions(Connected):
             snapshot = self._snapshot(schedule_id)
             found = self._read(snapshot, schedule_id)
             follows = found.policies and found.policies.follows
+            near = Near(at, following.end_of(at) if follows else at + _INSTANT, snapshot.waiting)
             told = explanation.Question(
                 found,
-                assemble(schedule_id, snapshot.entries),
+                assemble(schedule_id, near.pick(snapshot.lines)),
                 at,
                 snapshot.now,
                 snapshot.holder,

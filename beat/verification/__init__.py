@@ -57,9 +57,11 @@ def verify(
     `due_at` is when its next tick is due, where jitter or an operator makes that another time than its own; `held`
     whether nothing is decided for now, because it is paused or no live beat declares it.
     `jobs` are the RQ jobs that exist and say that they are of this schedule, with their ticks; `open_jobs` those of it
-    whose outcome is waited for, and `other_jobs` those of which nobody knows whose they are; `waiting` the ticks that wait for an earlier run to end; `counts` its success_count,
-    failure_count and stopped_count; `bonds` whom it follows. What is not given is not compared. With `since`, only
-    ticks and lines from then on are judged. The entries are read from the oldest to the newest, once; `landmarks` are
+    whose outcome is waited for, and `other_jobs` those of which no record names the schedule; `waiting` the ticks that
+    wait for an earlier run to end; `counts` its success_count, failure_count and stopped_count; `bonds` whom it
+    follows. What is not given is not compared. With `since`, only ticks and lines from then on are judged.
+
+    The entries are read once, from the oldest to the newest, so that a long ledger need not be kept; `landmarks` are
     the changes and actions among them, oldest first, if they are known already.
     """
     marks = [each for each in reversed(entries) if isinstance(each, _MARKS)] if landmarks is None else landmarks
@@ -91,7 +93,7 @@ def verify(
     return findings.sum_up(schedule_id, due * (state in _DECIDING and not held), begun, held=due * held)
 
 
-def parents_of(entries: Iterable[Changed | Acted], rule: Mapping[str, Any]) -> set[str]:
+def parents_of(entries: Iterable[Entry], rule: Mapping[str, Any]) -> set[str]:
     """The ids of all that a schedule follows, or followed, as far as its ledger tells."""
     told = [readable(each.rule) for each in entries if isinstance(each, Changed)]
     return {each.follows for each in (*told, readable(rule)) if each and each.follows}

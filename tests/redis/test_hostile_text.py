@@ -69,12 +69,14 @@ def test_text_in_the_hash_of_a_schedule_is_never_a_format(store: Store, redis: R
     ids = []
     for place, name in enumerate(sorted({*plain, *OTHERS})):
         ids.append(f"field{place}")
-        put(store, ids[-1], **{name: HOSTILE})
+        put(store, ids[-1])
+        redis.hset(f"beat:schedule:{ids[-1]}", name, HOSTILE)
     for place, name in enumerate(sorted({*definition, *OTHERS})):
         ids.append(f"key{place}")
         put(store, ids[-1], definition=json.dumps({**definition, "id": ids[-1], name: HOSTILE}))
     texts = ("source", "last_error", "pause_reason", "paused_by", "overridden_by")
-    put(store, "all", state="paused", **dict.fromkeys(texts, HOSTILE))
+    put(store, "all", state="paused")
+    redis.hset("beat:schedule:all", mapping=dict.fromkeys(texts, HOSTILE))
     put(store, "code", app=HOSTILE)
     assert sound(beat, "show", "all").count(HOSTILE) == len(texts) - 1  # nothing is overridden
     assert f"the code of the application {HOSTILE}" in sound(beat, "show", "code")
