@@ -54,7 +54,8 @@ def wanted(
     more: Iterable[Callable[[Settings, Redis | str, Emit], Companion]] = (),
 ) -> list[Companion]:
     """Those that settings or schedules ask for, and more; what cannot work is refused before anything ticks."""
-    monitors = Monitors(redis, prefix=settings.prefix, dsn=settings.sentry_dsn, emit=emit)
+    hosts = settings.monitor_hosts
+    monitors = Monitors(redis, prefix=settings.prefix, dsn=settings.sentry_dsn, emit=emit, hosts=hosts)
     alerts = crew.crew(settings, redis, emit)
     metrics = [Metrics(settings, redis, name, emit, tally, stopping=stopping)] if settings.metrics_port else []
     return [monitors, *metrics, *alerts, *(make(settings, redis, emit) for make in more)]

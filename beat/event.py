@@ -9,6 +9,7 @@ from typing import Any
 NAMES = {
     "started": "a beat has begun",
     "stopped": "a beat has ended",
+    "modules": "which modules are loaded that the command line does not name, and why",
     "advice": "something about Redis or the settings that an operator should know",
     "registered": "the definitions of this beat's code were brought into Redis",
     "updated": "the definition of a schedule was replaced",
@@ -74,7 +75,7 @@ NAMES = {
     "failed": "a bug: something raised that nobody expected",
 }
 _TOLD_BY = {
-    "service": "started stopped advice",
+    "service": "started stopped advice modules",
     "registrar": "registered updated moved renamed returned overridden older taken_over refused reseeded",
     "ticker": (
         "fired would_fire skipped waiting resumed locked fenced unread gone passed_on enqueue_failed broken recovered"

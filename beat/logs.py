@@ -6,7 +6,7 @@ import logging
 import sys
 from typing import TYPE_CHECKING
 
-from beat import log_forms
+from beat import log_forms, shell
 from beat.event import COMPONENTS
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ LINES = {
     "started": (_I, "{name} has started on {server}, with {schedules:schedule} of its own code"),
     "stopped": (_I, "{name} has stopped; {fired:tick} fired"),
     "advice": (_W, "{words}"),
+    "modules": (_I, "{words}"),
     "registered": (_I, "{schedules:schedule} registered, {new} new"),
     "updated": (_I, "{schedule_id}: the definition was replaced{changes}"),
     "moved": (_W, "{schedule_id}: the next tick moved from {from} to {to}{changes}"),
@@ -68,7 +69,7 @@ LINES = {
         _E,
         "{schedule_id}: left to other beats, for this one cannot follow it: {words} (are beat and tzdata as new?)",
     ),
-    "no_worker": (_W, "ticks go to the queue {queue}, and no live worker reads it: rq worker {queue}"),
+    "no_worker": (_W, "ticks go to the queue {queue}, and no live worker reads it: rq worker {queue:shell}"),
     "worker_back": (_I, "a worker reads the queue {queue} again: none had since {since}"),
     "gone": (_D, "{schedule_id}: is no longer there"),
     "passed_on": (_D, "{schedule_id}: {code} {words}"),
@@ -150,7 +151,16 @@ class _Number(int):
         return f"{int(self):,} {noun}{'s' * (self != 1)}" if noun else str(int(self))
 
 
+class _Text(str):
+    """Formatted for a command to paste: `{:shell}` is one word of a shell's command line."""
+
+    __slots__ = ()
+
+    def __format__(self, form: str) -> str:
+        return shell.arguments(self) if form == "shell" else str(self)
+
+
 def _shown(value: object) -> object:
     if type(value) is int:
         return _Number(value)
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return ", ".join(map(str, value)) if isinstance(value, list) else _Text(value)

@@ -5,6 +5,7 @@ A ping URL lets whoever has it say that all is well: it is kept as it is, and sh
 
 from __future__ import annotations
 
+import fnmatch
 import re
 from dataclasses import dataclass
 from datetime import timedelta
@@ -70,6 +71,11 @@ class Monitor:
         return self.where.partition(":")[0] == SENTRY
 
     @property
+    def service(self) -> str:
+        """Who is told, without what is secret: `Sentry`, or a host."""
+        return "Sentry" if self.of_sentry else urlsplit(self.where).netloc
+
+    @property
     def slug(self) -> str:
         """By which Sentry knows it; nothing if that follows from the id."""
         return self.where.partition(":")[2] if self.of_sentry else ""
@@ -112,6 +118,14 @@ def refuse_contradictions(schedule: Any) -> None:
 def slug_of(schedule: Any) -> str:
     """By which Sentry knows the monitor of a schedule."""
     return str(schedule.monitor.slug or schedule.id.lower())
+
+
+def is_allowed(found: Monitor, hosts: Iterable[str]) -> bool:
+    """Return whether a schedule from data may have this monitor: Sentry's, or one at an allowed host."""
+    if found.of_sentry:
+        return True
+    host = urlsplit(found.where).hostname or ""
+    return any(fnmatch.fnmatchcase(host, glob.lower()) for glob in hosts)
 
 
 def without_dsn(schedules: Iterable[Any], dsn: str | None) -> Iterator[BadOption]:

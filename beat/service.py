@@ -69,6 +69,10 @@ there is nothing to do: the code declares no schedule, and Redis knows none. Wri
     def hello(): print("hello")
 
 and start `beat run tasks`."""
+DECLARES_NOTHING = (
+    "this scheduler declares no schedule, but fires the schedules that other programs have put into this Redis: "
+    "name modules that declare yours, as in `beat run app.tasks`, or stop it if you did not mean to join"
+)
 _STOP_S = 1.5
 
 
@@ -230,6 +234,8 @@ class Scheduler:
         if not (self._schedules or self._functions) and store.is_empty():
             none = f"no schedule matches {self._only!r}, and Redis knows none"
             raise ConfigError(none if self._only else NOTHING_TO_DO)
+        if not (self._schedules or self._functions or self._only):
+            advice = [*advice, DECLARES_NOTHING]
         for words in advice:
             self._observers.emit(Event("advice", fields={"words": words}))
         fields = {"name": self.name, "schedules": len(self._schedules), "server": about}

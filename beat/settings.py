@@ -121,6 +121,9 @@ class Settings(BaseSettings):
         description="How long a schedule stays that the code no longer declares.",
     )
     sentry_dsn: Dsn = Field(default=None, repr=False, description="Where monitors of Sentry Crons check in.")
+    monitor_hosts: HostGlobs = Field(
+        default=("hc-ping.com",), description="Hosts to which the monitors of schedules from data may go."
+    )
     alerts: Alerts = Field(default={}, repr=False, description="Who is told of what, through which channel.")
     log_level: Level = Field(default="info", description="The least serious log lines that are written.")
     log_format: Format = Field(default="text", description="Log lines for people (text) or for machines (json).")

@@ -136,18 +136,26 @@ def _shared(environ: Mapping[str, str]) -> dict[str, Raw]:
     return found
 
 
-def _pyproject(cwd: Path | None) -> dict[str, Raw]:
+def project(cwd: Path | None = None) -> str | None:
+    """Return the nearest directory, from `cwd` upwards, that holds a pyproject.toml."""
     try:
-        start = os.path.abspath(cwd or os.curdir)
+        directory = os.path.abspath(cwd or os.curdir)
     except OSError:  # it was removed, as an old release is under a worker that still runs
-        return {}
-    above, directory = "", start
+        return None
+    above = ""
     while directory != above:
-        path = os.path.join(directory, "pyproject.toml")
-        if os.path.lexists(path):
-            return _tool_beat(path, os.path.relpath(path, start))
+        if os.path.lexists(os.path.join(directory, "pyproject.toml")):
+            return directory
         above, directory = directory, os.path.dirname(directory)
-    return {}
+    return None
+
+
+def _pyproject(cwd: Path | None) -> dict[str, Raw]:
+    directory = project(cwd)
+    if directory is None:
+        return {}
+    path = os.path.join(directory, "pyproject.toml")
+    return _tool_beat(path, os.path.relpath(path, cwd or os.curdir))
 
 
 def _tool_beat(path: str, shown: str) -> dict[str, Raw]:

@@ -20,7 +20,8 @@ HOUSE = Path(__file__).parent.parent / "beat"
 STOREYS = {
     "leaves": [
         "_version", "errors", "clock", "frozen", "durations", "zones", "redis_url", "sentry_dsn", "checks", "groups",
-        "sources", "alert_settings", "web_settings", "settings", "setting_types", "keys", "lifetimes",
+        "shell", "secrecy", "sources", "alert_settings", "web_settings", "settings", "setting_types", "keys",
+        "lifetimes",
     ],
     "domain": [
         "cron", "every", "timing", "exclusions", "policy_options", "policies", "functions", "arguments", "options",
@@ -65,6 +66,10 @@ DOORS = {
     "markupsafe": ["web"],
     "uvicorn": ["web"],
 }
+# Templates that are constants, or that come from RQ or from the settings: never text from Redis.
+FORMATS = {
+    "alerts.words", "client.changing", "jobs", "lint", "logs", "web.api.endpoint",
+}  # fmt: skip
 CLOCKS = {"now", "utcnow", "today", "time", "time_ns", "localtime", "gmtime"}
 NO_NAMES = {"utils", "helpers", "models", "base", "manager"}
 
@@ -199,6 +204,18 @@ def law_key_names_only_in_keys(house: list[Module]) -> Iterator[str]:
                 yield f"{module.name}: names the key {text!r}"
 
 
+def law_no_value_is_a_format(house: list[Module]) -> Iterator[str]:
+    """Only a text in quotes, plain or in `Markup(...)`, has a `format` method called."""
+    for module in house:
+        for node in ast.walk(module.tree) if module.name not in FORMATS else []:
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                text = node.func.value
+                if isinstance(text, ast.Call) and ast.unparse(text.func) == "Markup":
+                    text = text.args[0]
+                if node.func.attr in {"format", "format_map"} and not isinstance(text, ast.Constant):
+                    yield f"{module.name}:{node.lineno}: formats {ast.unparse(text)}, which may come from Redis"
+
+
 def law_no_room_for_everything(house: list[Module]) -> Iterator[str]:
     for module in house:
         for name in NO_NAMES.intersection(module.name.split(".")):
@@ -239,6 +256,7 @@ PLANTED: dict[str, tuple[str, str]] = {
     "law_wall_time_only_in_clock": ("lint.py", "import datetime\nnow = datetime.datetime.now(None)"),
     "law_key_names_only_in_keys": ("schedule.py", "KEY = f'beat:schedule:{1}'"),
     "law_no_room_for_everything": ("cron/utils.py", ""),
+    "law_no_value_is_a_format": ("every.py", "def f(source):\n    return source.format(app=1)"),
     "law_every_module_says_its_job": ("cron/silent.py", ""),
 }
 

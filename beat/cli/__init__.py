@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from beat import redis_url
+from beat import redis_url, sources
 from beat._version import __version__
 from beat.cli import output
 from beat.errors import BeatError, did_you_mean
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from click.shell_completion import CompletionItem
 
-_BUG, _INTERRUPTED = 70, 130
+_USAGE, _BUG, _INTERRUPTED = 2, 70, 130
 _COMPLETE = "_BEAT_COMPLETE"
 _SHARED = {"--redis-url": " URL", "--json": ""}
 """Options that most commands have, and that may stand before the command, with their values."""
@@ -31,7 +31,7 @@ _SHARED = {"--redis-url": " URL", "--json": ""}
 # group → sub-command → what it does, in one line; the module of the same name holds `command`
 COMMANDS: Mapping[str, Mapping[str, str]] = {
     "Run": {
-        "run": "Fire every tick of every schedule, exactly once; also what bare `beat` does.",
+        "run": "Fire every tick of every schedule, exactly once.",
         "dev": "A private Redis, a beat, a worker and the page in one terminal.",
         "web": "The page: did it run, will it run, why not. In a browser.",
     },
@@ -135,12 +135,24 @@ def cli(ctx: click.Context) -> None:
     \b
     Exit codes: 0 fine, 1 the thing asked about is bad, 2 usage or bad input,
     3 not found, 4 refused, 69 no Redis, 70 a bug in beat, 78 bad configuration,
-    130 interrupted.
+    124 trigger --wait gave up after --timeout, 130 interrupted.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     if ctx.invoked_subcommand is None:
-        run = cli.get_command(ctx, "run")
-        assert run is not None  # noqa: S101 (it is in the table above)
-        ctx.invoke(run)
+        _without_a_command(ctx)
+
+
+def _without_a_command(ctx: click.Context) -> None:
+    """Run the scheduler if a setting names modules; else print the help, because nobody asked for anything."""
+    modules = sources.find().values.get("modules")
+    if modules is None or not modules.value:
+        output.echo(ctx.get_help())
+        output.echo()
+        words = "there is no command. To start a scheduler, name its modules, as in 'beat run app.tasks'; bare 'beat' "
+        output.complaint("error", words + "starts one only if BEAT_MODULES or [tool.beat] names them", err=True)
+        raise click.exceptions.Exit(_USAGE)
+    run = cli.get_command(ctx, "run")
+    assert run is not None  # noqa: S101 (it is in the table above)
+    ctx.invoke(run)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

@@ -82,7 +82,7 @@ def command(*, name: str | None, file: TextIO | None, source: str | None, **give
     beat add load --func app.tasks.load --follows extract
     beat add resize --func app.tasks.resize --every 1m --queue fast --queue spare --route shortest
     beat add --file schedules.json --dry-run
-    beat list --json | beat add --file - --redis-url redis://other
+    beat list --json --reveal | beat add --file - --redis-url redis://other
 
     A function can be scheduled if its application decorates it with @schedulable or @periodic, and a beat that imports
     it has been alive: nothing else is run. Values are JSON where they can be, else text. Of a file each schedule is

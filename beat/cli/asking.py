@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from beat import embedded, settings
+from beat import embedded, secrecy, settings
 from beat.cli import output
 from beat.client import Client
 from beat.errors import BeatError, NoRedis
@@ -24,6 +24,17 @@ the_url: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
 as_json: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
     "--json", "as_json", is_flag=True, help="One JSON document; durations in seconds."
 )
+
+
+reveal: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
+    "--reveal", is_flag=True, help="Show secrets too, which are masked otherwise."
+)
+
+
+def shown(document: dict[str, Any], *, reveal: bool) -> dict[str, Any]:
+    """Return the document as the web UI would show it, with its secrets masked, unless they are to be revealed."""
+    masked: dict[str, Any] = secrecy.shown(document)
+    return document if reveal else masked
 
 
 def where(url: str | None) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from beat import secrecy
 from beat.cli import output
 from beat.words import telling
 
@@ -11,9 +13,10 @@ if TYPE_CHECKING:
     from beat.history import Fired
 
 
-def show(run: Fired) -> None:
-    """Prints it."""
-    output.table(["job", run.job_id], telling.details(run))
+def show(run: Fired, *, reveal: bool) -> None:
+    """Print the run; what looks secret in the details of its report is masked, unless it is to be revealed."""
+    known = run if reveal else replace(run, details=secrecy.masked(dict(run.details)))
+    output.table(["job", run.job_id], telling.details(known))
     if run.advice:
         output.echo()
         output.say(output.printable(str(run.advice)))

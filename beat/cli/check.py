@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from beat import clock, monitor, settings
-from beat.cli import output
+from beat.cli import modules, output
 from beat.cron import Cron
 from beat.cron.fields import SIX
 from beat.errors import BadCron, BadInstant, BeatError, DeclarationError, LoadError
@@ -35,33 +35,32 @@ class _Finding:
 
 
 @click.command("check")
-@click.argument("modules", nargs=-1)
+@click.argument("names", metavar="[MODULES]...", nargs=-1)
 @click.option("--setup", metavar="MODULE:CALLABLE", help="Call this before importing, to prepare the application.")
 @click.option("--strict", is_flag=True, help="Warnings count as problems.")
 @click.option("-v", "--verbose", is_flag=True, help="List the schedules too, with their next tick.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
-def command(*, modules: tuple[str, ...], setup: str | None, strict: bool, verbose: bool, as_json: bool) -> int:
+def command(*, names: tuple[str, ...], setup: str | None, strict: bool, verbose: bool, as_json: bool) -> int:
     """Import modules and report every wrong or surprising schedule.
 
     \b
     beat check app.tasks               a module
     beat check app                     a package with its sub-modules
     beat check app/tasks.py            a file
-    beat check                         the modules of BEAT_MODULES or [tool.beat]
+    beat check                         the modules of BEAT_MODULES or [tool.beat], else ./tasks.py
 
     Ends with 1 if there are problems, with 0 if there are none. Warnings are about what is legal but may not be meant.
     With DJANGO_SETTINGS_MODULE set, django.setup() comes first.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     loaded = settings.load({"setup": setup})
-    names = modules or loaded.settings.modules
-    if not names:
-        raise click.UsageError(
-            "name the modules to check, as in 'beat check app.tasks', "
-            "or set BEAT_MODULES, or modules in [tool.beat] of pyproject.toml"
-        )
+    chosen = modules.choose(names, loaded)
+    if not chosen.names:
+        raise click.UsageError(f"name the modules to check, as in 'beat check app.tasks', {modules.REMEDY}")
+    if chosen.why:
+        output.say(chosen.why, err=True)
     findings = [_warning(warning) for warning in loaded.warnings]
     findings += _presets(loaded.settings.presets)
-    findings += _load(names, loaded.settings.setup)
+    findings += _load(chosen.names, loaded.settings.setup)
     with output.kept_for_the_report():  # functions of days of rest are imported
         linted = lint(default, clock.now())
     findings += [

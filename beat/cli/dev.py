@@ -5,30 +5,30 @@ from __future__ import annotations
 import click
 
 from beat import settings
-from beat.cli import output
+from beat.cli import modules, output
 from beat.dev import supervisor
 from beat.errors import ConfigError
 
-_NOTHING_TO_RUN = """\
+_NOTHING_TO_RUN = f"""\
 name the modules that hold schedules, as in 'beat dev tasks.py'. Three lines make one:
     from beat import periodic
     @periodic(every="2s")
     def hello(): print("hello")
-Or set BEAT_MODULES, or modules in [tool.beat] of pyproject.toml."""
+{modules.REMEDY.capitalize()}."""
 
 
 @click.command("dev")
-@click.argument("modules", nargs=-1)
+@click.argument("names", metavar="[MODULES]...", nargs=-1)
 @click.option("--redis-url", metavar="URL", help="Use this Redis, instead of a private one.")
 @click.option("--no-reload", is_flag=True, help="Do not start again when a file changes.")
 @click.option("--no-web", is_flag=True, help="Do not serve the page.")
-def command(*, modules: tuple[str, ...], redis_url: str | None, no_reload: bool, no_web: bool) -> int:
+def command(*, names: tuple[str, ...], redis_url: str | None, no_reload: bool, no_web: bool) -> int:
     """Run Redis, a scheduler, a worker and the page in one terminal, and start again when a file changes.
 
     \b
     beat dev tasks.py                  a file
     beat dev app.tasks                 a module
-    beat dev                           the modules of BEAT_MODULES or [tool.beat]
+    beat dev                           the modules of BEAT_MODULES or [tool.beat], else ./tasks.py
 
     Redis is the one that is set, or else a private one, which keeps its data in .beat/redis. The page is at
     http://127.0.0.1:8420/, or where the line says it is: did it run, will it run, why not.
@@ -37,8 +37,12 @@ def command(*, modules: tuple[str, ...], redis_url: str | None, no_reload: bool,
     loaded = settings.load({"redis_url": redis_url})
     for warning in loaded.warnings:
         output.complaint("warning", warning, err=True)
-    names = modules or loaded.settings.modules
-    if not names:
+    chosen = modules.choose(names, loaded)
+    if not chosen.names:
         raise ConfigError(_NOTHING_TO_RUN)
+    if chosen.why:
+        output.say(chosen.why, err=True)
     private = loaded.origins["redis_url"] == "default"
-    return supervisor.run(names, None if private else loaded.settings.redis_url, reload=not no_reload, web=not no_web)
+    return supervisor.run(
+        chosen.names, None if private else loaded.settings.redis_url, reload=not no_reload, web=not no_web
+    )

@@ -114,6 +114,8 @@ def _indented(head: str, width: int, text: str) -> None:
     lines = [output.printable(text)]
     if sys.stdout is not None and sys.stdout.isatty():
         room = max(output.columns() - width, 20)
-        lines = textwrap.wrap(lines[0], room, break_long_words=False, break_on_hyphens=False) or [""]
+        whole = re.sub(r"'[^']*'", lambda quoted: quoted[0].replace(" ", "\0"), lines[0])  # one word of a command
+        wrapped = textwrap.wrap(whole, room, break_long_words=False, break_on_hyphens=False) or [""]
+        lines = [line.replace("\0", " ") for line in wrapped]
     for number, line in enumerate(lines):
         output.echo((" " * width if number else head) + line)

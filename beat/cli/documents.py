@@ -10,14 +10,14 @@ import json
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from beat import options, rq_options
+from beat import options, rq_options, secrecy
 from beat.client.adding import Wanted
 from beat.errors import BadOption, BeatError
 from beat.words import SCHEMA_VERSION
 from beat.words.exported import BESIDE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from beat.options import Options
 
@@ -62,6 +62,8 @@ def _entry(found: object, number: int, warnings: dict[str, None]) -> Wanted | Un
         for needed in ("id", "func"):
             if not isinstance(found.get(needed), str) or not found[needed]:
                 raise BadOption(f"it has no {needed}: write {_EXAMPLE}")
+        if place := next(_masked_places(found), None):
+            raise BadOption(f"{place} is masked ({secrecy.MASK}): export with `beat list --json --reveal`")
         warnings |= dict.fromkeys(_strange(found))
         return Wanted(found["id"], found["func"], found.get("cron"), given(found))
     except BeatError as e:
@@ -93,6 +95,17 @@ def _callback(value: Any) -> Any:
     if isinstance(value, dict) and "func" in value:
         return rq_options.Callback(func=value["func"], timeout=value.get("timeout"))
     return value
+
+
+def _masked_places(found: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the places of values that were exported without their secrets."""
+    left: list[tuple[str, Any]] = [(name, found.get(name)) for name in ("args", "kwargs", "meta")]
+    while left:
+        place, value = left.pop()
+        if isinstance(value, str) and secrecy.MASK in value:
+            yield place
+        named = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+        left += [(f"{place}.{name}", item) for name, item in named]
 
 
 def _strange(found: Mapping[str, Any]) -> list[str]:

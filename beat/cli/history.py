@@ -30,6 +30,7 @@ _FAILED = ("failed", "lost")
     "-n", "number", metavar="N", type=click.IntRange(1, _MOST), default=20, show_default=True, help="How many at most."
 )
 @click.option("-v", "--verbose", is_flag=True, help="All that is known of each, tracebacks too.")
+@asking.reveal
 @asking.the_url
 @asking.as_json
 def command(
@@ -39,6 +40,7 @@ def command(
     since: str | None,
     number: int,
     verbose: bool,
+    reveal: bool,
     url: str | None,
     as_json: bool,
 ) -> None:
@@ -65,14 +67,14 @@ def command(
         limit=number,
     )
     if as_json:
-        output.document(lines=[telling.plain(line) for line in lines])
+        output.document(**asking.shown({"lines": [telling.plain(line) for line in lines]}, reveal=reveal))
         return
     if not lines:
         wanted = ("failed run" if failed else "line") + (f" of {schedule_id}" if schedule_id else "")
         output.say(f"the ledger holds no {wanted}{' since then' if since else ''}", err=True)
         return
     zones = {each: asking.zone_of(client, each) for each in {line.schedule_id for line in lines}}
-    _at_length(lines, zones, now) if verbose else _table(lines, zones, single=schedule_id is not None)
+    _at_length(lines, zones, now, reveal=reveal) if verbose else _table(lines, zones, single=schedule_id is not None)
 
 
 def _instant(line: Line) -> datetime:
@@ -87,7 +89,7 @@ def _instant(line: Line) -> datetime:
             return line.at.replace(microsecond=0)
 
 
-def _at_length(lines: Sequence[Line], zones: dict[str, Zone], now: datetime) -> None:
+def _at_length(lines: Sequence[Line], zones: dict[str, Zone], now: datetime, *, reveal: bool) -> None:
     for place, line in enumerate(lines):
         where = zones[line.schedule_id]
         if place:
@@ -95,7 +97,7 @@ def _at_length(lines: Sequence[Line], zones: dict[str, Zone], now: datetime) -> 
         head = f"{line.schedule_id}, {instants.both(_instant(line), where)}"
         output.say(output.printable(f"{head}: {telling.story(line, where, now)}"))
         if isinstance(line, Fired):
-            at_length.show(line)
+            at_length.show(line, reveal=reveal)
 
 
 def _table(lines: Sequence[Line], zones: dict[str, Zone], *, single: bool) -> None:

@@ -66,9 +66,10 @@ _FOOT = 9  # lines of a terminal for headings and footer
 )
 @click.option("--after", metavar="ID", help="Go on after this one: the next page.")
 @click.option("--watch", is_flag=True, help=f"Draw it again every {_AGAIN_S} seconds, until Ctrl-C.")
+@asking.reveal
 @asking.the_url
 @asking.as_json
-def command(*, number: int | None, watch: bool, url: str | None, as_json: bool, **asked: Any) -> None:
+def command(*, number: int | None, watch: bool, reveal: bool, url: str | None, as_json: bool, **asked: Any) -> None:
     """List schedules: what is next, how the last run went, and the last 20 runs as a line.
 
     \b
@@ -82,11 +83,11 @@ def command(*, number: int | None, watch: bool, url: str | None, as_json: bool, 
 
     In the line of the last runs a bar is as high as the run took long: ▁█. Others have a sign: ✗ failed, ? lost,
     ! stopped, · skipped, ○ not ended yet. Below the table stand how many schedules there are, and whether beats are
-    alive to fire them. What --json prints, `beat add --file` takes.
+    alive to fire them. What --json --reveal prints, `beat add --file` takes; without --reveal, secrets are masked.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     client = asking.client(url)
     if as_json and not watch:
-        _document(client, number, asked)
+        _document(client, number, asked, reveal=reveal)
         return
     look = functools.partial(_page, client, asked)
     if not watch:
@@ -185,12 +186,12 @@ def _more(shown: list[Listed], found: list[Listed]) -> Iterator[str]:
         yield from output.wrapped(output.printable(f"go on with the same options and --after {shown[-1].place}"))
 
 
-def _document(client: Client, number: int | None, asked: dict[str, Any]) -> None:
+def _document(client: Client, number: int | None, asked: dict[str, Any], *, reveal: bool) -> None:
     counts, beats = client.counts(), client.beats()
     found = itertools.islice(client.schedules(**asked, runs=1, page=min(number or _AT_ONCE, _AT_ONCE)), number)
     output.long_document(
         "schedules",
-        map(exported.row, found),
+        (asking.shown(exported.row(each, reveal=reveal), reveal=reveal) for each in found),
         counts=counts._asdict(),
         beats=[telling.times(each._asdict()) for each in beats],
     )

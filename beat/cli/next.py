@@ -1,17 +1,23 @@
-"""`beat next`: an expression in words, and its next ticks with what DST does to them. Needs no Redis."""
+"""`beat next`: an expression in words, and its next ticks with what DST does to them.
+
+Only the ticks of a schedule, named by its id, are asked of Redis.
+"""
 
 from __future__ import annotations
 
+import functools
+import importlib
 import itertools
+import re
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from beat import checks, clock, durations, sources
 from beat.cli import output
 from beat.cron import Cron
-from beat.errors import BadInstant, BadZone, ConfigError, DeclarationError
+from beat.errors import BadCron, BadDuration, BadInstant, BadZone, ConfigError, DeclarationError
 from beat.timing import Clocked, clocked
 from beat.words import instants, upcoming
 from beat.words.ticks import ticks_after
@@ -22,10 +28,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _MOST = 1000
+_ID = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 
 @click.command("next")
-@click.argument("expression", nargs=-1, metavar="[EXPR]")
+@click.argument("expression", nargs=-1, metavar="[EXPR|ID]")
 @click.option("--tz", metavar="ZONE", help="IANA time zone, such as Europe/Paris.  [default: the setting tz, or UTC]")
 @click.option("--every", metavar="PERIOD", help="An interval instead of an expression: 10s, 15m, 1h30m, 1d, 2w.")
 @click.option("--seconds", is_flag=True, help="The expression has six fields, seconds first.")
@@ -34,6 +41,7 @@ _MOST = 1000
     "-n", "number", metavar="N", type=click.IntRange(1, _MOST), default=5, show_default=True, help="How many ticks."
 )
 @click.option("--from", "start", metavar="TIME", help="Start here, not now: yesterday, 2026-03-28, 2026-03-28T12:00Z.")
+@click.option("--redis-url", "url", metavar="URL", help="The Redis that has the schedule with this ID.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 def command(
     expression: tuple[str, ...],
@@ -44,9 +52,10 @@ def command(
     name: str | None,
     number: int,
     start: str | None,
+    url: str | None,
     as_json: bool,
 ) -> None:
-    """Show when an expression ticks.
+    """Show when an expression, or a schedule in Redis, ticks.
 
     \b
     beat next "0 9 * * mon-fri" --tz Europe/Paris
@@ -54,13 +63,23 @@ def command(
     beat next --every 90m
     beat next business_hours            a preset of [tool.beat.presets]
     beat next "H H * * *" --id report   once a day, when the id decides
+    beat next report                    the ticks of that schedule in Redis
 
     Fields: minute hour day-of-month month day-of-week. Each may be a number, a name (mon, jan), a range (1-5),
     a list (1,15), a step (*/15) or a hash (H, H/15). Also @hourly @daily @weekly @monthly @yearly.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     defaults = sources.defaults()
     where = _zone(tz, defaults.tz)
-    rule = _seeded(_rule(expression, every, where.name, seconds=seconds, presets=defaults.presets), name)
+    try:
+        rule = _seeded(_rule(expression, every, where.name, seconds=seconds, presets=defaults.presets), name)
+    except BadCron as e:
+        if len(expression) != 1 or not _ID.fullmatch(expression[0]):
+            raise
+        _refuse_duration(expression[0])
+        if tz or seconds or name:
+            raise
+        _show_schedule(expression[0], url, number, start, e, as_json=as_json)
+        return
     now = clock.now()
     if warning := zone_note(where, now):
         output.complaint("warning", warning, err=True)
@@ -97,6 +116,42 @@ def _rule(words: Sequence[str], every: str | None, tz: str, *, seconds: bool, pr
         raise
 
 
+def _refuse_duration(word: str) -> None:
+    try:
+        durations.parse(word)
+    except BadDuration:
+        return
+    raise click.UsageError(f"{word} is a length of time, not an expression: beat next --every {word}")
+
+
+def _show_schedule(
+    schedule_id: str, url: str | None, number: int, start: str | None, wrong: BadCron, *, as_json: bool
+) -> None:
+    """Show the ticks of a schedule in Redis; raise `wrong` if there is no such schedule."""
+    begin = None if start is None else functools.partial(_instant, start)
+    found, why = importlib.import_module("beat.cli.schedule_ticks").find(schedule_id, url, number, begin)
+    if found is None:
+        wrong.message += f"\n{why}"
+        raise wrong
+    document, where = found
+    if as_json:
+        output.document(**document)
+        return
+    output.say(output.printable(f"{schedule_id}: {document['description']}"))
+    if document["note"]:
+        output.say(output.printable(document["note"]), err=True)
+    if ticks := [(datetime.fromisoformat(each["utc"]), _noted(each)) for each in document["ticks"]]:
+        output.echo()
+        _table(where, ticks, clock.now())
+
+
+def _noted(tick: Mapping[str, Any]) -> str:
+    """Say what a tick of a schedule does beside its time: jitter or an operator moves it, functions may exclude it."""
+    due = "" if tick["due_at"] == tick["utc"] else f"fires at {tick['due_at']}"
+    unless = f"unless {' or '.join(tick['unless'])} excludes its day" if tick["unless"] else ""
+    return "; ".join(filter(None, (tick["note"], due, unless)))
+
+
 def _seeded(rule: Clocked, name: str | None) -> Clocked:
     seed = None if name is None else checks.identifier(name, "id")
     if not isinstance(rule, Cron) or not rule.hashed:
@@ -117,10 +172,14 @@ def _instant(written: str, where: Zone, now: datetime) -> datetime:
 
 
 def _show(rule: Clocked, where: Zone, ticks: list[tuple[datetime, str]], now: datetime) -> None:
-    """Columns that would say nothing are left out."""
     output.say(f"{rule}  (normalised: {rule.normalised})" if isinstance(rule, Cron) else str(rule))
     output.say(rule.describe())
     output.echo()
+    _table(where, ticks, now)
+
+
+def _table(where: Zone, ticks: list[tuple[datetime, str]], now: datetime) -> None:
+    """Print ticks with their times in the zone, in UTC and from now; leave out columns that would say nothing."""
     fine = any(tick.second for tick, _ in ticks)
     columns = {where.name: [_local(tick, where, fine=fine) for tick, _ in ticks]}
     if where.name != "UTC":

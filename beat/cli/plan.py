@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from beat import clock, durations, settings
-from beat.cli import asking, output
+from beat.cli import asking, modules, output
 from beat.client import Client
 from beat.planning import KINDS
 from beat.planning.differences import shown
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from beat.planning import Plan, Step
-    from beat.settings import Loaded
 
 _CHANGES = 1
 _MARKS = {
@@ -35,7 +34,7 @@ _MARKS = {
 
 
 @click.command("plan")
-@click.argument("modules", nargs=-1)
+@click.argument("names", metavar="[MODULES]...", nargs=-1)
 @click.option("--app", metavar="NAME", help="The application whose code this is.  [default: the setting app]")
 @click.option("--setup", metavar="MODULE:CALLABLE", help="Call this before importing, to prepare the application.")
 @click.option("--exit-code", is_flag=True, help="End with 1 if there are changes.")
@@ -43,7 +42,7 @@ _MARKS = {
 @asking.as_json
 def command(
     *,
-    modules: tuple[str, ...],
+    names: tuple[str, ...],
     app: str | None,
     setup: str | None,
     exit_code: bool,
@@ -54,7 +53,7 @@ def command(
 
     \b
     beat plan app.tasks                 name all the modules that your beats run
-    beat plan                           the modules of BEAT_MODULES or [tool.beat]
+    beat plan                           the modules of BEAT_MODULES or [tool.beat], else ./tasks.py
     beat plan app.tasks --exit-code     for CI: ends with 1 if there are changes
     beat plan --json | jq -r '.removed[].id'
 
@@ -70,14 +69,14 @@ def command(
     What is removed is found among the schedules that modules of this code have declared, for this application.
     Starting a scheduler applies the plan.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
-    loaded = settings.load({"setup": setup, "app": app, "modules": modules or None, "redis_url": url})
-    if not loaded.settings.modules:
-        raise click.UsageError(
-            "name the modules of the code, as in 'beat plan app.tasks', "
-            "or set BEAT_MODULES, or modules in [tool.beat] of pyproject.toml"
-        )
+    loaded = settings.load({"setup": setup, "app": app, "modules": names or None, "redis_url": url})
+    chosen = modules.choose(names, loaded)
+    if not chosen.names:
+        raise click.UsageError(f"name the modules of the code, as in 'beat plan app.tasks', {modules.REMEDY}")
+    if chosen.why:
+        output.say(chosen.why, err=True)
     with output.kept_for_the_report():
-        _load(loaded)
+        _load(chosen.names, loaded.settings.setup)
     found = Client(asking.where(url), app=loaded.settings.app).plan(default)
     if as_json:
         told: dict[str, Any] = {kind: [_plain(each) for each in found.of(kind)] for kind in KINDS}
@@ -87,8 +86,8 @@ def command(
     return _CHANGES if exit_code and found.changes else 0
 
 
-def _load(loaded: Loaded) -> None:
-    done = default.load(*loaded.settings.modules, setup=loaded.settings.setup)
+def _load(names: Sequence[str], setup: str | None) -> None:
+    done = default.load(*names, setup=setup)
     for name in done.silent:
         output.complaint("warning", f"{name} declares no schedule with beat.periodic", err=True)
     for name in done.unseen:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from beat import logs, settings
-from beat.cli import output, serving
+from beat.cli import modules, output, serving
 from beat.errors import Stuck
 from beat.event import Event
 from beat.registry import default
@@ -23,7 +23,7 @@ _LAST_WORDS_S = 2
 
 
 @click.command("run")
-@click.argument("modules", nargs=-1)
+@click.argument("names", metavar="[MODULES]...", nargs=-1)
 @click.option("--redis-url", metavar="URL", help="The Redis of beat and of RQ.  [default: the setting redis_url]")
 @click.option("--setup", metavar="MODULE:CALLABLE", help="Call this before importing, to prepare the application.")
 @click.option("--only", metavar="GLOB", help="Register and fire only the schedules whose ids match: a canary.")
@@ -35,12 +35,12 @@ _LAST_WORDS_S = 2
 @click.option("--web-host", metavar="HOST", help="With --web: at this address.  [default: 127.0.0.1]")
 @click.option("--log-level", metavar="LEVEL", help="debug, info, warning or error.")
 @click.option("--log-format", metavar="FORMAT", help="text for people, json for machines.")
-def command(*, modules: tuple[str, ...], only: str | None, dry_run: bool, web: bool, **flags: str | None) -> None:
+def command(*, names: tuple[str, ...], only: str | None, dry_run: bool, web: bool, **flags: str | None) -> None:
     """Fire every tick of every schedule, exactly once, beside any number of other beats.
 
     \b
     beat run app.tasks                  a module, a package with its sub-modules, or a file
-    beat run                            the modules of BEAT_MODULES or [tool.beat]; or just `beat`
+    beat run                            the modules of BEAT_MODULES or [tool.beat], else ./tasks.py
     beat run app.tasks --dry-run        what would happen, without doing it
     beat run app.tasks --only 'report*' a canary
     beat run app.tasks --metrics-port 9108   numbers for Prometheus, to this machine alone
@@ -50,9 +50,9 @@ def command(*, modules: tuple[str, ...], only: str | None, dry_run: bool, web: b
     SIGTERM and Ctrl-C end it within two seconds. If one of its threads hangs, it says where and ends with 70.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     page = [serving.room("companion").Page] if web else []
-    loaded = settings.load({**flags, "modules": modules or None})
+    loaded = settings.load({**flags, "modules": names or None})
     logs.configure(loaded.settings.log_level, loaded.settings.log_format)
-    _load(loaded)
+    _load(loaded, modules.choose(names, loaded))
     gc.collect()
     gc.freeze()  # what was imported and declared stays: a hundred thousand schedules are not looked at again and again
     given: dict[str, Any] = {name: value for name, value in flags.items() if value is not None}
@@ -71,10 +71,12 @@ def _end(stuck: Stuck) -> NoReturn:
     os._exit(stuck.exit_code)
 
 
-def _load(loaded: Loaded) -> None:
+def _load(loaded: Loaded, chosen: modules.Chosen) -> None:
     for warning in loaded.warnings:
         _warn(loaded, warning)
-    done = default.load(*loaded.settings.modules, setup=loaded.settings.setup)
+    if chosen.why:
+        logs.listen(Event("modules", fields={"words": chosen.why}))
+    done = default.load(*chosen.names, setup=loaded.settings.setup)
     for name in done.silent:
         _warn(loaded, f"{name} declares no schedule with beat.periodic")
     for name in done.unseen:

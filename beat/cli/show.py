@@ -10,16 +10,13 @@ from beat.words import placing, staffing, telling
 from beat.words import show as words
 from beat.zones import zone
 
-_MOST = 5
-_THEN = 3
-_SOURCES = {"code": "the code of the application {app}", "api": "data: beat add, or Client.add"}
-
 
 @click.command("show")
 @click.argument("schedule_id", metavar="ID")
+@asking.reveal
 @asking.the_url
 @asking.as_json
-def command(*, schedule_id: str, url: str | None, as_json: bool) -> None:
+def command(*, schedule_id: str, reveal: bool, url: str | None, as_json: bool) -> None:
     """Show one schedule: where it stands, what it does, and how it has been doing.
 
     \b
@@ -27,20 +24,20 @@ def command(*, schedule_id: str, url: str | None, as_json: bool) -> None:
     beat show report --json | jq .statistics.duration.p95
 
     The statistics are those of the runs that the ledger holds; the counts are of all time. p50 and p95: half of the
-    runs, and 95 of a hundred, were no worse.
+    runs, and 95 of a hundred, were no worse. Values whose names look secret, and passwords in URLs, are masked.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     found = asking.client(url).show(schedule_id)
     if as_json:
         runs = [telling.plain(run) for run in found.open_runs]
         waiting = [clock.text(tick) for tick in found.waiting]
-        told = {"schedule": words.plain(found.standing), "statistics": words.measured(found.statistics)}
+        told = {"schedule": words.plain(found.standing, reveal=reveal), "statistics": words.measured(found.statistics)}
         places = {"places": placing.plain(found.places)}
-        output.document(**told, open_runs=runs, waiting=waiting, queues=staffing.plain(found.queues), **places)
+        whole = {**told, "open_runs": runs, "waiting": waiting, "queues": staffing.plain(found.queues), **places}
+        output.document(**asking.shown(whole, reveal=reveal))
         return
     where = zone(found.standing.tz)
-    output.table(
-        ["schedule", schedule_id], [[name, value] for name, value in words.state(found, where).items() if value]
-    )
+    facts = asking.shown(words.state(found, where), reveal=reveal)
+    output.table(["schedule", schedule_id], [[name, value] for name, value in facts.items() if value])
     rows = words.statistics(found.statistics)
     if rows:
         output.echo()

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import time
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import click
 
+from beat import durations
 from beat.cli import asking, changing, output
 from beat.errors import NoRedis
-from beat.words import changes, instants, telling, values
+from beat.words import changes, instants, staffing, telling, values
 from beat.zones import zone
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from beat.client import Client
+    from beat.client.triggering import Attendance
     from beat.history import Fired
     from beat.zones import Zone
 
-_INTERRUPTED = 130
+_TIMED_OUT, _INTERRUPTED = 124, 130
 _SECOND = timedelta(seconds=1)
 
 
@@ -31,6 +34,7 @@ _SECOND = timedelta(seconds=1)
 @click.option(
     "--args", "args", metavar="JSON", help="All arguments without a name, as a list; or an object of named ones."
 )
+@click.option("--timeout", metavar="PERIOD", help="With --wait: stop waiting after this time, such as 10m.")
 @click.option("--wait", is_flag=True, help="Stay until it has ended, and end as it did.")
 @click.option("--force", is_flag=True, help="Run even if a previous run is still in progress.")
 @click.option("--skip-next", is_flag=True, help="It takes the place of the next tick, which passes.")
@@ -42,6 +46,7 @@ def command(
     schedule_id: str,
     named: tuple[str, ...],
     args: str | None,
+    timeout: str | None,
     wait: bool,
     force: bool,
     skip_next: bool,
@@ -54,6 +59,7 @@ def command(
     \b
     beat trigger report
     beat trigger report --wait                  stay until it has ended
+    beat trigger report --wait --timeout 10m    or for ten minutes; then end with 124
     beat trigger report --arg day=2026-11-16 --arg copies=2
     beat trigger report --skip-next             now, instead of at nine
 
@@ -62,6 +68,9 @@ def command(
     that the function does not take are refused. A paused schedule runs, too, and stays paused. With --wait the exit
     code is 0 if the run succeeded, and 1 if it failed, was stopped or was lost.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
+    if timeout is not None and not wait:
+        raise click.UsageError("--timeout is how long --wait waits: say both, or neither")
+    seconds = None if timeout is None else durations.parse(timeout, "--timeout").total_seconds()
     positional, keyed = values.arguments(args, named)
     client = asking.client(url, by)
     before = client.get(schedule_id)
@@ -74,21 +83,37 @@ def command(
             output.say(output.printable(f"{changes.paused(before.pause, where)}; only this run is enqueued"), err=True)
         if skip_next and before.next_run:
             output.say(f"instead of it the tick of {instants.both(before.next_run, where)} passes", err=True)
+    code = 0
     if wait:
-        run = _followed(client, run, where, as_json=as_json)
+        run, code = _followed(client, run, where, seconds, as_json=as_json)
     if as_json:
-        output.document(run=telling.plain(run))
+        output.document(**asking.shown({"run": telling.plain(run)}, reveal=False))
     elif not wait:
         output.say(f"To see how it ends: beat history {schedule_id} -n 1", err=True)
-    return 0 if run.state == "succeeded" or not wait else 1
+    return code
 
 
-def _followed(client: Client, run: Fired, where: Zone, *, as_json: bool) -> Fired:
-    """The run when it has ended; each step is told as it happens."""
+def _attending(where: Zone) -> Callable[[Fired, Attendance], None]:
+    """Return a function that says what the command waits for, each time that changes."""
+    said = ""
+
+    def attend(run: Fired, found: Attendance) -> None:
+        nonlocal said
+        words = staffing.awaited(run.state, run.worker, found.queues, found.schedulers, where)
+        if words != said:
+            said = words
+            output.say(output.printable(words), err=True)
+
+    return attend
+
+
+def _followed(client: Client, run: Fired, where: Zone, timeout: float | None, *, as_json: bool) -> tuple[Fired, int]:
+    """Return the run when it has ended, or after the timeout, and the exit code; print each step as it happens."""
     told: dict[str, datetime] = {}
     goes_on = f"the run goes on; to see how it ends: beat history {run.schedule_id} -n 1"
+    begun, attend = time.monotonic(), _attending(where)
     try:
-        for run in client.follow(run.job_id):  # noqa: B020, PLR1704 (the same run, later)
+        for run in client.follow(run.job_id, timeout=timeout, attend=attend):  # noqa: B020, PLR1704 (the same run, later)
             for word, at, words in _steps(run, client):
                 if not as_json and (word not in told or at - told[word] > _SECOND):  # it is told in ms, or finer
                     output.say(output.printable(f"{_step(word, at, where)} {words}".rstrip()))
@@ -100,11 +125,14 @@ def _followed(client: Client, run: Fired, where: Zone, *, as_json: bool) -> Fire
     except NoRedis:
         output.say(goes_on, err=True)
         raise
+    if not run.closed_at and timeout is not None and time.monotonic() - begun >= timeout:
+        output.say(f"gave up after {instants.span(timeout)} (--timeout): {goes_on}", err=True)
+        return run, _TIMED_OUT
     if not run.closed_at:
         output.say("nothing is known of the run any more: somebody has removed the schedule, or its job", err=True)
     elif run.error and run.error.traceback and not as_json:
         output.say(f"For the traceback: beat history {run.schedule_id} --failed -n 1 -v", err=True)
-    return run
+    return run, 0 if run.state == "succeeded" else 1
 
 
 def _step(word: str, at: datetime, where: Zone) -> str:

@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
+from beat import clock
 from beat.cli import asking, at_length, output
 from beat.words import instants
 from beat.words import why as words
 from beat.zones import zone
 
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from beat.client.standing import Standing
+    from beat.zones import Zone
+
+_WORDS = ("", "last", "now")
+"""What stands for a time: the latest tick, or this minute."""
+
 
 @click.command("why")
 @click.argument("schedule_id", metavar="ID")
-@click.argument("time", nargs=-1, required=True, metavar="TIME")
+@click.argument("time", nargs=-1, metavar="[TIME]")
+@asking.reveal
 @asking.the_url
 @asking.as_json
-def command(*, schedule_id: str, time: tuple[str, ...], url: str | None, as_json: bool) -> None:
+def command(*, schedule_id: str, time: tuple[str, ...], reveal: bool, url: str | None, as_json: bool) -> None:
     """Say what became of one tick, or why there is none.
 
     \b
+    beat why report                    the latest tick; also: beat why report last
+    beat why report now                this minute
     beat why report 03:00              the latest that is past, in its zone
     beat why report 2026-11-16 03:00   another day, in its zone
     beat why report 2026-11-16T02:00Z  any time with its offset
@@ -29,15 +44,44 @@ def command(*, schedule_id: str, time: tuple[str, ...], url: str | None, as_json
     the ledger no longer holds, nothing is claimed.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     client = asking.client(url)
-    where, now = zone(client.get(schedule_id).tz), client.now()
-    meant = instants.when(" ".join(time), where, now)
-    if meant.note:
-        output.say(meant.note, err=True)
-    told = client.why(schedule_id, meant.instant)
+    known = client.get(schedule_id)
+    where, now, written = zone(known.tz), client.now(), " ".join(time)
+    latest = client.latest_tick(schedule_id) if written.lower() in _WORDS else None
+    if written.lower() == "now":
+        minute = now.replace(second=0, microsecond=0)
+        instant = latest if latest and latest >= minute else minute
+    elif written.lower() not in _WORDS:
+        meant = instants.when(written, where, now)
+        if meant.note:
+            output.say(meant.note, err=True)
+        instant = meant.instant
+    elif latest:
+        instant = latest
+    else:
+        _no_tick(known, where, now, as_json=as_json)
+        return
+    told = client.why(schedule_id, instant)
     if as_json:
-        output.document(**words.plain(told), sentence=words.sentence(told, where, now))
+        document = {**words.plain(told), "sentence": words.sentence(told, where, now)}
+        output.document(**asking.shown(document, reveal=reveal))
         return
     output.say(output.printable(f"{instants.both(told.instant, where)}: {words.sentence(told, where, now)}"))
     for run in told.runs:
         output.echo()
-        at_length.show(run)
+        at_length.show(run, reveal=reveal)
+
+
+def _no_tick(known: Standing, where: Zone, now: datetime, *, as_json: bool) -> None:
+    """Say that no tick of the schedule is past."""
+    following = known.next_run if known.state == "active" else None
+    if following:
+        away = instants.span((following - now).total_seconds())
+        then = f"its first is {instants.both(following, where)}, in {away}"
+    else:
+        then = f"it is {known.state or 'broken'}: see `beat show {known.schedule_id}`"
+    sentence = f"no tick of {known.schedule_id} is past; {then}"
+    if as_json:
+        document = {"schedule": known.schedule_id, "instant": None, "tz": known.tz, "answer": "no_tick_yet"}
+        output.document(**document, next_run=following and clock.text(following), sentence=sentence)
+    else:
+        output.say(output.printable(sentence))

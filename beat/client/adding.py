@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack
 
-from beat import declaring, overrides
+from beat import declaring, monitor, overrides
 from beat.client import related
 from beat.client.changing import Changing
-from beat.errors import BeatError, DuplicateSchedule, Refused, did_you_mean
+from beat.errors import BadOption, BeatError, DuplicateSchedule, Refused, did_you_mean
 from beat.options import refuse_unknown
 from beat.placement import place
 from beat.protocol import Reply
@@ -135,6 +135,12 @@ class Adding(Changing):
         refuse_unknown(wanted.options, "The expression is cron=, as in cron='0 9 * * *'.")
         options: Any = {**wanted.options, "id": wanted.id}
         schedule = declaring.declare(wanted.func, wanted.cron, options, self.settings)
+        if schedule.monitor and not monitor.is_allowed(schedule.monitor, self.settings.monitor_hosts):
+            raise BadOption(
+                f"schedule {schedule.id!r} comes from data, and its monitor {str(schedule.monitor)!r} is at a host "
+                "that the setting monitor_hosts does not allow: add the host there (BEAT_MONITOR_HOSTS), or declare "
+                "the schedule in code"
+            )
         if schedule.id in known:
             raise DuplicateSchedule(f"{schedule.id!r} is there twice: give one of them another id")
         known.add(schedule.id)

@@ -9,7 +9,7 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from beat import clock, jobs
-from beat.client.snapshots import Progress, Snapshot, in_line
+from beat.client.snapshots import Lines, Progress, Snapshot, in_line
 from beat.connection import Refused
 from beat.sighting import Record
 
@@ -24,6 +24,8 @@ __all__ = ["Archive", "Progress", "Snapshot", "is_strange"]
 
 _PAGE = 500
 _LINES = 5000
+_LEDGER_PAGE = 1000
+"""How many lines of one ledger are read at once: Redis hands them over within a millisecond or two."""
 _RENAMED = 10  # how many times, as the scripts follow a schedule
 
 
@@ -35,13 +37,18 @@ class Archive:
         self._keys = keys
 
     def snapshot(self, schedule_id: str, *, whole: bool = True, lines: int | None = None) -> Snapshot:
-        """A schedule's hash, lock, slot and ledger, in one step; of that all, so many `lines`, or the newest one."""
+        """Return a schedule's hash, lock, slot and ledger as they are at one moment.
+
+        Of the ledger that is all of it, so many `lines`, or the newest one. Only the first page is read in the step
+        that reads the rest; what is older never changes, so it is read afterwards, page by page.
+        """
+        most = 1 if not whole else _LEDGER_PAGE if lines is None else lines
         keys = self._keys
         sets = dict.fromkeys((keys.open, keys.running(schedule_id), keys.waiting(schedule_id)), "sorted set")
         wanted = {keys.schedule(schedule_id): "hash", keys.runs(schedule_id): "list", **sets}
         with self._client.pipeline(transaction=True) as pipe:
             pipe.hgetall(keys.schedule(schedule_id))
-            pipe.lrange(keys.runs(schedule_id), 0, 0 if not whole else -1 if lines is None else lines - 1)
+            pipe.lrange(keys.runs(schedule_id), 0, most - 1)
             for each in sets:
                 pipe.zrange(each, 0, -1 if whole else 0)
             pipe.get(keys.lock(schedule_id))
@@ -50,10 +57,11 @@ class Archive:
         pairs = zip(wanted.items(), found, strict=True)
         problems = [f"{key} is no {kind}" for (key, kind), reply in pairs if is_strange(reply)]
         state, ledger, going, running, waiting = ([] if isinstance(each, Exception) else each for each in found)
+        older = self._older(schedule_id, ledger) if whole and lines is None and len(ledger) == most else ()
         open_jobs = frozenset(map(_text, going))
         return Snapshot(
             state or {},
-            ledger,
+            Lines(itertools.chain([ledger], older)),
             open_jobs,
             open_jobs.intersection(map(_text, running)),  # what nobody watches is no run
             tuple(sorted(own for member in waiting if (own := in_line(_text(member))))),
@@ -64,16 +72,22 @@ class Archive:
 
     def pages(self, schedule_id: str) -> Iterator[list[bytes]]:
         """The ledger, newest first, page by page; lines that come or go meanwhile move nothing out of sight."""
-        key, start, mark = self._keys.runs(schedule_id), 0, None
-        while page := _sane(self._client.lrange, key, start, start + _PAGE - 1):
-            fresh = page
-            if mark is not None:  # the last line that was read stood at `start`; it may have moved on
-                fresh = page[page.index(mark) + 1 :] if mark in page else []
+        first = _sane(self._client.lrange, self._keys.runs(schedule_id), 0, _PAGE - 1)
+        if first:
+            yield first
+            yield from self._older(schedule_id, first, _PAGE) if len(first) == _PAGE else ()
+
+    def _older(self, schedule_id: str, newer: Sequence[bytes], size: int = _LEDGER_PAGE) -> Iterator[list[bytes]]:
+        """Yield the lines older than these, page by page; lines that come or go meanwhile move nothing out of sight."""
+        key, start, mark = self._keys.runs(schedule_id), len(newer) - 1, newer[-1]
+        while page := _sane(self._client.lrange, key, start, start + size - 1):
+            # The last line that was read stood at `start`; it may have moved on.
+            fresh = page[page.index(mark) + 1 :] if mark in page else []
             start += len(page) - 1
             if fresh:
                 mark = fresh[-1]
                 yield fresh
-            if len(page) < _PAGE:
+            if len(page) < size:
                 return
 
     def newest(self, ids: Sequence[str]) -> list[bytes | None]:

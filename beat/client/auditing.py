@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from beat.client.archive import Archive, Snapshot
     from beat.keys import Keys
-    from beat.ledger import Entry
+    from beat.ledger import Acted, Changed
 
 _COUNTS = ("success_count", "failure_count", "stopped_count")
 
@@ -44,16 +44,19 @@ class Audit:
     def verify(self, schedule_id: str, since: datetime | None = None) -> Verification | None:
         """The schedule's ledger against all that is known; None if there is no such schedule any more."""
         snapshot = self._archive.snapshot(schedule_id)
-        parents = self._parents(snapshot)
+        marks = snapshot.entries.landmarks()
+        parents = self._parents(snapshot, marks)
         if parents:  # each success that is known of them had its tick by now
             snapshot = self._archive.snapshot(schedule_id)
+            marks = snapshot.entries.landmarks()
         if not snapshot.state:
             strange = snapshot.problems
             return Verification(schedule_id=schedule_id, expected=0, accounted=0, problems=strange) if strange else None
-        found, entries = standing.read(schedule_id, snapshot.state), snapshot.entries
+        found = standing.read(schedule_id, snapshot.state)
+        owned, unknown = self._waiting(schedule_id, snapshot.open_jobs)
         told = verification.verify(
             schedule_id,
-            entries,
+            snapshot.entries,
             rule=found.rule,
             next_run=found.next_run,
             run_count=found.run_count,
@@ -65,15 +68,17 @@ class Audit:
             held=found.state == "paused" or found.unannounced_at is not None,
             waiting=[tick for tick, after in snapshot.in_line if not after],
             jobs=self._jobs.get(schedule_id, {}),
-            open_jobs=self._waiting(schedule_id, entries, snapshot.open_jobs),
+            open_jobs=owned,
+            other_jobs=unknown,
+            landmarks=marks,
             counts={name: getattr(found, name) for name in _COUNTS},
             bonds=Bonds(parents, [after for _, after in snapshot.in_line if after]),
         )
         return replace(told, problems=(*snapshot.problems, *told.problems))
 
-    def _parents(self, snapshot: Snapshot) -> dict[str, list[Fired]]:
+    def _parents(self, snapshot: Snapshot, landmarks: list[Changed | Acted]) -> dict[str, list[Fired]]:
         """The runs of all that it follows, or followed."""
-        ids = parents_of(snapshot.entries, standing.read("", snapshot.state).rule)
+        ids = parents_of(landmarks, standing.read("", snapshot.state).rule)
         went = self._archive.renamed(ids)
         told = {each: assemble(each, self._archive.snapshot(went.get(each, each)).entries) for each in ids}
         return {each: [line for line in lines if isinstance(line, Fired)] for each, lines in told.items()}
@@ -86,10 +91,10 @@ class Audit:
             if run and job_id.startswith(jobs_begin(self._keys, run.schedule_id)):
                 yield job_id, run
 
-    def _waiting(self, schedule_id: str, entries: list[Entry], open_jobs: Collection[str]) -> set[str]:
-        """The schedule's jobs whose outcome is waited for: those of its ledger, and those whose record says so."""
-        own = {getattr(entry, "job", "") for entry in entries}
-        return {job for job in open_jobs if job in own or self._owners.get(job) == schedule_id}
+    def _waiting(self, schedule_id: str, open_jobs: Collection[str]) -> tuple[set[str], set[str]]:
+        """Return the jobs whose outcome is waited for: those whose record names the schedule, and all others."""
+        owned = {job for job in open_jobs if self._owners.get(job) == schedule_id}
+        return owned, {*open_jobs} - owned
 
 
 def jobs_begin(keys: Keys, schedule_id: str | None = None) -> str:

@@ -15,6 +15,7 @@ from beat.client.answers import Explanation
 from beat.client.eras import begin, eras, newest
 from beat.client.standing import Pause
 from beat.history import Action, Change, Fired, Passed, Waits
+from beat.ledger import ASKED
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -94,7 +95,8 @@ class Question:
             return next((line.tick for line in _ticks(self.lines) if line.job_id == passed.behind), None)
         if passed.reason != "misfire":
             return None
-        fired = [line for line in self.lines if isinstance(line, Fired) and line.tick and line.tick > passed.last]
+        runs = (line for line in self.lines if isinstance(line, Fired) and line.triggered_by not in ASKED)
+        fired = [run for run in runs if run.tick and run.tick > passed.last]
         following = min(fired, key=lambda line: line.tick or line.at, default=None)
         return following.tick if following and following.triggered_by == "catchup" else None
 

@@ -17,9 +17,14 @@ if TYPE_CHECKING:
 _SECOND, _MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 
 
+def end_of(instant: datetime) -> datetime:
+    """Return the end of the minute or, if a second was named, of the second that begins with `instant`."""
+    return instant + (_SECOND if instant.second or instant.microsecond else _MINUTE)
+
+
 def look(lines: Sequence[Line], waiting: Collection[datetime], instant: datetime) -> tuple[Answer, dict[str, Any]]:
     """The answer that says most, and what goes with it."""
-    end = instant + (_SECOND if instant.second or instant.microsecond else _MINUTE)
+    end = end_of(instant)
     runs = tuple(line for line in lines if isinstance(line, Fired) and line.tick and instant <= line.tick < end)
     if runs:
         return "enqueued", {"runs": runs}

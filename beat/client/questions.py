@@ -11,9 +11,10 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from beat import clock, durations
-from beat.client import beats, explanation, load, placing, reading, staffing, standing
+from beat.client import beats, eras, explanation, following, load, placing, reading, staffing, standing
 from beat.client.auditing import Audit, jobs_begin
 from beat.client.connected import Connected
+from beat.client.nearby import Near
 from beat.client.placing import Places
 from beat.client.reading import Wanted
 from beat.errors import BadInstant, BadOption, BeatError, UnknownSchedule, did_you_mean
@@ -40,7 +41,9 @@ if TYPE_CHECKING:
 L = TypeVar("L", bound="Line")
 When = datetime | timedelta | str
 """An aware instant, or a length of time before now, such as `"24h"`."""
+_INSTANT = timedelta(microseconds=1)
 _LONGEST_ID = 100
+_NEWEST = 500  # lines of a ledger, among which the newest tick is looked for
 _MOST_NAMES = 10_000  # among which a name that was meant is looked for
 
 
@@ -117,9 +120,10 @@ class Questions(Connected):
             snapshot = self._snapshot(schedule_id)
             found = self._read(snapshot, schedule_id)
             follows = found.policies and found.policies.follows
+            near = Near(at, following.end_of(at) if follows else at + _INSTANT, snapshot.waiting)
             told = explanation.Question(
                 found,
-                assemble(schedule_id, snapshot.entries),
+                assemble(schedule_id, near.pick(snapshot.lines)),
                 at,
                 snapshot.now,
                 snapshot.holder,
@@ -131,6 +135,17 @@ class Questions(Connected):
             runs, backfills = (tuple(self._up_to_date(each)) for each in (told.runs, told.backfills))
             unread = staffing.unread(self._store, self._archive, (*runs, *backfills))
             return replace(told, runs=runs, backfills=backfills, behind=behind, unread=unread)
+
+    def latest_tick(self, schedule_id: str) -> datetime | None:
+        """Return the newest tick that is past, decided or not; None if there is none. Raises UnknownSchedule."""
+        with self._asking():
+            snapshot = self._snapshot(schedule_id, lines=_NEWEST)
+            found = self._read(snapshot, schedule_id)
+            if found.next_run and found.next_run <= snapshot.now:
+                rule = found.schedule
+                return max(found.next_run, (rule and rule.before(snapshot.now + _INSTANT)) or found.next_run)
+            lines = assemble(schedule_id, snapshot.entries)
+            return eras.newest([line for line in lines if line.at <= snapshot.now]) or found.last_run
 
     def verify(self, schedule_id: str | None = None, *, since: When | None = None) -> list[Verification]:
         """Every tick that was to come, of one schedule or of all, against ledger, counters and jobs."""

@@ -6,10 +6,10 @@ import contextlib
 import re
 import secrets
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from beat import clock, connection, functions, jobs, routing, verdicts
-from beat.client import standing
+from beat.client import staffing, standing
 from beat.client.changing import WAIT_OR_FORCE, Changing, definition_of, timed
 from beat.errors import BadArguments, BadOption, NoRedis, Refused
 from beat.facts import NONE
@@ -19,9 +19,10 @@ from beat.protocol import Reply
 from beat.watcher import Watcher
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
 
+    from beat.client.staffing import Queue
     from beat.client.standing import Standing
     from beat.protocol import Item
     from beat.schedule import Schedule
@@ -29,7 +30,16 @@ if TYPE_CHECKING:
 
 _TRIES = 5
 _REQUEST = re.compile(r"[A-Za-z0-9]{8,40}")
-_AGAIN_S, _LOOK_S = 0.2, 0.1
+_AGAIN_S, _LOOK_S, _ATTEND_S = 0.2, 0.1, 1.0
+
+
+class Attendance(NamedTuple):
+    """Who is alive to take a run, and to record its outcome."""
+
+    queues: tuple[Queue, ...]
+    """The queues of its jobs, with their workers."""
+    schedulers: int
+    """How many schedulers are alive."""
 
 
 class Triggering(Changing):
@@ -87,16 +97,37 @@ class Triggering(Changing):
             beat=self.by,
         )
 
-    def follow(self, job_id: str) -> Iterator[Fired]:
-        """A run, each time its state has changed, until it has ended. Where no beat is alive, this takes note of it."""
-        watcher, seen = self._watcher(), ""
+    def follow(
+        self,
+        job_id: str,
+        *,
+        timeout: float | None = None,
+        attend: Callable[[Fired, Attendance], None] | None = None,
+    ) -> Iterator[Fired]:
+        """Yield a run each time its state has changed, until it has ended, or for `timeout` seconds.
+
+        While it goes on, `attend` is called about once a second with who is alive. If no scheduler is, this records
+        the outcome itself.
+        """
+        watcher, seen, begun = self._watcher(), "", time.monotonic()
+        attended = begun
         while run := self.get_run(job_id):
             if run.state != seen:
-                seen = run.state
+                seen, attended = run.state, time.monotonic()
                 yield run
-            if run.closed_at:
+            if run.closed_at or (timeout is not None and time.monotonic() - begun >= timeout):
                 return
+            if attend and time.monotonic() - attended >= _ATTEND_S:
+                attended = time.monotonic()
+                attend(run, self._attendance(run))
             self._wait(watcher)
+
+    def _attendance(self, run: Fired) -> Attendance:
+        """Look who is alive to take the run, and to record its outcome."""
+        with self._asking():
+            queues = {each.queue: None for each in self._archive.progress(run.job_ids or [run.job_id]) if each.queue}
+            schedulers = self._archive.beats(self._store.time())
+            return Attendance(staffing.look(self._store, queues), schedulers)
 
     def _watcher(self) -> Watcher:
         """One that says nothing."""

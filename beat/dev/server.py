@@ -46,7 +46,7 @@ class Server:
         told = ""
         while self._private:
             await asyncio.sleep(_LOOK_EVERY_S)
-            if embedded.running():
+            if embedded.running(embedded.DIRECTORY):
                 continue
             try:
                 self._private.stop()

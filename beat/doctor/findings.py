@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from beat import shell
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -30,6 +32,11 @@ class Finding(NamedTuple):
 def unseen(group: str, check: str, right: str, what: str) -> Finding:
     """What could not be looked at, and which right that would need."""
     return Finding(group, check, NOTE, f"could not look at {what}: this user lacks {right}", RULE)
+
+
+def rename(key: str) -> str:
+    """Return the command that puts a key of the wrong type out of the way."""
+    return f"beat redis -- RENAME {shell.word(key)} {shell.word(f'{key}.old')}"
 
 
 def some(names: Sequence[str], count: int | None = None) -> str:

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from beat import sources
 from beat.embedded import servers
 from beat.embedded.child import Child
 from beat.embedded.place import Answer, Place
@@ -103,10 +104,17 @@ def start(directory: Path, *, options: Sequence[str] = ()) -> PrivateRedis:
     raise NoRedis(f"the Redis of {place.directory}{holder} does not answer: end it, or give --redis-url")
 
 
-def running(directory: Path = DIRECTORY) -> str | None:
-    """The URL of the private Redis that now answers for `directory`, if there is one."""
-    place = Place(directory)
-    return place.url if place.ping() is Answer.YES else None
+def running(directory: Path | None = None) -> str | None:
+    """Return the URL of the private Redis that answers for `directory`, if there is one.
+
+    Without a `directory` it is the one that `beat dev` runs here, or beside the nearest pyproject.toml.
+    """
+    project = sources.project()
+    beside = [Path(project, DIRECTORY)] if project else []
+    for place in map(Place, [directory] if directory else [DIRECTORY, *beside]):
+        if place.ping() is Answer.YES:
+            return place.url
+    return None
 
 
 def _first_that_answers(place: Place, lock: int, options: Sequence[str]) -> PrivateRedis:

@@ -12,13 +12,16 @@ from typing import TYPE_CHECKING
 from beat import connection, lifetimes, sentry_dsn, server
 from beat.keys import Keys
 from beat.lock import Lock
+from beat.monitor import is_allowed
 from beat.monitors import healthchecks, sentry
+from beat.monitors.pings import CODE
 from beat.monitors.reading import Reading, Register, leave
 from beat.monitors.rounds import Round
 from beat.outbox import Outbox
 
 if TYPE_CHECKING:
     import threading
+    from collections.abc import Collection
 
     from beat.connection import Redis
     from beat.event import Emit
@@ -33,7 +36,10 @@ class Monitors:
 
     name = "monitors"
 
-    def __init__(self, redis: Redis | str, *, prefix: str, dsn: str | None, emit: Emit) -> None:
+    def __init__(
+        self, redis: Redis | str, *, prefix: str, dsn: str | None, emit: Emit, hosts: Collection[str] = ()
+    ) -> None:
+        self._hosts = hosts
         self._source, self._keys, self._emit = redis, Keys(prefix), emit
         self._dsn, self._is_off = sentry_dsn.read(dsn or ""), dsn == sentry_dsn.OFF
         self._environment = os.environ.get("SENTRY_ENVIRONMENT")
@@ -87,6 +93,8 @@ class Monitors:
         monitor = ping.schedule.monitor
         if monitor is None or (monitor.of_sentry and self._is_off):
             return ""
+        if ping.source != CODE and not is_allowed(monitor, self._hosts):  # whoever wrote it asked no setting
+            return "the schedule comes from data, and monitor_hosts does not allow this host: set BEAT_MONITOR_HOSTS"
         if not monitor.of_sentry:
             return healthchecks.request(ping, monitor.where)
         if self._dsn is None:

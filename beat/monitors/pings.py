@@ -15,6 +15,8 @@ BEGINS = {"enqueued", "reopened"}
 """The events after which a run may start."""
 ENDS = {"succeeded": "ok", "failed": "fail", "lost": "fail", "stopped": "fail"}
 """The events with which it ends, and what a monitor is told then."""
+CODE = "code"
+"""The source of a schedule that an application declares."""
 _NAMESPACE = uuid.UUID("c2b7a6de-6c0c-5d8b-9d0b-6f0a5b7c9e31")
 _LONGEST = 5000
 
@@ -32,6 +34,8 @@ class Ping(NamedTuple):
     seconds: float | None = None
     """How long the run took."""
     words: str = ""
+    source: str = CODE
+    """Where the schedule comes from, as its hash says."""
 
     @property
     def run_id(self) -> uuid.UUID:
@@ -51,14 +55,14 @@ class Request(NamedTuple):
     """Finds in the body of a good answer why the message was not taken all the same; nothing if it was."""
 
 
-def ended(notice: Notice, schedule: Schedule) -> Ping:
-    """Of a run that has ended."""
+def ended(notice: Notice, schedule: Schedule, source: str = CODE) -> Ping:
+    """Return the message about a run that has ended."""
     entry = notice.entry
     seconds = entry.get("duration")
     found = seconds if isinstance(seconds, int | float) and not isinstance(seconds, bool) and seconds >= 0 else None
     kind = ENDS[notice.type]
     words = f"{notice.type}: {_error(entry)}" if kind == "fail" else notice.type
-    return Ping(kind, schedule, str(notice.job_id), (notice.id,), found, words[:_LONGEST])
+    return Ping(kind, schedule, str(notice.job_id), (notice.id,), found, words[:_LONGEST], source)
 
 
 def _error(entry: Mapping[str, Any]) -> str:

@@ -102,8 +102,8 @@ class Register:
         """Whether there is nothing to do."""
         return not self._client.exists(self._keys.index(INDEX))
 
-    def among(self, ids: Collection[str]) -> dict[str, Schedule]:
-        """Those of these that have one, as far as they can be read."""
+    def among(self, ids: Collection[str]) -> dict[str, tuple[Schedule, str]]:
+        """Return those of these schedules that have a monitor, as far as they can be read, each with its source."""
         asked = list(ids)
         if not asked:
             return {}
@@ -114,8 +114,9 @@ class Register:
             return {}
         mine = [each for each, mark in zip(asked, marks, strict=True) if mark]
         found = self._each(mine, "definition", self._keys.schedule)
-        read = {each: _read(text) for each, text in zip(mine, found, strict=True)}
-        return {each: schedule for each, schedule in read.items() if schedule and schedule.monitor}
+        sources = self._each(mine, "source", self._keys.schedule)
+        read = {each: (_read(text), _text(source)) for each, text, source in zip(mine, found, sources, strict=True)}
+        return {each: (known, source) for each, (known, source) in read.items() if known and known.monitor}
 
     def started(self, job_ids: Sequence[str]) -> list[str]:
         """Those of these jobs that a worker is at, by RQ's own records."""
@@ -130,7 +131,11 @@ class Register:
 
 
 def _read(text: object) -> Schedule | None:
-    return _schedule(text.decode(errors="replace")) if isinstance(text, bytes) else None
+    return _schedule(_text(text)) if isinstance(text, bytes) else None
+
+
+def _text(value: object) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else ""
 
 
 @functools.lru_cache(maxsize=1000)

@@ -35,7 +35,9 @@ class Round:
         self._once = Once(emit)
         self._lanes: dict[str, Lane] = {}
         self._done: queue.SimpleQueue[tuple[str, ...]] = queue.SimpleQueue()
-        self._waiting: dict[str, tuple[str, Schedule]] = {}  # job id → the event that began it
+        self._waiting: dict[
+            str, tuple[str, Schedule, str]
+        ] = {}  # job id → the event that began it, and whose run it is
         self._looked_at = 0.0
 
     def resume(self) -> None:
@@ -73,20 +75,20 @@ class Round:
         wanted = {n.schedule_id for _, n in told if n and n.job_id and (n.type in BEGINS or n.type in ENDS)}
         known = self._register.among(wanted)
         for event_id, notice in told:
-            schedule = known.get(notice.schedule_id) if notice and notice.job_id else None
-            if notice is None or schedule is None or notice.entry.get("shards"):
+            told_of = known.get(notice.schedule_id) if notice and notice.job_id else None
+            if notice is None or told_of is None or notice.entry.get("shards"):
                 self._done.put((event_id,))
             elif notice.type in ENDS:
                 self._forget(str(notice.job_id))
-                self._tell(ended(notice, schedule))
+                self._tell(ended(notice, *told_of))
             elif notice.type in BEGINS:
-                self._await(str(notice.job_id), event_id, schedule)
+                self._await(str(notice.job_id), event_id, *told_of)
             else:
                 self._done.put((event_id,))
 
-    def _await(self, job_id: str, event_id: str, schedule: Schedule) -> None:
+    def _await(self, job_id: str, event_id: str, schedule: Schedule, source: str) -> None:
         self._forget(job_id)
-        self._waiting[job_id] = event_id, schedule
+        self._waiting[job_id] = event_id, schedule, source
         if len(self._waiting) > MOST_WAITING:
             self._forget(next(iter(self._waiting)))
 
@@ -97,16 +99,16 @@ class Round:
 
     def _look(self) -> None:
         for job_id in self._register.started(list(self._waiting)):
-            event_id, schedule = self._waiting.pop(job_id)
-            self._tell(Ping("start", schedule, job_id, (event_id,)))
+            event_id, schedule, source = self._waiting.pop(job_id)
+            self._tell(Ping("start", schedule, job_id, (event_id,), source=source))
 
     def _tell(self, ping: Ping) -> None:
         found, done = self._request(ping), partial(self._done.put, ping.settles)
         if isinstance(found, str):
             if found:
-                self._once.say(
-                    ping.schedule.id, Event("monitor_failed", ping.schedule.id, {"service": "Sentry", "error": found})
-                )
+                service = ping.schedule.monitor.service if ping.schedule.monitor else ""
+                fields = {"service": service, "error": found}
+                self._once.say(ping.schedule.id, Event("monitor_failed", ping.schedule.id, fields))
             done()
             return
         lane = self._lanes.get(found.service) or self._lanes.setdefault(found.service, Lane(found.service, self._emit))

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 from beat import clock
 from beat.errors import BadInstant
-from beat.ledger import Changed
+from beat.ledger import Acted, Changed, Enqueued, Skipped
 from beat.verification.changes import readable
 from beat.verification.findings import Findings, Stretch, Verification, stretch
-from beat.verification.followed import NOBODY, Bonds, compare
+from beat.verification.followed import NOBODY, Bonds, compare, eras, rule_before
 from beat.verification.runs import Numbers, Runs
 from beat.verification.ticks import Walk
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Reversible, Sequence
     from datetime import datetime
     from typing import Any
 
@@ -26,13 +26,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Bonds", "Stretch", "Verification", "parents_of", "verify"]
 
+_MARKS = (Changed, Acted)
 _DECIDING = {"active", "broken"}
 """States in which what is due gets its verdict sooner or later."""
 
 
 def verify(
     schedule_id: str,
-    entries: Iterable[Entry],
+    entries: Reversible[Entry],
     *,
     rule: Mapping[str, Any],
     next_run: datetime | None,
@@ -46,6 +47,8 @@ def verify(
     waiting: Collection[datetime] | None = None,
     jobs: Mapping[str, datetime | None] | None = None,
     open_jobs: Collection[str] | None = None,
+    other_jobs: Collection[str] = (),
+    landmarks: Sequence[Changed | Acted] | None = None,
     counts: Mapping[str, int] | None = None,
     bonds: Bonds = NOBODY,
 ) -> Verification:
@@ -54,19 +57,38 @@ def verify(
     `due_at` is when its next tick is due, where jitter or an operator makes that another time than its own; `held`
     whether nothing is decided for now, because it is paused or no live beat declares it.
     `jobs` are the RQ jobs that exist and say that they are of this schedule, with their ticks; `open_jobs` those of it
-    whose outcome is waited for; `waiting` the ticks that wait for an earlier run to end; `counts` its success_count,
-    failure_count and stopped_count; `bonds` whom it follows. What is not given is not compared. With `since`, only
-    ticks and lines from then on are judged.
+    whose outcome is waited for, and `other_jobs` those of which no record names the schedule; `waiting` the ticks that
+    wait for an earlier run to end; `counts` its success_count, failure_count and stopped_count; `bonds` whom it
+    follows. What is not given is not compared. With `since`, only ticks and lines from then on are judged.
+
+    The entries are read once, from the oldest to the newest, so that a long ledger need not be kept; `landmarks` are
+    the changes and actions among them, oldest first, if they are known already.
     """
-    oldest_first, current = list(entries)[::-1], readable(rule)
-    findings = Findings(since and max(since, clock.EPOCH), _blind(oldest_first, now))
-    walk = _walk(oldest_first, findings, current)
+    marks = [each for each in reversed(entries) if isinstance(each, _MARKS)] if landmarks is None else landmarks
+    oldest, current = next(iter(reversed(entries)), None), readable(rule)
+    complete = _is_registration(oldest)
+    blind = None if complete else oldest.at if oldest else now
+    findings, of_numbers, of_runs = (Findings(since and max(since, clock.EPOCH), blind) for _ in range(3))
+    walk = Walk(findings, rule_before(marks, current), complete=complete)
+    numbers = Numbers(of_numbers, complete=complete)
+    lost_once = any(map(_is_registration, marks[1:] if complete else marks))  # Redis had lost the counters
+    runs = Runs(of_runs, complete=complete and not lost_once)
+    followed: list[Enqueued | Skipped] = []
+    for place, entry in enumerate(reversed(entries)):
+        walk.step(entry)
+        if place and _is_registration(entry):
+            numbers = Numbers(of_numbers, complete=False)
+        numbers.step(entry)
+        runs.step(entry, walk.begun)
+        if isinstance(entry, Enqueued | Skipped) and entry.after and entry.tick:
+            followed.append(entry)
     walk.end(next_run, state, now, waiting)
-    compare(oldest_first, current, findings, bonds, now)
-    runs = _runs(oldest_first, findings, walk.begun, (run_count, skip_count), now)
-    runs.end(now, jobs=jobs or {}, open_jobs=open_jobs, counts=counts or {})
+    compare(followed, eras(marks, oldest, current, now), findings, bonds, now)
+    numbers.end(run_count, skip_count, now)
+    runs.end(now, walk.begun, jobs=jobs or {}, open_jobs=open_jobs, other_jobs=other_jobs, counts=counts or {})
+    findings.problems += [*of_numbers.problems, *of_runs.problems]
     _rule(walk.rule, current, findings, now)
-    begun = None if _reaches_back(oldest_first) else walk.begun or next_run or now
+    begun = None if complete else walk.begun or next_run or now
     due = _due(current, next_run, now) if due_at is None or due_at <= now else 0
     return findings.sum_up(schedule_id, due * (state in _DECIDING and not held), begun, held=due * held)
 
@@ -77,47 +99,14 @@ def parents_of(entries: Iterable[Entry], rule: Mapping[str, Any]) -> set[str]:
     return {each.follows for each in (*told, readable(rule)) if each and each.follows}
 
 
-def _walk(oldest_first: Sequence[Entry], findings: Findings, current: Schedule | None) -> Walk:
-    """Begins with the rule that the first change replaced; where there was no change, with the one in force now."""
-    change = next((entry for entry in oldest_first if isinstance(entry, Changed)), None)
-    rule = current if change is None else readable(change.was or {})
-    walk = Walk(findings, rule, complete=_reaches_back(oldest_first))
-    for entry in oldest_first:
-        walk.step(entry)
-    return walk
-
-
 def _rule(told: Schedule | None, current: Schedule | None, findings: Findings, now: datetime) -> None:
     """That which is in force must be the one that the ledger tells of last."""
     if current is None or (told and told.timing_rev != current.timing_rev):
         findings.say(now, f"the rule in force {'is another than the ledger says' if current else 'cannot be read'}")
 
 
-def _runs(
-    oldest_first: Sequence[Entry],
-    findings: Findings,
-    begun: datetime | None,
-    kept: tuple[int | None, int | None],
-    now: datetime,
-) -> Runs:
-    """Follows the numbers; the runs are complete where those can be followed from the first one on."""
-    complete = _reaches_back(oldest_first)
-    numbers = Numbers(findings, complete=complete)
-    for place, entry in enumerate(oldest_first):
-        if place and isinstance(entry, Changed) and entry.type == "registered":  # Redis had lost the counters
-            complete, numbers = False, Numbers(findings, complete=False)
-        numbers.step(entry)
-    numbers.end(*kept, now)
-    return Runs(findings, begun, oldest_first, complete=complete)
-
-
-def _blind(oldest_first: Sequence[Entry], now: datetime) -> datetime | None:
-    """Up to when what was trimmed may tell of ticks; None where nothing was."""
-    return None if _reaches_back(oldest_first) else oldest_first[0].at if oldest_first else now
-
-
-def _reaches_back(oldest_first: Sequence[Entry]) -> bool:
-    return any(isinstance(entry, Changed) and entry.type == "registered" for entry in oldest_first[:1])
+def _is_registration(entry: Entry | None) -> bool:
+    return isinstance(entry, Changed) and entry.type == "registered"
 
 
 def _due(rule: Schedule | None, next_run: datetime | None, now: datetime) -> int:

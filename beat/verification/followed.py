@@ -8,7 +8,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from beat.ledger import Acted, Changed, Enqueued, Skipped
+from beat.ledger import Changed
 from beat.verification.changes import readable, text
 from beat.verification.findings import INSTANT, Stretch
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from beat.history import Fired
-    from beat.ledger import Entry
+    from beat.ledger import Acted, Enqueued, Entry, Skipped
     from beat.schedule import Schedule
     from beat.verification.findings import Findings
 
@@ -45,32 +45,36 @@ class Era(NamedTuple):
     end: datetime
 
 
-def eras(oldest_first: Sequence[Entry], current: Schedule | None, now: datetime) -> list[Era]:
-    """Those of which the ledger tells; what is retired follows nobody until its definition comes again."""
+def eras(
+    landmarks: Sequence[Changed | Acted], oldest: Entry | None, current: Schedule | None, now: datetime
+) -> list[Era]:
+    """Return the eras of which a ledger tells that begins with `oldest`.
+
+    What is retired follows nobody until its definition comes again.
+    """
     found: list[Era] = []
-    rule, start = _before(oldest_first, current), oldest_first[0].at if oldest_first else now
-    for entry in oldest_first:
-        if isinstance(entry, Changed) or (isinstance(entry, Acted) and entry.type == "retired"):
+    rule, start = rule_before(landmarks, current), oldest.at if oldest else now
+    for entry in landmarks:
+        if isinstance(entry, Changed) or entry.type == "retired":
             found += _era(rule, start, entry.at)
             rule, start = readable(entry.rule) if isinstance(entry, Changed) else None, entry.at
     return [*found, *_era(rule, start, now)]
 
 
 def compare(
-    oldest_first: Sequence[Entry], current: Schedule | None, findings: Findings, bonds: Bonds, now: datetime
+    followed: Sequence[Enqueued | Skipped], known: Sequence[Era], findings: Findings, bonds: Bonds, now: datetime
 ) -> None:
-    """The verdicts on what followed, and what waits for one, against the runs of those that were followed."""
-    known = eras(oldest_first, current, now)
+    """Compare the decisions on ticks that followed runs, and what waits for one, with the runs of those followed."""
     told: dict[str, Enqueued | Skipped] = {}
-    for entry in oldest_first:
-        if isinstance(entry, Enqueued | Skipped) and entry.after and entry.tick:
-            found, twice = Stretch(entry.tick, entry.tick, 1), entry.after in told
-            rule = next((era.rule for era in known), None)
-            if twice and rule:
-                findings.repeat(found, rule)
-            elif not twice:
-                findings.account(found, rule)
-            told.setdefault(entry.after, entry)
+    for entry in followed:
+        tick = entry.tick or entry.at
+        found, twice = Stretch(tick, tick, 1), entry.after in told
+        rule = next((era.rule for era in known), None)
+        if twice and rule:
+            findings.repeat(found, rule)
+        elif not twice:
+            findings.account(found, rule)
+        told.setdefault(entry.after, entry)
     for job in bonds.in_line:
         findings.waiting += 1
         if job in told:
@@ -94,9 +98,9 @@ def _look(
         findings.miss(era.rule, ended, ended + INSTANT)
 
 
-def _before(oldest_first: Sequence[Entry], current: Schedule | None) -> Schedule | None:
-    """The rule that was in force when the ledger begins."""
-    change = next((entry for entry in oldest_first if isinstance(entry, Changed)), None)
+def rule_before(landmarks: Sequence[Changed | Acted], current: Schedule | None) -> Schedule | None:
+    """Return the rule that was in force when the ledger begins: the one that its first change replaced."""
+    change = next((entry for entry in landmarks if isinstance(entry, Changed)), None)
     return current if change is None else readable(change.was or {})
 
 

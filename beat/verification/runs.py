@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -9,7 +10,7 @@ from beat import clock, shards
 from beat.ledger import Enqueued, Outcome, Reopened, Skipped
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
     from datetime import datetime
 
     from beat.ledger import Entry
@@ -49,41 +50,51 @@ class Numbers:
 
 
 class _Known(NamedTuple):
-    """One run, by its newest line."""
+    """One run, by its newest line; there may be 100,000 of them, so little is kept of each."""
 
     tick: datetime | None
-    ended: Outcome | None
+    ended: str = ""
+    """How, if it has ended."""
+    mark: int = 0
+    """The hash of all that tells this end from another."""
 
 
 class Runs:
-    """The runs of one schedule. What its ledger no longer holds of them is not missed: `begun` is its first tick."""
+    """The runs of one schedule. What its ledger no longer holds of them is not missed."""
 
-    def __init__(
-        self, findings: Findings, begun: datetime | None, oldest_first: Iterable[Entry], *, complete: bool
-    ) -> None:
-        self._findings, self._begun, self._complete = findings, begun, complete
+    def __init__(self, findings: Findings, *, complete: bool) -> None:
+        self._findings, self._complete = findings, complete
+        self._begun: datetime | None = None
+        self._early: list[Outcome | Reopened] = []
         self._known: dict[str, _Known] = {}
         self._enqueued: set[str] = set()
         self._parts: dict[str, list[str]] = {}
         """The jobs of ticks that went to all of their queues, by that of the tick."""
-        for entry in oldest_first:
-            self._step(entry)
 
-    def _step(self, entry: Entry) -> None:
+    def step(self, entry: Entry, begun: datetime | None) -> None:
+        """Take the line that follows; `begun` is the first tick of the ledger, as far as it is known by now."""
+        self._begun = begun
         if isinstance(entry, Enqueued):
             self._enqueue(entry)
         elif isinstance(entry, Outcome | Reopened):
             known = self._known.get(entry.job)
-            self._known[entry.job] = _Known(entry.tick, entry if isinstance(entry, Outcome) else None)
+            ended = (sys.intern(entry.type), _mark(entry)) if isinstance(entry, Outcome) else ()
+            tick = known.tick if known and known.tick == entry.tick else entry.tick
+            self._known[entry.job] = _Known(tick, *ended)
             if entry.of and entry.of not in self._parts:
                 self._parts[entry.of] = []
             if entry.of and entry.job not in self._parts[entry.of]:
                 self._parts[entry.of].append(entry.job)
-            if known is None:
-                if self._is_missed(entry.tick):
-                    self._say(entry, "has an outcome, and no line says that it was enqueued")
+            if known is None and begun is None:
+                self._early.append(entry)
+            elif known is None:
+                self._refuse_unknown(entry)
             else:
                 self._follow(entry, known)
+
+    def _refuse_unknown(self, entry: Outcome | Reopened) -> None:
+        if self._is_missed(entry.tick):
+            self._say(entry, "has an outcome, and no line says that it was enqueued")
 
     def _enqueue(self, entry: Enqueued) -> None:
         if entry.job in self._enqueued:
@@ -92,7 +103,7 @@ class Runs:
             self._say(entry, "has an outcome that is older than itself")
         else:
             parts = shards.jobs(entry.job, entry.shards)
-            self._known |= {job: _Known(entry.tick, None) for job in parts or [entry.job]}
+            self._known |= {job: _Known(entry.tick) for job in parts or [entry.job]}
             self._enqueued.update(parts)
             if parts:
                 self._parts[entry.job] = parts
@@ -102,30 +113,37 @@ class Runs:
         if entry.tick != known.tick:
             self._say(entry, "has lines of two ticks")
         if isinstance(entry, Reopened):
-            was = known.ended.type if known.ended else "open"
+            was = known.ended or "open"
             if was != entry.was:
                 self._say(entry, f"was started again after it had {entry.was}, and it was {was}")
-        elif known.ended and _same(entry, known.ended):
+        elif known.ended and _mark(entry) == known.mark:  # another end is RQ's to tell; the same is one line too many
             self._say(entry, "ended twice")
 
     def end(
         self,
         now: datetime,
+        begun: datetime | None,
         *,
         jobs: Mapping[str, datetime | None],
         open_jobs: Collection[str] | None,
+        other_jobs: Collection[str],
         counts: Mapping[str, int],
     ) -> None:
-        """What Redis knows must agree."""
+        """Compare the runs with what Redis knows."""
+        self._begun, later = begun, self._findings.problems
+        self._findings.problems = []
+        for entry in self._early:  # these stand before all others
+            self._refuse_unknown(entry)
+        self._findings.problems += later
         if open_jobs is not None:
-            self._await(open_jobs, now)
+            self._await({*open_jobs, *(job for job in other_jobs if job in self._known)}, now)
         if self._complete:
             self._count(counts, now)
         self._find(jobs)
 
     def _await(self, open_jobs: Collection[str], now: datetime) -> None:
         """The runs without an outcome are those that are waited for."""
-        going = {job for job, known in self._known.items() if known.ended is None}
+        going = {job for job, known in self._known.items() if not known.ended}
         for job in sorted(going.difference(open_jobs)):
             self._findings.say(now, f"job {job} has no outcome, and nobody waits for one")
         waited = {job for job in open_jobs if job not in going and (self._complete or job in self._known)}
@@ -143,7 +161,7 @@ class Runs:
     def _ends(self) -> Iterator[str]:
         """How each tick ended, as one, whatever its parts."""
         apart = {job for parts in self._parts.values() for job in parts}
-        states = {job: known.ended.type if known.ended else shards.OPEN for job, known in self._known.items()}
+        states = {job: known.ended or shards.OPEN for job, known in self._known.items()}
         yield from (state for job, state in states.items() if job not in apart)
         for parts in self._parts.values():
             yield shards.outcome([states[job] for job in parts])
@@ -163,6 +181,5 @@ class Runs:
         self._findings.say(entry.at, f"job {entry.job} {words}, at {clock.text(entry.at)}")
 
 
-def _same(one: Outcome, other: Outcome) -> bool:
-    """RQ may end a run in another way after all; the same way twice is one line too many."""
-    return (one.type, one.started, one.ended, one.attempts) == (other.type, other.started, other.ended, other.attempts)
+def _mark(outcome: Outcome) -> int:
+    return hash((outcome.type, outcome.started, outcome.ended, outcome.attempts))

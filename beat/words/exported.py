@@ -25,16 +25,15 @@ BESIDE = (*_STANDS, "override", "pause", "last", "declared")
 """What stands beside the options of a schedule."""
 
 
-def row(found: Listed) -> dict[str, Any]:
-    """One schedule of a list."""
-    return {**schedule(found.standing), "last": found.last and telling.plain(found.last)}
+def row(found: Listed, *, reveal: bool = False) -> dict[str, Any]:
+    """Return one schedule of a list; with `reveal`, also the URL of its monitor."""
+    return {**schedule(found.standing, reveal=reveal), "last": found.last and telling.plain(found.last)}
 
 
-def schedule(known: Standing) -> dict[str, Any]:
-    """Its definition as it was declared, what an operator has laid over it, and where it stands."""
-    declared = {
-        name: value for name, value in monitor.hidden(known.declared).items() if name != "anchor"
-    }  # which follows from start
+def schedule(known: Standing, *, reveal: bool = False) -> dict[str, Any]:
+    """Return its definition as it was declared, what an operator has laid over it, and where it stands."""
+    options = known.declared if reveal else monitor.hidden(known.declared)
+    declared = {name: value for name, value in options.items() if name != "anchor"}  # which follows from start
     stands = {name: getattr(known, name) for name in _STANDS}
     empty = {name: stands[name] or None for name in ("deferred_by", "last_error", "source", "app")}
     return {

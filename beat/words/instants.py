@@ -257,9 +257,9 @@ def _wall(value: datetime, where: Zone) -> Meant:
     first, second = (value.replace(tzinfo=where.info, fold=fold).astimezone(UTC) for fold in (0, 1))
     if first == second:
         return Meant(first)
-    shown = f"{time_of_day(value)} %s on {value:%Y-%m-%d} in {where.name}"
+    day = f"on {value:%Y-%m-%d} in {where.name}"
     if first < second:
-        told = shown % "comes twice"
-        return Meant(first, f"{told}: this is the first; for the second write {clock.text(second)}")
+        note = f"{time_of_day(value)} comes twice {day}: this is the first; for the second write {clock.text(second)}"
+        return Meant(first, note)
     jump = clock.at(where.at(clock.floor(first)).start)  # what a jump skips runs right after it
-    return Meant(jump, f"{shown % 'does not exist'}: the clock jumps over it, and this is right after")
+    return Meant(jump, f"{time_of_day(value)} does not exist {day}: the clock jumps over it, and this is right after")

@@ -32,24 +32,20 @@ def words(schedule: Schedule, ticked: int) -> dict[str, str]:
     """Those that are not as they would be anyway, a sentence each; so many of its ticks have become jobs."""
     more = [f"and {len(schedule.exclude) - _MOST:,} more"] if len(schedule.exclude) > _MOST else []
     rests = ", ".join([exclusions.words(schedule.exclude[:_MOST]), *more])
+    late, window = schedule.misfire_after, schedule.catchup_window
     told = {
         "misfire": _MISFIRE.get(schedule.misfire),
-        "misfire_after": _span(schedule, "misfire_after", "a tick counts as missed when it is {} late"),
-        "catchup_window": _span(schedule, "catchup_window", "a tick that is more than {} late never fires"),
+        "misfire_after": late and f"a tick counts as missed when it is {durations.short(late)} late",
+        "catchup_window": window and f"a tick that is more than {durations.short(window)} late never fires",
         "catchup_limit": schedule.catchup_limit and f"missed ticks fire {schedule.catchup_limit} at a time",
         "overlap": _OVERLAP.get(schedule.overlap),
         "max_running": schedule.max_running and f"{schedule.max_running} may run at a time",
         "max_waiting": schedule.max_waiting and f"{schedule.max_waiting} may wait",
         "max_runs": schedule.max_runs and f"{ticked:,} of {schedule.max_runs:,} ticks have become jobs",
         "exclude": f"it rests on {rests}" if schedule.exclude else "",
-        "jitter": _span(schedule, "jitter", "each tick fires up to {} after its time"),
+        "jitter": schedule.jitter and f"each tick fires up to {durations.short(schedule.jitter)} after its time",
     }
     return {name: sentence for name, sentence in told.items() if sentence}
-
-
-def _span(schedule: Schedule, name: str, sentence: str) -> str:
-    value = getattr(schedule, name)
-    return sentence.format(durations.short(value)) if value else ""
 
 
 def skipped(told: Explanation, passed: Passed, where: Zone) -> str:

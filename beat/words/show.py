@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 _MOST = 5
 _THEN = 3
-_SOURCES = {"code": "the code of the application {app}", "api": "data: beat add, or Client.add"}
 
 
 def state(found: Overview, where: Zone) -> dict[str, str]:
@@ -43,7 +42,7 @@ def state(found: Overview, where: Zone) -> dict[str, str]:
         "description": str(known.definition.get("description", "")),
         "monitor": str(monitor.hidden(known.definition).get("monitor", "")),
         "declared": str(known.definition.get("declared", "")),
-        "source": _SOURCES.get(known.source, known.source).format(app=known.app),
+        "source": _source(known),
         "version": str(known.version or ""),
         "runs": _counts(known),
         "open": _open(found),
@@ -53,6 +52,12 @@ def state(found: Overview, where: Zone) -> dict[str, str]:
         "last failure": _when(known.last_failure, where, now),
         "last error": known.last_error,
     }
+
+
+def _source(known: Standing) -> str:
+    if known.source == "code":
+        return f"the code of the application {known.app}"
+    return "data: beat add, or Client.add" if known.source == "api" else known.source
 
 
 def _finished(known: Standing, where: Zone) -> str:
@@ -180,15 +185,16 @@ def _spread(found: Spread | None, per_second: int = 1) -> str:
     return ", ".join(f"{name} {instants.span(value)}" for name, value in values)
 
 
-def plain(known: Standing) -> dict[str, Any]:
-    """Where it stands, as `--json` has it."""
+def plain(known: Standing, *, reveal: bool = False) -> dict[str, Any]:
+    """Return where the schedule stands, as `--json` has it; with `reveal`, also the URL of its monitor."""
+    hidden = dict if reveal else monitor.hidden
     named = {each.name: getattr(known, each.name) for each in fields(known) if each.name != "schedule_id"}
     return {
         "id": known.schedule_id,
         **telling.times(named),
         "rule": dict(known.rule),
-        "definition": monitor.hidden(known.definition),
-        "declared": monitor.hidden(known.declared),
+        "definition": hidden(known.definition),
+        "declared": hidden(known.declared),
         "pause": exported.pause(known.pause),
         "override": exported.override(known.override),
         "finished": known.finished and telling.times(known.finished._asdict()),

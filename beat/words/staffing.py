@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from beat import shell
 from beat.words import instants, telling
 
 if TYPE_CHECKING:
@@ -34,7 +35,22 @@ def nobody(queue: Queue, where: Zone, waiting: str = "") -> str:
     """That no worker reads a queue, and what to do about it."""
     at = queue.unread_since
     since = f" since {instants.both(at.replace(microsecond=0), where)}" if at else ""
-    return f"no live worker reads {queue.name}{since}{waiting}: rq worker {queue.name}"
+    return f"no live worker reads {queue.name}{since}{waiting}: rq worker {shell.arguments(queue.name)}"
+
+
+def awaited(state: str, worker: str | None, queues: Sequence[Queue], schedulers: int, where: Zone) -> str:
+    """Say what a run waits for, and who is missing that should bring it there."""
+    match state:
+        case "started":
+            waits = f"waiting for worker {worker} to end the run" if worker else "waiting for the run to end"
+        case "scheduled":
+            waits = "waiting for the next attempt"
+        case _:
+            waits = f"waiting for a worker of {', '.join(each.name for each in queues)}" if queues else "waiting"
+    missing = [nobody(each, where) for each in queues if each.workers == 0]
+    if not schedulers:
+        missing.append("no scheduler is running, so this command records the outcome itself")
+    return "; ".join([waits, *missing])
 
 
 def plain(queues: Iterable[Queue]) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,6 @@ from tests.workers import Steps, Worker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from datetime import datetime
 
 NIGHTLY = {"cron": "0 3 * * *", "tz": "Europe/Berlin"}
 THREE = clock.read("2026-11-16T02:00:00Z")  # in Berlin
@@ -244,9 +243,76 @@ def test_why_refuses_what_is_no_time(here: Path, time: str, words: str) -> None:
     assert said.startswith(words)
 
 
-def test_why_needs_a_time(here: Path) -> None:
-    code, said = refused("why", "nightly", cwd=here)
-    assert (code, said.splitlines()[0]) == (2, "error: Missing argument 'TIME'.")
+@pytest.mark.parametrize("time", [[], ["last"], ["Last"]])
+def test_why_without_a_time_explains_the_latest_tick(here: Path, redis: Redis, time: list[str]) -> None:
+    redis.hset("beat:schedule:nightly", "next_run", clock.text(clock.now().replace(microsecond=0) + DAY))
+    told = lines("why", "nightly", *time, cwd=here)
+    assert told[0].startswith("Mon 2026-11-16 03:00 Berlin = 02:00Z: enqueued by web-2 4 ms late")
+
+
+def test_why_without_a_time_explains_a_tick_that_is_due_or_held(here: Path, redis: Redis) -> None:
+    tick = (clock.now() - DAY).replace(microsecond=0, hour=2, minute=0, second=0)
+    redis.hset("beat:schedule:nightly", mapping={"next_run": clock.text(tick), "state": "paused", "paused_by": "ann"})
+    found = document("why", "nightly", cwd=here)
+    assert found["answer"] == "held"
+    assert clock.now() - DAY < datetime.fromisoformat(found["instant"]) <= clock.now()
+    assert "paused by ann" in found["sentence"]
+
+
+def test_why_now_explains_this_minute(here: Path, redis: Redis) -> None:
+    minutely(redis)
+    redis.hset("beat:schedule:often", "next_run", clock.text(clock.now().replace(second=0, microsecond=0)))
+    assert document("why", "often", "now", cwd=here)["answer"] == "due"
+    assert document("why", "nightly", "now", cwd=here)["answer"] in {"not_a_tick", "due"}
+
+
+def test_why_of_a_schedule_that_has_not_ticked_names_the_first_tick(here: Path, redis: Redis) -> None:
+    first = clock.now().replace(microsecond=0) + DAY
+    Ledger("young").registered(clock.now(), first).keep(redis)
+    (told,) = lines("why", "young", cwd=here)
+    assert told.startswith("no tick of young is past; its first is ")
+    assert document("why", "young", cwd=here)["next_run"] == clock.text(first)
+
+
+# beat next
+
+
+def test_next_of_an_id_shows_the_ticks_of_that_schedule(here: Path, redis: Redis) -> None:
+    redis.hset("beat:schedule:nightly", "next_run", "2027-11-16T02:00:00Z")
+    done = beat("next", "nightly", "-n", "2", cwd=here)
+    assert (done.returncode, done.stderr) == (0, "no scheduler is running: nothing fires until one runs\n")
+    head, _, columns, *ticks = done.stdout.splitlines()
+    assert head == "nightly: at 03:00, every day, Europe/Berlin time"
+    assert columns.split("  ")[0] == "Europe/Berlin"
+    assert [tick[:24] for tick in ticks] == ["Tue 2027-11-16 03:00 CET", "Wed 2027-11-17 03:00 CET"]
+    found = document("next", "nightly", "-n", "1", "--from", "2028-01-01", cwd=here)
+    assert (found["schedule"], found["tz"], found["note"]) == ("nightly", "Europe/Berlin", None)
+    assert [tick["utc"] for tick in found["ticks"]] == ["2028-01-01T02:00:00Z"]
+
+
+def test_next_of_a_paused_schedule_says_so(here: Path, redis: Redis) -> None:
+    redis.hset("beat:schedule:nightly", mapping={"state": "paused", "paused_by": "ann"})
+    done = beat("next", "nightly", cwd=here)
+    assert done.stdout == "nightly: at 03:00, every day, Europe/Berlin time\n"
+    assert done.stderr == "the schedule is paused by ann, until somebody resumes it\n"
+
+
+def test_next_of_an_unknown_id_says_that_it_is_neither(here: Path) -> None:
+    code, said = refused("next", "nightli", cwd=here)
+    assert code == 2
+    assert "is neither five fields nor the name of a preset" in said
+    assert "Nor is it the id of a schedule in Redis: there is no schedule 'nightli'. Did you mean 'nightly'?" in said
+    code, said = refused("next", "nightly", "--redis-url", "redis://127.0.0.1:1/0", cwd=here)
+    assert code == 2
+    assert "Nor can Redis tell whether it is the id of a schedule" in said
+
+
+@pytest.mark.parametrize("word", ["15m", "1h30m", "90"])
+def test_next_of_a_length_of_time_suggests_every(here: Path, word: str) -> None:
+    code, said = refused("next", word, cwd=here)
+    assert (code, said.splitlines()[0]) == (
+        2, f"error: {word} is a length of time, not an expression: beat next --every {word}",
+    )  # fmt: skip
 
 
 # beat verify

@@ -280,6 +280,60 @@ def test_who_leaves_while_waiting_is_told_that_the_run_goes_on(here: Path, url: 
     assert getattr(run, "state", "") == "started"
 
 
+def waiting(here: Path, url: str, *arguments: str) -> tuple[Any, Path]:
+    """A process that waits for a run, and its log."""
+    log = here / "trigger.log"
+    command = ["beat", "trigger", *arguments, "--wait"]
+    return logged(log, command, here, commands.environment(BEAT_REDIS_URL=url)), log
+
+
+def test_trigger_wait_says_that_no_worker_and_no_scheduler_is_there(here: Path, url: str, client: Client) -> None:
+    process, log = waiting(here, url, "report")
+    says = functools.partial(wait_until, what=log.read_text)
+    says(lambda: "waiting for a worker of default; no live worker reads default: rq worker default" in log.read_text())
+    assert "no scheduler is running, so this command records the outcome itself" in log.read_text()
+    with Beat(lay_out(here, {"tasks.py": ""}), url):
+        says(lambda: log.read_text().endswith("no live worker reads default: rq worker default\n"))
+    says(lambda: log.read_text().count("so this command records the outcome itself") > 1)
+    assert log.read_text().count("waiting for") == 3  # each time that something changed, and never in between
+    process.send_signal(signal.SIGINT)
+    assert process.wait(20) == 130
+    assert client.history("report", outcome="open")
+
+
+@pytest.mark.usefixtures("worked")
+def test_trigger_wait_says_for_which_worker_it_waits(here: Path, url: str) -> None:
+    process, log = waiting(here, url, "slow")
+    wait_until(
+        lambda: re.search("waiting for worker .* to end the run; no scheduler", log.read_text()), what=log.read_text
+    )
+    process.kill()
+    process.wait(20)
+
+
+def test_trigger_wait_gives_up_after_its_timeout(beat: Any, document: Any) -> None:
+    done = beat("trigger", "report", "--wait", "--timeout", "1s")
+    assert done.returncode == 124
+    words = "gave up after 1 s (--timeout): the run goes on; to see how it ends: beat history report -n 1\n"
+    assert done.stderr.endswith(words)
+    assert document("trigger", "report", "--wait", "--timeout", "0.2")["run"]["state"] == "queued"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--timeout", "1s"], "error: --timeout is how long --wait waits"),
+        (["--wait", "--timeout", "soon"], "error: --timeout 'soon' is not a length of time"),
+    ],
+)
+def test_a_wrong_timeout_is_refused_before_anything_runs(
+    refused: Any, store: Store, arguments: list[str], words: str
+) -> None:
+    code, said = refused("trigger", "report", *arguments)
+    assert (code, queued(store)) == (2, [])
+    assert said.startswith(words)
+
+
 @pytest.mark.usefixtures("worked")
 def test_every_attempt_of_a_run_is_told(beat: Any, store: Store) -> None:
     deploy(store, schedule("bad", func="jobs.bad", queue="jobs", retry=1))

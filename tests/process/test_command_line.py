@@ -782,3 +782,55 @@ def test_a_bug_of_beat_ends_with_70_and_asks_to_be_reported(here: Path) -> None:
     assert done.stderr.endswith(
         "error: this is a bug in beat, not in what you did; please report it with the lines above\n"
     )
+
+
+# Which modules are loaded
+
+
+@pytest.fixture
+def sub(write: Write) -> Path:
+    """A directory of a project whose pyproject.toml, above it, names a module beside itself."""
+    root = write({
+        "pyproject.toml": '[tool.beat]\nmodules = ["tasks"]\n', "tasks.py": DAILY, "sub/tasks.py": "raise ValueError",
+    })  # fmt: skip
+    return root / "sub"
+
+
+@pytest.mark.parametrize("command", [PYTHON, [str(SCRIPT)]], ids=["python -m beat", "beat"])
+def test_modules_are_found_beside_the_pyproject_that_names_them(command: list[str], sub: Path) -> None:
+    done = run([*command, "check", "-v"], sub, PYTHONPATH=f"{ROOT}{os.pathsep}{sub.parent}")
+    assert done.returncode == 0, done
+    assert "tasks.py:4" in done.stdout
+    assert done.stderr.splitlines() == [
+        f"loading tasks, named by ../pyproject.toml [tool.beat] modules, in {sub.parent}",
+        "1 schedule: 0 problems, 0 warnings",
+    ]
+
+
+def test_setup_is_found_beside_the_pyproject_that_names_it(write: Write) -> None:
+    root = write({
+        "pyproject.toml": '[tool.beat]\nsetup = "boot:setup"\n', "boot.py": "def setup(): ...", "sub/work.py": DAILY,
+    })  # fmt: skip
+    assert beat("check", "work.py", cwd=root / "sub").stderr == "1 schedule: 0 problems, 0 warnings\n"
+
+
+def test_check_loads_a_tasks_file_if_nothing_names_modules_and_says_why(write: Write) -> None:
+    done = beat("check", cwd=write({"tasks.py": DAILY}))
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr == (
+        "loading tasks.py from this directory: neither the command nor a setting names modules\n"
+        "1 schedule: 0 problems, 0 warnings\n"
+    )
+
+
+def test_check_says_which_setting_names_the_modules(write: Write) -> None:
+    done = beat("check", cwd=write({"tasks.py": "", "work.py": DAILY}), BEAT_MODULES="work")
+    assert done.stderr.startswith("loading work, named by BEAT_MODULES\n")
+
+
+@pytest.mark.parametrize("modules", ["", 'tz = "UTC"', "modules = []"])
+def test_bare_beat_without_modules_in_the_settings_prints_the_help(write: Write, modules: str) -> None:
+    done = beat(cwd=write({"pyproject.toml": f"[tool.beat]\n{modules}\n", "tasks.py": DAILY}))
+    assert done.returncode == 2
+    assert done.stdout.startswith("Usage: beat [OPTIONS] [COMMAND]")
+    assert done.stderr.startswith("error: there is no command. To start a scheduler, name its modules")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import re
 import signal
@@ -25,6 +26,7 @@ from beat.dev.worker_output import ARGUMENTS, WorkerOutput
 from tests.facts import wait_until
 from tests.files import lay_out
 from tests.nursery import Forked
+from tests.process.commands import called
 from tests.scraping import get
 
 if TYPE_CHECKING:
@@ -226,6 +228,22 @@ def test_the_modules_of_the_settings_are_run_when_none_are_named(start: Start) -
     start(BEAT_MODULES="tasks").said("✓ greet done")
 
 
+def test_a_tasks_file_here_is_run_when_nothing_names_modules(start: Start) -> None:
+    dev = start()
+    dev.said("✓ greet done")
+    assert dev.lines[0].startswith("loading tasks.py from this directory")
+
+
+def test_started_below_the_project_it_runs_beside_the_pyproject(here: Path) -> None:
+    lay_out(here, {"pyproject.toml": '[tool.beat]\nmodules = ["tasks"]\n', "sub/tasks.py": "raise ValueError"})
+    with Dev(here / "sub") as dev:
+        dev.said("✓ greet done")
+        listed = called("list", "--json", cwd=here / "sub")
+        dev.interrupt()
+        assert dev.ended() == 0
+    assert [each["id"] for each in json.loads(listed.stdout)["schedules"]] == ["greet"]
+
+
 def test_the_example_greets(here: Path, start: Start) -> None:
     lay_out(here, {"hello.py": (ROOT / "examples/hello.py").read_text(encoding="utf-8")})
     start("hello.py").said(r"^worker│ hello at \d\d:\d\d:\d[02468] UTC$")
@@ -252,6 +270,7 @@ def test_without_the_libraries_of_the_page_the_rest_works(here: Path, start: Sta
 
 
 def test_without_modules_it_says_the_three_lines_to_write(here: Path) -> None:
+    (here / "tasks.py").unlink()
     code, words = refused(here)
     assert code == 78
     assert '@periodic(every="2s")\n' in words

@@ -101,7 +101,7 @@ def test_no_command_shows_the_url_of_a_monitor(server: PrivateRedis, redis: Redi
         lay_out(home, service)
         with Beat(home, server.url) as beat:
             beat.says("3 schedules registered")
-        shown, environ = f"http://{service.host}/***", {"BEAT_REDIS_URL": server.url}
+        shown, environ = f"http://{service.host}/***", {"BEAT_REDIS_URL": server.url, "BEAT_MONITOR_HOSTS": "127.0.0.1"}
         monitor = f"monitor={service.host}/{TOKEN}"
         add = ["add", "data", "--func", "tasks.quiet", "--every", "1h", "--option"]
         refused = called(*add, monitor, cwd=home, **environ)

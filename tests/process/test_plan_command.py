@@ -180,9 +180,12 @@ def test_code_that_cannot_be_planned_is_refused(here: Path, server: PrivateRedis
     code, words = refused("plan", "broken", cwd=here / "new", **given)
     assert code == 78
     assert "nowhere" in words
+    (here / "new/tasks.py").rename(here / "new/others.py")
     code, words = refused("plan", cwd=here / "new", **given)
     assert code == 2
     assert "name the modules" in words
+    (here / "new/others.py").rename(here / "new/tasks.py")
+    assert beat("plan", cwd=here / "new", **given).stderr.startswith("loading tasks.py from this directory")
     code, words = refused("plan", "tasks", "--app", "a b", cwd=here / "new", **given)
     assert code == 78
     assert "app" in words

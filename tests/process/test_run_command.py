@@ -130,7 +130,9 @@ def test_modules_are_found(here: Path, server: PrivateRedis, redis: Any, given: 
 
 
 @pytest.mark.parametrize("command", [[SCRIPT], PYTHON, [SCRIPT, "run"], [*PYTHON, "run"]], ids=" ".join)
-def test_bare_beat_is_beat_run(here: Path, server: PrivateRedis, redis: Any, command: list[str]) -> None:
+def test_bare_beat_is_beat_run_if_the_settings_name_modules(
+    here: Path, server: PrivateRedis, redis: Any, command: list[str]
+) -> None:
     with Started(here, *command, BEAT_REDIS_URL=server.url, BEAT_MODULES="tasks") as beat:
         beat.says("fired tick")
         assert beat.end() == 0
@@ -149,7 +151,28 @@ def test_the_first_url_wins(here: Path, server: PrivateRedis, redis: Any, first:
     assert redis.info("keyspace").keys() == {f"db{first}"}
 
 
+def test_a_beat_started_below_the_project_runs_the_modules_beside_its_pyproject(
+    here: Path, server: PrivateRedis, redis: Any
+) -> None:
+    lay_out(here, {"pyproject.toml": '[tool.beat]\nmodules = ["tasks"]', "sub/tasks.py": "raise ValueError"})
+    with Called(here / "sub", BEAT_REDIS_URL=server.url) as beat:
+        beat.says(f"loading tasks, named by ../pyproject.toml [tool.beat] modules, in {here}")
+        beat.says("fired tick")
+        assert beat.end() == 0
+    assert redis.hget("beat:schedule:tick", "func") == "tasks.tick"
+
+
+def test_run_loads_a_tasks_file_if_nothing_names_modules(here: Path, server: PrivateRedis, redis: Any) -> None:
+    with Called(here, "run", BEAT_REDIS_URL=server.url, BEAT_LOG_FORMAT="json") as beat:
+        beat.says("fired tick")
+        assert beat.end() == 0
+    (line,) = [each for each in map(json.loads, beat.log.splitlines()) if each["event"] == "modules"]
+    assert line["words"].startswith("loading tasks.py from this directory")
+    assert redis.hget("beat:schedule:tick", "func") == "tasks.tick"
+
+
 def test_there_is_nothing_to_do(here: Path, server: PrivateRedis, redis: Any) -> None:
+    (here / "tasks.py").unlink()
     code, said = refused(here, server.url)
     assert code == 78
     assert "there is nothing to do: the code declares no schedule, and Redis knows none" in said
@@ -164,8 +187,10 @@ def test_a_beat_without_code_fires_what_others_have_registered(here: Path, serve
         first.says("fired tick")
         assert first.end() == 0
     count = int(redis.hget("beat:schedule:tick", "run_count") or 0)
+    (here / "tasks.py").rename(here / "work.py")
     with Called(here, "run", BEAT_REDIS_URL=server.url) as second:
         second.says("0 schedules of its own code")
+        second.says("WARNING this scheduler declares no schedule, but fires the schedules that other programs")
         second.says("fired tick")
     assert int(redis.hget("beat:schedule:tick", "run_count") or 0) > count
 

@@ -257,7 +257,7 @@ def test_a_key_of_the_wrong_type_is_named_with_a_remedy(key: str, doctor: Doctor
         wrong = [each for each in doctor.examine() if each.check == "types"]
         assert [each.level for each in wrong] == ["problem"]
         assert wrong[0].what.startswith(f"{key} is a string, not a ")
-        assert wrong[0].remedy == f"RENAME {key} {key}.old"
+        assert wrong[0].remedy == f"beat redis -- RENAME {key} {key}.old"
     finally:
         redis.delete(key)
 
@@ -335,7 +335,7 @@ def test_a_queue_without_a_worker_is_found(doctor: Doctor, redis: Redis, store: 
 @pytest.mark.usefixtures("healthy")
 def test_a_queue_that_is_none_is_found(doctor: Doctor, redis: Redis) -> None:
     redis.set("rq:queue:default", "x")
-    assert ill(doctor)["types"].remedy == "RENAME rq:queue:default rq:queue:default.old"
+    assert ill(doctor)["types"].remedy == "beat redis -- RENAME rq:queue:default rq:queue:default.old"
 
 
 @pytest.mark.usefixtures("healthy")

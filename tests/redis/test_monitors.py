@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Self
 import pytest
 
 from beat import Client, monitors
+from beat.client.adding import Wanted
+from beat.errors import BadOption
 from beat.keys import Keys
 from beat.lock import Lock
 from beat.monitors import Monitors, healthchecks, lane, post, reading, rounds
@@ -20,6 +22,7 @@ from beat.outbox import Outbox
 from beat.sync import Sync
 from tests.facts import wait_until
 from tests.redis.making import Calls, restricted, schedule, shows
+from tests.redis.test_control import FUNC, deploy
 from tests.watching_service import Told, Watch
 
 if TYPE_CHECKING:
@@ -47,9 +50,9 @@ def _hasty(monkeypatch: pytest.MonkeyPatch) -> None:
 class Beat:
     """The part of a beat that tells monitors."""
 
-    def __init__(self, redis: Any, dsn: str | None = None) -> None:
+    def __init__(self, redis: Any, dsn: str | None = None, hosts: tuple[str, ...] = ()) -> None:
         self.events: list[Event] = []
-        self._companion = Monitors(redis, prefix="beat:", dsn=dsn, emit=self.events.append)
+        self._companion = Monitors(redis, prefix="beat:", dsn=dsn, emit=self.events.append, hosts=hosts)
         self._stopping = threading.Event()
         self.error: BaseException | None = None
         self._thread = threading.Thread(target=self._run)
@@ -443,3 +446,51 @@ def test_what_was_trimmed_before_it_was_read_or_told_is_no_secret(
         ("monitor_missed", 1),
         ("monitor_missed", 3),
     ]
+
+
+# --- schedules from data ---------------------------------------------------------------------------------------------
+
+
+def test_the_monitor_of_a_schedule_from_data_goes_only_to_allowed_hosts(
+    store: Store, redis: Redis, server: PrivateRedis, service: Watch
+) -> None:
+    register(store, monitored(service))
+    redis.hset("beat:schedule:report", "source", "api")  # as anybody may write it
+    host = service.host.partition(":")[0]
+    with Beat(server.url, hosts=("hc-ping.com", f"{host}.example.com")) as beat:
+        for job in ("j1", "j2"):
+            tell(redis, "succeeded", job)
+        wait_until(lambda: settled(redis) and beat.said == ["monitor_failed"])
+    assert service.told == []
+    assert beat.events[0].schedule_id == "report"
+    assert beat.events[0].fields == {
+        "service": service.host,
+        "error": "the schedule comes from data, and monitor_hosts does not allow this host: set BEAT_MONITOR_HOSTS",
+    }
+    with Beat(server.url, hosts=("*.0.0.1",)) as beat:
+        tell(redis, "enqueued", "j3")
+        redis.hset("rq:job:j3", "status", "started")
+        wait_until(lambda: service.paths == ["/report/start"])
+    assert beat.said == []
+
+
+@pytest.mark.parametrize("hosts", [("hc-ping.com",), (), ("*.example.com",)])
+def test_a_schedule_whose_monitor_is_at_another_host_is_refused_when_it_is_added(
+    store: Store, hosts: tuple[str, ...]
+) -> None:
+    deploy(store, functions=[FUNC])
+    client = Client(store.client, monitor_hosts=hosts)
+    url = "http://169.254.169.254/latest/canary"
+    with pytest.raises(BadOption, match="the setting monitor_hosts does not allow") as refusal:
+        client.add("stranger", func=FUNC, every="1h", monitor=url)
+    assert "canary" not in str(refusal.value)
+    assert [
+        done.result for done in client.add_all([Wanted("stranger", FUNC, None, {"every": "1h", "monitor": url})])
+    ] == ["refused"]
+    client.add("sentry", func=FUNC, every="1h", monitor="sentry")
+
+
+@pytest.mark.parametrize("url", ["https://hc-ping.com/x", "https://HC-PING.com:8443/x", "http://a.b.example.com/x"])
+def test_a_schedule_whose_monitor_is_at_an_allowed_host_is_added(store: Store, url: str) -> None:
+    deploy(store, functions=[FUNC])
+    Client(store.client, monitor_hosts=("hc-ping.com", "*.Example.com")).add("x", func=FUNC, every="1h", monitor=url)

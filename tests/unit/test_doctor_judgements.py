@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -33,6 +36,7 @@ from beat.setback import Setback
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     from beat.doctor.findings import Finding
 
@@ -319,7 +323,7 @@ def test_the_index_is_judged(found: Index, expected: Expected) -> None:
         (Queue("mail", 1, NOW - SECOND, 0, 0), warning("workers", "the next due now")),
         (Queue("mail", 1, None, 0, 0), warning("workers", "1 schedule will put")),
         (Queue("mail", 3, NOW, None, None), note("workers", "mail", "--acl")),
-        (Queue("mail", 3, NOW, None, 1, "q"), problem("types", "q is no queue", "RENAME q q.old")),
+        (Queue("mail", 3, NOW, None, 1, "q"), problem("types", "q is no queue", "beat redis -- RENAME q q.old")),
     ],
     ids=["served", "jobs wait", "jobs of nobody wait", "jobs wait since", "alone since", "to come", "to come, when",
          "due", "no tick", "hidden", "no queue"],
@@ -350,7 +354,7 @@ KEPT = Kept((), "1", 1, None, 17, 17, {}, (), NOW)
         (replace(KEPT, format="abc"), problem("format", "of format abc")),
         (KEPT, ok("types")),
         (replace(KEPT, strange=("due is a list, not a zset",)),
-         problem("types", "due is a list", "RENAME due due.old")),
+         problem("types", "due is a list", "beat redis -- RENAME due due.old")),
         (replace(KEPT, strange=Unseen("+type")), note("types", "lacks +type")),
         (KEPT, ok("scripts", "all 17 scripts")),
         (replace(KEPT, loaded=15), ok("scripts", "2 of them for the first time")),
@@ -417,3 +421,43 @@ def test_a_few_of_many_in_words() -> None:
     assert some(list("abcde")) == "a, b, c and 2 more"
     assert some(["a"], 1200) == "a and 1,199 more"
     assert (counted(1, "job"), counted(1200, "job")) == ("1 job", "1,200 jobs")
+
+
+# --- names that a shell would run ------------------------------------------------------------------------------------
+
+HOSTILE = [
+    "two words",
+    "$(touch owned)",
+    "`touch owned`",
+    "a'b; touch owned",
+    'a" && touch owned',
+    "a\ntouch owned",
+    "--x",
+]
+
+
+def pasted(remedy: str, home: Path) -> list[str]:
+    """The arguments with which a shell starts the command that somebody pastes."""
+    show = "import json, sys; print(json.dumps(sys.argv[1:]))"
+    line = f"f() {{ '{sys.executable}' -c '{show}' \"$@\"; }}; f {remedy}"
+    done = subprocess.run(["bash", "-c", line], cwd=home, capture_output=True, text=True, check=True, timeout=60)  # noqa: S607
+    assert list(home.iterdir()) == []
+    words: list[str] = json.loads(done.stdout)
+    return [word for word in words if word != "--"]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_remedy_is_pasted_with_its_name_as_one_word(name: str, tmp_path: Path) -> None:
+    alone, strange = Queue(name, 3, NOW, 2, 0), Queue("q", 3, NOW, None, 1, name)
+    lonely = queues.judge(Queues((alone, strange), suspended=False, now=NOW))
+    remedies = [each.remedy for each in lonely if each.remedy]
+    kinds = ("broken", "failing", "paused")
+    cases = dict.fromkeys(kinds, (Case(name),))
+    found = schedules.judge(Census(1, {"broken": 1}, dict.fromkeys(kinds, 1), cases, 1, (Late(name, 9.0),)))
+    remedies += [each.remedy for each in found if each.remedy]
+    remedies += [each.remedy for each in beats.judge(living(instance("a", version=name))) if each.check == "versions"]
+    assert len(remedies) == 7
+    for remedy in remedies:
+        assert "\n" not in remedy
+        words = pasted(remedy, tmp_path)
+        assert {name, f"rq-beat=={name}"} & {*words}, (remedy, words)

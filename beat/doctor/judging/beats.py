@@ -6,6 +6,7 @@ from collections import defaultdict
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from beat import shell
 from beat.doctor.findings import NOTE, OK, PROBLEM, WARNING, Finding, counted, some, span
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def versions(found: Beats) -> Iterator[Finding]:
         yield Finding("beats", "versions", WARNING, what, "finish the deploy: restart those that are older")
     elif (version := next(iter(by_version))) != found.version:
         what = f"beats are version {version}, and this command is {found.version}"
-        yield Finding("beats", "versions", NOTE, what, f"pip install rq-beat=={version}")
+        yield Finding("beats", "versions", NOTE, what, f"pip install {shell.word(f'rq-beat=={version}')}")
     else:
         yield Finding("beats", "versions", OK, f"version {version}")
 

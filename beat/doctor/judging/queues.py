@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from beat import clock
-from beat.doctor.findings import OK, PROBLEM, WARNING, Finding, counted, some, span, unseen
+from beat import clock, shell
+from beat.doctor.findings import OK, PROBLEM, WARNING, Finding, counted, rename, some, span, unseen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +25,7 @@ def judge(found: Queues) -> Iterator[Finding]:
     for each in found.queues:
         if each.strange:
             what = f"{each.strange} is no queue: no job can be put there"
-            yield Finding("queues", "types", PROBLEM, what, f"RENAME {each.strange} {each.strange}.old")
+            yield Finding("queues", "types", PROBLEM, what, rename(each.strange))
         elif each.workers == 0:
             yield from _alone(each, found)
     served = [each for each in found.queues if each.workers and not each.strange]
@@ -35,7 +35,7 @@ def judge(found: Queues) -> Iterator[Finding]:
 
 
 def _alone(queue: Queue, found: Queues) -> Iterator[Finding]:
-    remedy = f"rq worker {queue.name}"
+    remedy = f"rq worker {shell.arguments(queue.name)}"
     at = queue.unread_since
     alone = f" since {clock.text(at.replace(microsecond=0))}" if at else ""
     if queue.queued:

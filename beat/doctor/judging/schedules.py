@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from beat import shell
 from beat.doctor.findings import NOTE, OK, PROBLEM, WARNING, Finding, counted, some, span
 
 if TYPE_CHECKING:
@@ -20,19 +21,21 @@ class _Kind(NamedTuple):
     level: str
     what: str
     remedy: str
-    """`{id}` is the first of them."""
+    """The command that helps the first of them."""
+    options: str | None = None
+    """If the command takes the id of the schedule: what else it takes."""
 
 
 _KINDS = {
-    "broken": _Kind(PROBLEM, "broken, and do not fire", "beat show {id}"),
-    "failing": _Kind(WARNING, "failing", "beat history {id} --failed -n 1 -v"),
+    "broken": _Kind(PROBLEM, "broken, and do not fire", "beat show", ""),
+    "failing": _Kind(WARNING, "failing", "beat history", "--failed -n 1 -v"),
     "unannounced": _Kind(
         NOTE, "held, for no live beat declares them; they are about to be retired", "beat run app.tasks"
     ),
-    "overridden": _Kind(NOTE, "overridden by an operator", "beat reschedule {id} --reset"),
-    "paused": _Kind(NOTE, "paused", "beat resume {id}"),
+    "overridden": _Kind(NOTE, "overridden by an operator", "beat reschedule", "--reset"),
+    "paused": _Kind(NOTE, "paused", "beat resume", ""),
     "retired": _Kind(NOTE, "retired, for their code is gone", "beat remove --retired"),
-    "unknown": _Kind(WARNING, "in a state that this version does not know", "beat show {id}"),
+    "unknown": _Kind(WARNING, "in a state that this version does not know", "beat show", ""),
 }
 
 
@@ -77,7 +80,7 @@ def late(found: Census) -> Iterator[Finding]:
         return
     words = [f"{each.id} by {span(each.seconds)}{f' ({each.error})' if each.error else ''}" for each in found.latest]
     what = f"{counted(found.late, 'schedule')} late: {some(words, found.late)}"
-    yield Finding("schedules", "late", PROBLEM, what, f"beat show {found.latest[0].id}")
+    yield Finding("schedules", "late", PROBLEM, what, _remedy(_KINDS["broken"], found.latest[0].id))
 
 
 def of_a_kind(found: Census, kind: str) -> Iterator[Finding]:
@@ -90,7 +93,7 @@ def of_a_kind(found: Census, kind: str) -> Iterator[Finding]:
     cases = found.cases.get(kind, ())
     listed = some([_worded(each) for each in cases], number)
     what = f"{counted(number, 'schedule')} {about.what}: {listed}"
-    yield Finding("schedules", kind, about.level, what, about.remedy.format(id=cases[0].id if cases else "ID"))
+    yield Finding("schedules", kind, about.level, what, _remedy(about, cases[0].id if cases else "ID"))
 
 
 def index(found: Index) -> Iterator[Finding]:
@@ -108,6 +111,14 @@ def index(found: Index) -> Iterator[Finding]:
     words = [f"{len(ids):,} {what} ({some(ids)})" for what, ids in wrong.items() if ids]
     remedy = "a live beat puts it right within a minute or two: beat run app.tasks"
     yield Finding("state", "index", WARNING, f"the index does not agree: {'; '.join(words)}", remedy)
+
+
+def _remedy(kind: _Kind, schedule_id: str) -> str:
+    if kind.options is None:
+        return kind.remedy
+    name = shell.arguments(schedule_id)
+    words = (kind.remedy, kind.options, name) if name.startswith("-") else (kind.remedy, name, kind.options)
+    return " ".join(filter(None, words))
 
 
 def _worded(case: Case) -> str:

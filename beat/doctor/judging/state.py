@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from beat import clock
 from beat.doctor.facts import Unseen
-from beat.doctor.findings import OK, PROBLEM, WARNING, Finding, counted, some, span, unseen
+from beat.doctor.findings import OK, PROBLEM, WARNING, Finding, counted, rename, some, span, unseen
 from beat.setback import REMEDY
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def types(found: Kept) -> Iterator[Finding]:
         return
     for words in found.strange:
         key = words.partition(" ")[0]
-        yield Finding("state", "types", PROBLEM, words, f"RENAME {key} {key}.old")
+        yield Finding("state", "types", PROBLEM, words, rename(key))
     if not found.strange:
         yield Finding("state", "types", OK, "every key is of its type")
 

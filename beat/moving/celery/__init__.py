@@ -52,18 +52,17 @@ def _written(home: str, attribute: str | None, tz: str | None) -> tuple[list[Ent
     found = entries.entries(read, attribute)
     if tz:
         return found, tz, []
-    zone, notes = _zone(entries.setting(read, entries.ZONES), entries.setting(read, entries.LOCAL))
-    return found, zone, [note.format(where=read.shown) for note in notes]
+    return found, *_zone(entries.setting(read, entries.ZONES), entries.setting(read, entries.LOCAL), read.shown)
 
 
-def _zone(told: object, utc: object) -> tuple[str, list[str]]:
+def _zone(told: object, utc: object, where: str) -> tuple[str, list[str]]:
     """The zone of the application's expressions, and what was taken for granted."""
     if told is not None:
         return str(told), []
     if utc is False:
         zone = host.zone_name()
         return zone, [f"without enable_utc Celery follows its host's clock, here taken to be in {zone}: --tz says more"]
-    return "UTC", ["{where} sets no timezone, so it is UTC, as in Celery itself; if it is set elsewhere, say --tz"]
+    return "UTC", [f"{where} sets no timezone, so it is UTC, as in Celery itself; if it is set elsewhere, say --tz"]
 
 
 def _imported(home: str, attribute: str | None, tz: str | None) -> tuple[list[Entry], str, list[str]]:
@@ -81,8 +80,7 @@ def _imported(home: str, attribute: str | None, tz: str | None) -> tuple[list[En
     found = [Entry(str(name), home, functools.partial(_entry, entry)) for name, entry in schedule.items()]
     if tz:
         return found, tz, []
-    zone, notes = _zone(_first(told, entries.ZONES), _first(told, entries.LOCAL))
-    return found, zone, [note.format(where=home) for note in notes]
+    return found, *_zone(_first(told, entries.ZONES), _first(told, entries.LOCAL), home)
 
 
 def _configured(owner: Any, home: str) -> Any:

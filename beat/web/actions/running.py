@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from beat.errors import BadArguments, BadOption
+from beat.secrecy import MASK, looks_secret, masked
 from beat.web import notices
 from beat.web.actions import forms
 from beat.web.pages import head
-from beat.web.secrecy import MASK, looks_secret, masked
 from beat.words import values
 
 if TYPE_CHECKING:

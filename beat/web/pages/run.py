@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from beat.errors import BeatError, UnknownSchedule
 from beat.history import Fired
 from beat.ledger import ASKED
+from beat.secrecy import masked
 from beat.web import notices, rendering
 from beat.web.drawing import waits
 from beat.web.pages import head
-from beat.web.secrecy import masked
 from beat.words import instants, routes, telling, why
 from beat.zones import zone
 

@@ -1,14 +1,22 @@
-"""What nobody is to read over a shoulder: values whose names look secret are masked, wherever they lie."""
+"""Mask what nobody should read over a shoulder: values whose names look secret, and passwords in URLs.
+
+The command line and the web UI mask the same.
+"""
 
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Mapping
 from typing import Any
 
 MASK = "•••"
 _DEEPEST = 100
+_DEEPEST_SHOWN = 60
+_NAMES = re.compile(r"[A-Za-z_]\w{0,100}", re.ASCII)
+_THEIRS = frozenset(("args", "kwargs", "meta", "details"))
+"""Below these lies what users wrote, by names of theirs."""
 _WORDS = frozenset((
     "password", "passwords", "passwd", "passphrase", "passcode", "pass", "pwd", "pw", "secret", "secrets", "token",
     "tokens", "apikey", "auth", "authorization", "authentication", "bearer", "credential", "credentials", "cred",
@@ -72,3 +80,38 @@ def _key(key: object) -> object:
 def _without_passwords(text: str) -> str:
     """`redis://user:•••@host`, `Bearer •••`."""
     return _BEARER.sub(rf"\g<before>{MASK}", _IN_URL.sub(rf"\g<before>{MASK}", text))
+
+
+def shown(value: Any, name: str = "") -> Any:
+    """Return a document without its secrets, in the words of JSON.
+
+    Only what users wrote is masked by its name: arguments, `meta` and the details of reports.
+    """
+    if name in _THEIRS:
+        return _masked_below(_sound(value))
+    if isinstance(value, dict):
+        return {key: shown(item, key) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [shown(item) for item in value]
+    return masked(_sound(value))
+
+
+def _masked_below(value: Any) -> Any:
+    """Mask the values whose names look secret."""
+    # What Python wrote of arguments for which JSON has no word is text: which part of that is the secret, nobody knows.
+    if isinstance(value, str) and any(looks_secret(word) for word in _NAMES.findall(value)):
+        return MASK
+    return masked(value)
+
+
+def _sound(value: Any, depth: int = 0) -> Any:
+    """Replace what is no number by null, and leave out what lies too deep."""
+    if depth > _DEEPEST_SHOWN:
+        return "…"
+    if isinstance(value, dict):
+        return {str(key): _sound(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_sound(item, depth + 1) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if value is None or isinstance(value, str | bool | int | float) else str(value)

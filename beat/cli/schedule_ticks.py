@@ -1,0 +1,65 @@
+"""What `beat next ID` asks Redis: the next ticks of a schedule. `beat next` imports this only for an id."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from beat.cli import asking
+from beat.client import ahead
+from beat.errors import NoRedis, UnknownSchedule
+from beat.words import changes, upcoming
+from beat.zones import Zone, zone
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from beat.client import Client
+    from beat.client.standing import Standing
+
+Found = tuple[dict[str, Any], Zone]
+"""The document that describes the schedule and its ticks, and the zone of the schedule."""
+
+
+def find(
+    schedule_id: str, url: str | None, number: int, start: Callable[[Zone], datetime] | None
+) -> tuple[Found | None, str]:
+    """Return the ticks of a schedule in Redis, or None with the reason why there is no such schedule."""
+    try:
+        client = asking.client(url)
+        known, now = client.get(schedule_id), client.now()
+    except UnknownSchedule as e:
+        return None, f"Nor is it the id of a schedule in Redis: {e}"
+    except NoRedis as e:
+        return None, f"Nor can Redis tell whether it is the id of a schedule: {e}"
+    where = zone(known.tz)
+    coming = ahead.ticks(_from(known, start(where)) if start else known, number)
+    document = {
+        "schedule": known.schedule_id,
+        "state": known.state,
+        "tz": where.name,
+        "description": known.schedule.describe() if known.schedule else "its rule cannot be read",
+        "ticks": upcoming.of(known, coming, where, now),
+        "note": None if start else _note(client, known, where),
+    }
+    return (document, where), ""
+
+
+def _from(known: Standing, start: datetime) -> Standing:
+    """Return the schedule as if it were active, with its first tick after `start` as its next one."""
+    following = known.schedule.after(start) if known.schedule else None
+    return replace(known, state="active", pause=None, deferred_by="", next_run=following)
+
+
+def _note(client: Client, known: Standing, where: Zone) -> str | None:
+    """Say why there are no ticks, or fewer than somebody may expect."""
+    if known.pause:
+        return changes.paused(known.pause, where)
+    if known.unannounced_at:
+        return "no live scheduler declares it: its ticks wait until one does, or until it is retired"
+    if known.state != "active":
+        return f"the schedule is {known.state or 'broken'}"
+    if known.policies and known.policies.follows:
+        return f"it follows {known.policies.follows}, and has no times of its own"
+    return None if client.beats() else "no scheduler is running: nothing fires until one runs"

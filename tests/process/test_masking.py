@@ -1,0 +1,94 @@
+"""Secrets on the command line: what the web UI masks is masked there, too, until somebody asks to see it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from beat import Client
+from beat.secrecy import MASK
+from tests.files import lay_out
+from tests.lines import MINUTE, NINE, Ledger
+from tests.process import test_command_line
+from tests.redis.making import schedule
+from tests.redis.test_control import FUNC, deploy
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from redis import Redis
+
+    from beat.embedded import PrivateRedis
+    from beat.store import Store
+
+SECRETS = {"password": "hunter2", "where": "redis://ann:hunter2@host/0", "copies": 2}
+PING = "https://hc-ping.com/hunter2-4f1e"
+
+
+@pytest.fixture
+def here(home: Path, store: Store) -> Path:
+    """A schedule from data with secrets in its arguments, and one with a run that reported some."""
+    lay_out(home, {"pyproject.toml": ""})
+    deploy(store, schedule("report"), functions=[FUNC])
+    Client(store.client, by="ann", monitor_hosts="hc-ping.com").add(
+        "secretive", func=FUNC, every="1h", kwargs=SECRETS, monitor=PING
+    )
+    book = Ledger("talking").registered(NINE - MINUTE, NINE)
+    book.fired(NINE).ended(NINE, details={"session_cookie": "hunter2", "rows": 3}).keep(store.client)
+    return home
+
+
+@pytest.fixture
+def beat(here: Path, server: PrivateRedis) -> Any:
+    """What a call of `beat` prints."""
+
+    def call(*arguments: str) -> str:
+        done = test_command_line.beat(*arguments, cwd=here, BEAT_REDIS_URL=server.url)
+        assert done.returncode == 0, done
+        return done.stdout
+
+    return call
+
+
+COMMANDS = [
+    ["show", "secretive", "--json"],
+    ["show", "secretive"],
+    ["list", "--json"],
+    ["history", "talking", "--json"],
+    ["history", "talking", "-v"],
+    ["why", "talking", "2026-11-16T09:00Z"],
+    ["why", "talking", "2026-11-16T09:00Z", "--json"],
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_a_secret_is_masked_unless_it_is_to_be_revealed(beat: Any, command: list[str]) -> None:
+    assert "hunter2" not in beat(*command)
+    if command != ["show", "secretive"]:  # which shows no arguments
+        assert "hunter2" in beat(*command, "--reveal")
+
+
+def test_the_rest_of_the_arguments_is_shown(beat: Any) -> None:
+    shown = json.loads(beat("show", "secretive", "--json"))["schedule"]["definition"]["kwargs"]
+    assert shown == {"password": MASK, "where": f"redis://ann:{MASK}@host/0", "copies": 2}
+    revealed = json.loads(beat("show", "secretive", "--json", "--reveal"))["schedule"]["definition"]
+    assert (revealed["kwargs"], revealed["monitor"]) == (SECRETS, PING)
+
+
+def test_a_masked_export_is_refused_and_a_revealed_one_is_taken(
+    beat: Any, here: Path, server: PrivateRedis, redis: Redis
+) -> None:
+    given = {"BEAT_REDIS_URL": server.url, "BEAT_MONITOR_HOSTS": "hc-ping.com"}
+    (here / "masked.json").write_text(beat("list", "secretive", "--json"))
+    (here / "whole.json").write_text(beat("list", "secretive", "--json", "--reveal"))
+    redis.delete("beat:schedule:secretive")
+    redis.srem("beat:schedules", "secretive")
+    done = test_command_line.beat("add", "--file", "masked.json", cwd=here, **given)
+    assert done.returncode == 4
+    assert "is masked" in done.stderr + done.stdout
+    assert "beat list --json --reveal" in done.stderr + done.stdout
+    done = test_command_line.beat("add", "--file", "whole.json", cwd=here, **given)
+    assert done.returncode == 0, done
+    assert json.loads(redis.hget("beat:schedule:secretive", "definition") or "{}")["kwargs"] == SECRETS
