@@ -255,16 +255,16 @@ def _conflict(
         f"live schedulers declare {ids[0]}{more} differently: {one.place(here)}, and {other.place(there)}{others}; "
         f"{_IN_FORCE[kind]}"
     )
-    return Conflict(kind, count, ids, words, _REMEDIES[kind].format(id=ids[0]))
+    remedies = {
+        "app": f"give {ids[0]} another id in one of them, or a BEAT_PREFIX to each program",
+        "tz": "set BEAT_TZ to one zone on all hosts, or write tz= in the code",
+        "version": "finish the deploy; if these are two programs, give each its own BEAT_APP, and BEAT_PREFIX for its ids",
+    }
+    return Conflict(kind, count, ids, words, remedies[kind])
 
 
 _IN_FORCE = {
     "app": "the one that was declared first stays in force while its scheduler runs",
     "tz": "the newer one is in force",
     "version": "the newer one is in force",
-}
-_REMEDIES = {
-    "app": "give {id} another id in one of them, or a BEAT_PREFIX to each program",
-    "tz": "set BEAT_TZ to one zone on all hosts, or write tz= in the code",
-    "version": "finish the deploy; if these are two programs, give each its own BEAT_APP, and BEAT_PREFIX for its ids",
 }

@@ -42,7 +42,6 @@ LEFT_ALONE = "its process ended without a result, and its worker went on to some
 NO_PLACE = "it is in no queue, and no worker has started it"
 CANCELED = "its job was cancelled"
 STOPPED = "a stop command to its worker ended it"
-REPLACED = "replaced by the tick of {tick}"
 
 
 @dataclass(frozen=True)
@@ -203,7 +202,7 @@ def _close(seen: Sighting, record: Record) -> Close:
     if seen.status in {"stopped", "canceled"}:
         reason = CANCELED if seen.status == "canceled" else STOPPED
         if record.replaced_by:
-            reason = REPLACED.format(tick=record.replaced_by)
+            reason = f"replaced by the tick of {record.replaced_by}"
         return replace(_ended(seen, record, "stopped"), reason=reason)
     closing = _ended(seen, record, "failed")
     error = report.error(seen.error) if seen.error else Error("", "RQ kept no word about it", "")

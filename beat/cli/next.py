@@ -128,7 +128,7 @@ def _show_schedule(
     schedule_id: str, url: str | None, number: int, start: str | None, wrong: BadCron, *, as_json: bool
 ) -> None:
     """Show the ticks of a schedule in Redis; raise `wrong` if there is no such schedule."""
-    begin = None if start is None else functools.partial(_instant, start)
+    begin = None if start is None else functools.partial(_instant, start, now=clock.now())
     found, why = importlib.import_module("beat.cli.schedule_ticks").find(schedule_id, url, number, begin)
     if found is None:
         wrong.message += f"\n{why}"

@@ -151,12 +151,13 @@ def test_after_a_step_back_log_health_and_doctor_say_until_when_nothing_fires(
     with Beat(here, shifted.url, module="plain") as beat:
         beat.says("fired tick")
         wait_until(lambda: (redis.hget("beat:meta", "time") or "") > "2020")  # all schedulers know which time is sound
+        [name] = redis.keys("beat:instance:*")
+        wait_until(lambda: redis.hget(name, "last_pass"))
         shifted.set(-MINUTES)
         beat.says(f"WARNING Redis' clock went back by {MINUTES} s: ticks that are decided are not fired again")
         until = redis.hget("beat:schedule:tick", "next_run")
         assert f"so nothing fires until {until}" in beat.log
         fired = redis.hget("beat:schedule:tick", "run_count")
-        [name] = redis.keys("beat:instance:*")
         wait_until(
             lambda: clock.read(redis.hget(name, "last_pass")) <= clock.at(seconds_of(redis))
         )  # its next heartbeat

@@ -121,7 +121,7 @@ def test_the_url_and_json_may_stand_before_the_command(here: Path, url: str, tmp
         (["--redis-url", "redis://x"], "--redis-url goes with a command, as in beat list --redis-url URL"),
         (["--json"], "--json goes with a command, as in beat list --json"),
         (["--redis-url"], "--redis-url goes with a command"),
-        (["--redis-url", "redis://x", "next", "0 9 * * *"], "No such option"),
+        (["--redis-url", "redis://x", "check", "tasks"], "No such option"),
         (["--redis-url", "redis://x", "lst"], "there is no command 'lst'. Did you mean 'list'?"),
     ],
 )
