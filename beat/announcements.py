@@ -258,7 +258,7 @@ def _conflict(
     remedies = {
         "app": f"give {ids[0]} another id in one of them, or a BEAT_PREFIX to each program",
         "tz": "set BEAT_TZ to one zone on all hosts, or write tz= in the code",
-        "version": "finish the deploy; if these are two programs, give each its own BEAT_APP, and BEAT_PREFIX for its ids",
+        "version": "finish the deploy, or give each of two programs its own BEAT_APP (and BEAT_PREFIX for its ids)",
     }
     return Conflict(kind, count, ids, words, remedies[kind])
 
