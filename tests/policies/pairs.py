@@ -1,30 +1,26 @@
 """Every pair of options: a night in which both matter, or why they are refused together.
 
-`make pairs` writes docs/reference/policy-pairs.md. Whoever adds an option adds it here, with a value that matters.
+If you add an option to beat, add it here with a value that matters.
 """
 
 from __future__ import annotations
 
 import itertools
-import tempfile
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from beat import Requires, clock, embedded, relations
+from beat import Requires, clock, relations
 from beat.errors import DeclarationError
-from tests.policies.clients import clients
 from tests.policies.stage import History, Pass, Stage, declared
 from tests.policies.workers import Plan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from beat.schedule import Schedule
     from tests.policies.clients import Connect
 
-PAGE = Path(__file__).parent.parent.parent / "docs/reference/policy-pairs.md"
 HOUR = 3600
 EVENING = datetime(2026, 11, 16, 20, tzinfo=UTC)
 NIGHT = [Pass(), Pass(), Pass(5.5 * HOUR), *[Pass()] * 7]
@@ -93,95 +89,16 @@ SMALLER = [
     ("max_running=2", "alerts"),
 ]
 """Room of its own beside that of a group."""
-NOTES = {
-    (
-        'misfire="once"',
-        'exclude="2026-11-16"',
-    ): "the latest missed tick of another day fires, all before it are misfires",
-    ('misfire="skip"', "max_runs=3"): "what is skipped is no run",
-    ('misfire="all"', 'overlap="skip"'): "the first takes the room, those caught up with beside it find it taken",
-    ('misfire="all"', 'overlap="wait"'): "they stand in line like any other, and the line is no longer for them",
-    ('misfire="all"', 'overlap="replace"'): "of those that are caught up with, the newest wins",
-    ('misfire="all"', "max_runs=3"): "what is caught up with is cut short",
-    ('misfire_after="90m"', 'jitter="40m"'): "late is what is later than both together",
-    ('catchup_window="3h"', 'overlap="wait"'): "who waits was decided in time, and does not become too old in line",
-    ('overlap="wait"', "end=05:30"): "who waits at the end still gets in",
-    ('overlap="wait"', "max_runs=3"): "those that wait count",
-    ('overlap="replace"', "max_runs=3"): "what was replaced does not count",
-    ("max_running=2", "max_runs=3"): "those that wait count; here with `max_runs=5`",
-    ("start=22:30", 'every="50m"'): "the ticks are counted from the start",
-    ("start=22:30", "end=05:30"): "both are ticks, if a tick is then",
-    ("end=05:30", "max_runs=3"): "whichever comes first",
-    ('misfire="all"', 'requires="y"'): "the older ticks had their success, the newer ones did not",
-    **{
-        (
-            f'overlap="{each}"',
-            'group="reports"',
-        ): "its own room comes first, then the group's; here with `max_running=2`"
-        for each in ("skip", "wait")
-    },
-    **{(first, f'group="{group}"'): "whichever has less room decides" for first, group in SMALLER},
-    ('overlap="wait"', 'route="round_robin"'): "the queue is chosen when it gets in, not when it comes",
-    ('overlap="wait"', 'slow_queue="slow"'): "whether it is slow is decided when it gets in",
-    ('overlap="wait"', 'requires="y"'): "what it requires is looked at when it comes, not when it gets in",
-    ('overlap="replace"', 'route="broadcast"'): "all parts of the old run are stopped",
-    ("max_running=2", 'route="broadcast"'): "a tick counts once, however many jobs it becomes",
-    ("max_runs=3", 'group="reports"'): "those that wait count",
-    ("max_runs=3", 'route="broadcast"'): "a tick counts once, however many jobs it becomes",
-    ("max_runs=3", 'requires="y"'): "what is skipped is no run",
-    ("max_runs=3", 'follows="y"'): "it has finished, and every further success is told",
-    ("end=05:30", 'group="reports"'): "who waits at the end still gets in",
-    ("enabled=False", 'follows="y"'): "every success is told",
-    ('exclude="2026-11-16"', 'follows="y"'): "the day is that of the success",
-    ('route="round_robin"', 'slow_queue="slow"'): "what is slow goes to the slow queue, whatever its route",
-    ('requires="y"', 'follows="y"'): 'here with `requires=Requires("z", within="2h")`, which succeeds at 21:30',
-    ('"H * * * *"', '"15 * * * *"'): "`H` stands in an expression, here in `H */2 * * *`",
-}
-"""What is not obvious."""
-ABOUT = """\
-# Pairs of options
-
-What the policies of [time](../guides/policies.md) and of [place](../guides/places.md) do together. Each row is a
-test, in `tests/policies/test_pairs.py`: it is played on a real Redis, compared with a model, and tried without either
-of the two, which must make a difference. `make pairs` writes this page. A pair stands with the one that comes first
-of: {index}.
-
-A schedule of id `x` that ticks every hour, unless an option says otherwise, is registered on 2026-11-16 at 20:00 UTC. A
-beat passes at its first two ticks, none does for five and a half hours, and then one does at each of the next seven.
-Every run takes two and a half hours. `max_running` and `max_waiting` go with `overlap="wait"`, `catchup_limit` with
-`misfire="all"`.
-
-The groups `reports` and `alerts` have room for one run, `alerts` with `when_full="skip"`, and nobody else is in them.
-A route has the queues `a` and `b`. Two runs of more than an hour within a day are slow. The schedule `y` succeeds at
-21:00, 22:00, 04:00, 05:00, 06:00 and 10:00; what is required is `Requires("y", within="2h")`.
-
-Late ticks are *caught up* with, ticks that *waited* had no room at first, in brackets is why a tick was skipped, and
-the queue is named where there is a choice.
-"""
 
 
-class Cell(NamedTuple):
-    """What the table says about a pair."""
-
-    first: str
-    second: str
-    words: str
-
-    @property
-    def row(self) -> str:
-        """As it stands on the page."""
-        note = NOTES.get((self.first, self.second))
-        return f"| `{self.second}` | {f'**{note}**: ' if note else ''}{self.words} |"
-
-
-def cell(pair: tuple[Option, Option], connect: Connect) -> Cell:
-    """What becomes of the ticks of that night, or the refusal."""
+def outcome(pair: tuple[Option, Option], connect: Connect) -> str:
+    """Return what becomes of the ticks of that night, or the refusal."""
     first, second = pair
     if same := first.says.keys() & second.says.keys() - {"cron"}:
-        return Cell(first.name, second.name, f"refused: {max(same)} is one option, and has one value")
+        return f"refused: {max(same)} is one option, and has one value"
     said = options(*pair)
     refused = refusal(said)
-    return Cell(first.name, second.name, f"refused: {refused}" if refused else told(said, connect))
+    return f"refused: {refused}" if refused else told(said, connect)
 
 
 def options(*pair: Option) -> dict[str, Any]:
@@ -244,27 +161,3 @@ def _where(line: dict[str, Any], schedule: Schedule) -> str:
 def _later(late: timedelta) -> str:
     hours, minutes = divmod(late // timedelta(minutes=1), 60)
     return f" {hours} h {minutes:02} min later" if hours else f" {minutes} min later" if minutes else ""
-
-
-def page(cells: Iterable[Cell]) -> str:
-    """The whole page."""
-    names = [option.name for option in OPTIONS]
-    parts = [ABOUT.format(index=", ".join(f"`{name}`" for name in names))]
-    for first, rows in itertools.groupby(cells, lambda each: each.first):
-        parts.append(f"## `{first}`\n\n| with | what becomes of the ticks |\n|---|---|\n")
-        parts[-1] += "".join(f"{each.row}\n" for each in rows)
-    return "\n".join(parts)
-
-
-def main() -> None:
-    """Writes it."""
-    with (
-        tempfile.TemporaryDirectory() as home,
-        embedded.start(Path(home) / "redis") as server,
-        clients(server) as connect,
-    ):
-        PAGE.write_text(page(cell(pair, connect) for pair in PAIRS), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

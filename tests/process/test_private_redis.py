@@ -374,46 +374,6 @@ def test_a_failure_shows_the_last_words_of_the_server(bin_directory: Path, place
         embedded.start(place)
 
 
-AT_HAND, HUGE = "glibc.malloc.tcache_count=8000", "glibc.malloc.hugetlb=1"
-
-
-@pytest.mark.usefixtures("no_package")
-@pytest.mark.parametrize(
-    ("machine", "words"),
-    [
-        (("glibc 2.36", "2097152\n"), ("", f"{AT_HAND}:{HUGE}")),
-        (("glibc 2.36", "2097152\n"), ("x=1", f"{AT_HAND}:{HUGE}:x=1")),  # what comes last is heard
-        (("glibc 2.36", "536870912\n"), ("", AT_HAND)),  # each would be larger than all that there is to keep
-        (("glibc 2.36", ""), ("x=1", f"{AT_HAND}:x=1")),
-        (("glibc 2.30", None), ("", AT_HAND)),
-        (("glibc 2.29", "2097152\n"), ("x=1", "x=1")),  # it would count pieces in a byte
-        ((None, "2097152\n"), ("", "")),
-    ],
-)
-def test_its_allocator_keeps_what_is_freed_at_hand_where_it_can_and_is_not_told_otherwise(
-    bin_directory: Path,
-    place: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    machine: tuple[str | None, str | None],
-    words: tuple[str, str],
-) -> None:
-    def told(name: str) -> str:
-        if library is None:  # another C library
-            raise ValueError(f"unrecognized configuration name {name}")
-        return library
-
-    (library, huge_page), (asked, given) = machine, words
-    size = place.with_name("hpage_pmd_size")
-    if huge_page is not None:
-        size.write_text(huge_page, encoding="ascii")
-    monkeypatch.setattr(embedded, "_HUGE_PAGE", size)
-    monkeypatch.setattr(os, "confstr", told)
-    monkeypatch.setenv("GLIBC_TUNABLES", asked)
-    program(bin_directory, "redis-server", '[ "$1" = --version ] && echo v=7.0.0 || echo "[$GLIBC_TUNABLES]"')
-    with pytest.raises(NoRedis, match=rf"said last:\n    \[{given}\]"):
-        embedded.start(place)
-
-
 def test_a_wrong_option_is_named(place: Path) -> None:
     with pytest.raises(NoRedis, match=r"(?s)no Redis starts in .*nonsense"):
         embedded.start(place, options=["--nonsense", "1"])
