@@ -61,7 +61,6 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
         "config": "Show the effective settings and where each came from.",
         "alerts": "Who is told of what; open incidents; and do the channels work?",
         "redis": "Send one command to Redis, for people without redis-cli.",
-        "completions": "What your shell needs to complete commands, options and ids.",
     },
 }
 
@@ -77,10 +76,10 @@ class _Commands(click.Group):
         start = 0
         while start < len(args) and args[start].partition("=")[0] in _SHARED:
             start += 2 if _SHARED.get(args[start]) else 1
-        if start and start >= len(args):
+        if start and start >= len(args) and not ctx.resilient_parsing:
             name = args[0].partition("=")[0]
             raise click.UsageError(f"{name} goes with a command, as in beat list {name}{_SHARED[name]}", ctx)
-        return [args[start], *args[:start], *args[start + 1 :]] if start else args
+        return [*args[start : start + 1], *args[:start], *args[start + 1 :]] if start else args
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
         return [name for group in COMMANDS.values() for name in group]
@@ -94,7 +93,7 @@ class _Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args[0] not in self.list_commands(ctx):
+        if args[0] not in self.list_commands(ctx) and not ctx.resilient_parsing:
             hint = did_you_mean(args[0], self.list_commands(ctx))
             raise click.UsageError(f"there is no command {args[0]!r}.{hint}", ctx)
         return super().resolve_command(ctx, args)
@@ -158,8 +157,14 @@ def _without_a_command(ctx: click.Context) -> None:
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Runs the command line and ends the process with its exit code."""
     if asked := os.environ.get(_COMPLETE):  # by a shell that completes a line
-        sys.exit(importlib.import_module("beat.cli.completions").complete(cli, asked))
+        sys.exit(_complete(asked))
     sys.exit(_run(sys.argv[1:] if arguments is None else [*arguments]))
+
+
+def _complete(instruction: str) -> int:
+    from click.shell_completion import shell_complete  # noqa: PLC0415 (for shells alone)
+
+    return shell_complete(cli, {}, "beat", _COMPLETE, instruction)
 
 
 def _run(arguments: list[str]) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from beat import options
-from beat.cli import asking, changing, documents, moving, output
+from beat.cli import asking, changing, documents, moving, output, schedule_ids
 from beat.client.adding import Added, Wanted
 from beat.client.ticking import next_ticks
 from beat.errors import DeclarationError, DuplicateSchedule, Refused
@@ -55,14 +55,22 @@ _IN_PYTHON = {
 @click.option("--func", metavar="PATH", help="The function, as the application has exposed it: app.tasks.report.")
 @click.option("--cron", metavar="EXPR", help="When: an expression, in quotes.")
 @click.option("--every", metavar="PERIOD", help="When: an interval, 10s, 15m, 1h30m, 1d.")
-@click.option("--follows", metavar="ID", help="When: after every success of this schedule.")
+@click.option(
+    "--follows", metavar="ID", shell_complete=schedule_ids.complete, help="When: after every success of this schedule."
+)
 @click.option("--tz", metavar="ZONE", help="The zone of the expression, or of those of a predecessor.")
 @click.option("--arg", "named", metavar="NAME=VALUE", multiple=True, help="An argument, as JSON or text.")
 @click.option("--args", metavar="JSON", help="The arguments without a name, as a list.")
 @click.option("--queue", "queues", metavar="NAME", multiple=True, help="The queue of its jobs; several with --route.")
 @click.option("--route", metavar="ROUTE", help="How it chooses among them: shortest, failover, broadcast …")
 @click.option("--group", metavar="NAME", help="The group whose room its runs share.")
-@click.option("--requires", metavar="ID", multiple=True, help="A success it needs: extract, 'extract within 1h'.")
+@click.option(
+    "--requires",
+    metavar="ID",
+    shell_complete=schedule_ids.complete,
+    multiple=True,
+    help="A success it needs: extract, 'extract within 1h'.",
+)
 @click.option("--slow-queue", metavar="NAME", help="Where its jobs go when they have become slow.")
 @click.option("--option", "others", metavar="NAME=VALUE", multiple=True, help="Any other option of @periodic.")
 @click.option("--file", metavar="FILE", type=_FILE, help="Many, as `beat list --json` prints them; - for stdin.")

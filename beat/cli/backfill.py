@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from beat import clock
-from beat.cli import asking, changing, output
+from beat.cli import asking, changing, output, schedule_ids
 from beat.cli.progress import Progress
 from beat.errors import NoRedis
 from beat.words import changes, instants, telling
@@ -32,7 +32,7 @@ _GOES_ON = "those that were enqueued go on; the same command goes on with the ot
 
 
 @click.command("backfill")
-@click.argument("schedule_id", metavar="ID")
+@click.argument("schedule_id", metavar="ID", shell_complete=schedule_ids.complete)
 @click.option(
     "--from", "start", metavar="TIME", required=True, help="The first tick: yesterday, '2026-11-01 03:00', 7d."
 )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from beat.cli import asking, at_length, output
+from beat.cli import asking, at_length, output, schedule_ids
 from beat.history import Action, Change, Fired, Passed, Waits
 from beat.words import instants, telling
 from beat.zones import zone
@@ -23,7 +23,7 @@ _FAILED = ("failed", "lost")
 
 
 @click.command("history")
-@click.argument("schedule_id", required=False, metavar="[ID]")
+@click.argument("schedule_id", required=False, metavar="[ID]", shell_complete=schedule_ids.complete)
 @click.option("--failed", is_flag=True, help="Only runs that failed or were lost.")
 @click.option("--since", metavar="TIME", help="From then on: 24h, yesterday, 2026-11-16 or 2026-11-16T02:00Z.")
 @click.option(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from beat.cli import asking, drawing, output, rows
+from beat.cli import asking, drawing, output, rows, schedule_ids
 from beat.client.candidates import STATES
 from beat.client.orders import ORDERS
 from beat.errors import NoRedis
@@ -64,7 +64,9 @@ _FOOT = 9  # lines of a terminal for headings and footer
     type=click.IntRange(1, _MOST),
     help=f"How many at most.  [default: {_PAGE}; with --json all]",
 )
-@click.option("--after", metavar="ID", help="Go on after this one: the next page.")
+@click.option(
+    "--after", metavar="ID", shell_complete=schedule_ids.complete, help="Go on after this one: the next page."
+)
 @click.option("--watch", is_flag=True, help=f"Draw it again every {_AGAIN_S} seconds, until Ctrl-C.")
 @asking.reveal
 @asking.the_url

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from beat.cli import asking, changing, output
+from beat.cli import asking, changing, output, schedule_ids
 from beat.client.ticking import held
 from beat.words import afterwards, instants, telling
 from beat.zones import zone
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command("pause")
-@click.argument("ids", nargs=-1, metavar="ID...")
+@click.argument("ids", nargs=-1, metavar="ID...", shell_complete=schedule_ids.complete)
 @click.option(
     "--until", metavar="TIME", help="When it goes on by itself: 2h, 09:00, monday, 'monday 09:00', 2026-11-20."
 )

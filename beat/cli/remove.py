@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from beat.cli import asking, changing, output
+from beat.cli import asking, changing, output, schedule_ids
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +17,7 @@ _NAMED = 20
 
 
 @click.command("remove")
-@click.argument("ids", nargs=-1, metavar="ID...")
+@click.argument("ids", nargs=-1, metavar="ID...", shell_complete=schedule_ids.complete)
 @click.option("--retired", is_flag=True, help="All that are retired: no live beat declares them any more.")
 @changing.sure
 @changing.the_version

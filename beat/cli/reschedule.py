@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from beat import clock
-from beat.cli import asking, changing, output
+from beat.cli import asking, changing, output, schedule_ids
 from beat.errors import DeclarationError
 from beat.words import afterwards, changes, instants
 from beat.zones import zone
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.command("reschedule")
-@click.argument("schedule_id", metavar="ID")
+@click.argument("schedule_id", metavar="ID", shell_complete=schedule_ids.complete)
 @click.argument("expression", nargs=-1, metavar="[EXPR]")
 @click.option("--every", metavar="PERIOD", help="An interval instead of an expression: 10s, 15m, 1h30m, 1d.")
 @click.option("--tz", metavar="ZONE", help="The zone of the expression; alone, another zone for the rule that it has.")

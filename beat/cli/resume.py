@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from beat.cli import asking, changing, output
+from beat.cli import asking, changing, output, schedule_ids
 from beat.client.ticking import due
 from beat.words import afterwards, instants
 from beat.zones import zone
@@ -26,7 +26,7 @@ class _Resumed(NamedTuple):
 
 
 @click.command("resume")
-@click.argument("ids", nargs=-1, metavar="ID...")
+@click.argument("ids", nargs=-1, metavar="ID...", shell_complete=schedule_ids.complete)
 @click.option("--catch-up", is_flag=True, help="Leave what was held to the misfire policy, as after an outage.")
 @click.option("--all", "everything", is_flag=True, help="All that `beat pause --all` has paused.")
 @changing.sure

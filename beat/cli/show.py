@@ -5,14 +5,14 @@ from __future__ import annotations
 import click
 
 from beat import clock
-from beat.cli import asking, output
+from beat.cli import asking, output, schedule_ids
 from beat.words import placing, staffing, telling
 from beat.words import show as words
 from beat.zones import zone
 
 
 @click.command("show")
-@click.argument("schedule_id", metavar="ID")
+@click.argument("schedule_id", metavar="ID", shell_complete=schedule_ids.complete)
 @asking.reveal
 @asking.the_url
 @asking.as_json

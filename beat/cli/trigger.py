@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from beat import durations
-from beat.cli import asking, changing, output
+from beat.cli import asking, changing, output, schedule_ids
 from beat.errors import NoRedis
 from beat.words import changes, instants, staffing, telling, values
 from beat.zones import zone
@@ -27,7 +27,7 @@ _SECOND = timedelta(seconds=1)
 
 
 @click.command("trigger")
-@click.argument("schedule_id", metavar="ID")
+@click.argument("schedule_id", metavar="ID", shell_complete=schedule_ids.complete)
 @click.option(
     "--arg", "named", metavar="NAME=VALUE", multiple=True, help="Another value for one argument, as JSON or text."
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from beat import clock
-from beat.cli import asking, output
+from beat.cli import asking, output, schedule_ids
 from beat.words import instants, telling
 from beat.zones import zone
 
@@ -23,7 +23,7 @@ _ALWAYS = _COUNTS[:4]
 
 
 @click.command("verify")
-@click.argument("schedule_id", required=False, metavar="[ID]")
+@click.argument("schedule_id", required=False, metavar="[ID]", shell_complete=schedule_ids.complete)
 @click.option("--since", metavar="TIME", help="From then on: 24h, yesterday, 2026-11-16 or 2026-11-16T02:00Z.")
 @asking.the_url
 @asking.as_json

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from beat import clock
-from beat.cli import asking, at_length, output
+from beat.cli import asking, at_length, output, schedule_ids
 from beat.words import instants
 from beat.words import why as words
 from beat.zones import zone
@@ -23,7 +23,7 @@ _WORDS = ("", "last", "now")
 
 
 @click.command("why")
-@click.argument("schedule_id", metavar="ID")
+@click.argument("schedule_id", metavar="ID", shell_complete=schedule_ids.complete)
 @click.argument("time", nargs=-1, metavar="[TIME]")
 @asking.reveal
 @asking.the_url
