@@ -78,8 +78,7 @@ _TOLD_BY = {
     "service": "started stopped advice modules",
     "registrar": "registered updated moved renamed returned overridden older taken_over refused reseeded",
     "ticker": (
-        "fired would_fire skipped waiting resumed locked fenced unread gone passed_on enqueue_failed broken recovered"
-        " misplaced"
+        "fired skipped waiting resumed locked fenced unread gone passed_on enqueue_failed broken recovered misplaced"
     ),
     "attendant": "admitted followed",
     "clock": "clock_forward clock_backward stood_still holding",

@@ -51,7 +51,6 @@ LINES = {
         "state was lost: {count:schedule} had vanished from Redis, with pauses and overrides; registered again: {ids}",
     ),
     "fired": (_I, "fired {schedule_id} for {tick}, {late_ms} ms after it was due: {job_id} in {queue}"),
-    "would_fire": (_I, "would fire {schedule_id} for {tick}: {job_id} in {queue}"),
     "skipped": (_W, "skipped {count:tick} of {schedule_id} from {tick} on: {reason}{why}"),
     "waiting": (_I, "{schedule_id} waits with its tick {tick}: {behind} has not ended"),
     "admitted": (_I, "fired {schedule_id} for {tick}, which had waited: {job_id} in {queue}"),

@@ -12,8 +12,7 @@ import queue
 import secrets
 import socket
 import threading
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from beat import (
     assembly,
@@ -23,7 +22,6 @@ from beat import (
     interrupts,
     logs,
     registry,
-    rehearsal,
     relations,
     server,
     settings,
@@ -44,9 +42,7 @@ from beat.neighbours import Neighbours
 from beat.observers import Observers
 from beat.obstacles import Obstacles
 from beat.pace import Pace
-from beat.store import Store
 from beat.sync import Sync
-from beat.ticker import Ticker
 from beat.watchdog import Watchdog
 from beat.watcher import Watcher
 
@@ -58,8 +54,8 @@ if TYPE_CHECKING:
     from beat.event import Emit
     from beat.registry import Registry
     from beat.settings import Settings
+    from beat.store import Store
 
-S = TypeVar("S", bound=Store)
 NOTHING_TO_DO = """\
 there is nothing to do: the code declares no schedule, and Redis knows none. Write a tasks.py:
 
@@ -90,7 +86,6 @@ class Scheduler:
         redis: Redis | str | None = None,
         *,
         only: str | None = None,
-        dry_run: bool = False,
         listeners: Iterable[Callable[[Event], None]] = (),
         beside: Iterable[Callable[[Settings, Redis | str, Emit], Companion]] = (),
         **options: Any,
@@ -99,7 +94,7 @@ class Scheduler:
         self.settings = companions.checked(settings.load(options, module=found.main_module).settings)
         self.name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"  # as Redis knows it
         self._source = redis or self.settings.redis_url
-        self._only, self._dry_run, self._more = globs.checked(only), dry_run, beside
+        self._only, self._more = globs.checked(only), beside
         self._schedules = [each for each in found if only is None or fnmatch.fnmatchcase(each.id, only)]
         self._functions = () if only else found.functions
         groups = relations.agreed(found, self.settings.groups, self.settings.sentry_dsn)
@@ -120,7 +115,7 @@ class Scheduler:
     def run(self) -> None:
         """Runs until `stop()`, SIGTERM or SIGINT; refuses a Redis that cannot work. Raises Stuck if a thread hangs."""
         told = (self.settings, self._source, self.name, self._observers.emit, self._tally)
-        self._beside = [] if self._dry_run else companions.wanted(*told, stopping=self._stopping, more=self._more)
+        self._beside = companions.wanted(*told, stopping=self._stopping, more=self._more)
         self._observers.start()
         work = _thread(self._work, name="beat-housekeeper")
         with interrupts.stopping(self.stop):
@@ -140,12 +135,12 @@ class Scheduler:
 
     def _work(self) -> None:
         try:
-            (self._rehearse if self._dry_run else self._perform)()
+            self._perform()
         except BaseException as e:  # noqa: BLE001 (whatever it is, the main thread raises it)
             self._wishes.put(e)
 
     def _perform(self) -> None:
-        emit, store, desk = self._observers.emit, self._store(Dialogue), self._store(Dialogue)
+        emit, store, desk = self._observers.emit, self._store(), self._store()
         self._lookout = Lookout(store, name=self.name, emit=emit)
         sync = Sync(store, self._schedules, beat=self.name, emit=emit, **self._told)
         self._until_it_works(store.client, lambda: self._greet(store))
@@ -183,28 +178,11 @@ class Scheduler:
             ticking.join(_STOP_S / 2)  # one that hangs does not keep the heartbeat from being taken away
             keeper.leave()
 
-    def _rehearse(self) -> None:
-        store = self._store(Store)
-
-        def emit(event: Event) -> None:
-            self._observers.emit(replace(event, name="would_fire") if event.name == "fired" else event)
-
-        self._until_it_works(store.client, lambda: self._greet(store))
-        cast: list[rehearsal.Part] = []
-        self._until_it_works(store.client, lambda: cast.extend(rehearsal.cast(store, self._schedules)))
-        cast = [part for part in cast if self._only is None or fnmatch.fnmatchcase(part[0].id, self._only)]
-        desk = rehearsal.Rehearsal(cast, store.time, store.keys)
-        book = Book(desk, ((schedule, rev) for schedule, rev, _ in cast))
-        ticker = Ticker(desk, book, Pace.of(self.settings), token=self.name, emit=emit, health=self._health)
-        self._watchdog.watch("ticker", lambda: ticker.awake_at, store.client)
-        self._watchdog.ready(len(cast))
-        ticker.run(self._stopping)
-
-    def _store(self, kind: type[S]) -> S:
+    def _store(self) -> Dialogue:
         limits = {name: getattr(self.settings, name) for name in ("history_limit", "events_limit")}
         pace = Pace.of(self.settings)
         limits |= {**pace.waits, "longest_lock": pace.lock_ttl}
-        store = kind(connection.connect(self._source), Keys(self.settings.prefix), **limits)
+        store = Dialogue(connection.connect(self._source), Keys(self.settings.prefix), **limits)
         store.tracer = tracing.wanted(self.settings)
         return store
 

@@ -39,7 +39,7 @@ STOREYS = {
     ],
     "engine": [
         "timekeeper", "health", "obstacles", "pace", "desk", "book", "verdicts", "arrivals", "holding", "replies",
-        "rehearsal", "ticker", "sync", "neighbours", "watcher", "attendant", "lookout", "housekeeper", "current",
+        "ticker", "sync", "neighbours", "watcher", "attendant", "lookout", "housekeeper", "current",
         "registrations", "retirement", "lineage", "vitals", "watchdog",
     ],
     "control": ["client", "words", "events", "moving", "doctor"],

@@ -27,7 +27,6 @@ _LAST_WORDS_S = 2
 @click.option("--redis-url", metavar="URL", help="The Redis of beat and of RQ.  [default: the setting redis_url]")
 @click.option("--setup", metavar="MODULE:CALLABLE", help="Call this before importing, to prepare the application.")
 @click.option("--only", metavar="GLOB", help="Register and fire only the schedules whose ids match: a canary.")
-@click.option("--dry-run", is_flag=True, help="Say what would be fired, and when; write nothing.")
 @click.option("--metrics-port", metavar="PORT", help="Serve metrics for Prometheus at this port.")
 @click.option("--metrics-host", metavar="HOST", help="At this address.  [default: 127.0.0.1, this machine only]")
 @click.option("--web", is_flag=True, help="Serve the page, too, in this process.")
@@ -35,13 +34,12 @@ _LAST_WORDS_S = 2
 @click.option("--web-host", metavar="HOST", help="With --web: at this address.  [default: 127.0.0.1]")
 @click.option("--log-level", metavar="LEVEL", help="debug, info, warning or error.")
 @click.option("--log-format", metavar="FORMAT", help="text for people, json for machines.")
-def command(*, names: tuple[str, ...], only: str | None, dry_run: bool, web: bool, **flags: str | None) -> None:
+def command(*, names: tuple[str, ...], only: str | None, web: bool, **flags: str | None) -> None:
     """Fire every tick of every schedule, exactly once, beside any number of other beats.
 
     \b
     beat run app.tasks                  a module, a package with its sub-modules, or a file
     beat run                            the modules of BEAT_MODULES or [tool.beat], else ./tasks.py
-    beat run app.tasks --dry-run        what would happen, without doing it
     beat run app.tasks --only 'report*' a canary
     beat run app.tasks --metrics-port 9108   numbers for Prometheus, to this machine alone
     beat run app.tasks --web            the page as well, at http://127.0.0.1:8420/
@@ -57,7 +55,7 @@ def command(*, names: tuple[str, ...], only: str | None, dry_run: bool, web: boo
     gc.freeze()  # what was imported and declared stays: a hundred thousand schedules are not looked at again and again
     given: dict[str, Any] = {name: value for name, value in flags.items() if value is not None}
     try:
-        Scheduler(only=only, dry_run=dry_run, beside=page, **given).run()
+        Scheduler(only=only, beside=page, **given).run()
     except Stuck as e:
         _end(e)
 

@@ -15,7 +15,6 @@ from beat import clock, durations, jobs, relations, settings
 from beat import registry as registries
 from beat.attendant import Attendant
 from beat.book import Book
-from beat.desk import InTurn
 from beat.errors import BeatError, ConfigError
 from beat.guard import Guard, Jump, Mark
 from beat.health import Health
@@ -23,11 +22,11 @@ from beat.inquiry import Inquiry
 from beat.keys import Keys
 from beat.pace import Pace, RedisClock
 from beat.protocol import Claimed
-from beat.store import Store
 from beat.sync import Sync
 from beat.testing.assertions import NO_SCHEDULE, When, compare, find, instants, shown
 from beat.testing.fake_redis import ClockedRedis
 from beat.testing.fired import Fired, Skipped
+from beat.testing.immediate_store import ImmediateStore
 from beat.testing.manual_clock import ManualClock
 from beat.ticker import Ticker
 from beat.tracing import Tracing
@@ -197,7 +196,7 @@ def _watched(schedules: Iterable[Schedule]) -> set[str]:
     return own | {bond.to for each in schedules for bond in relations.bonds(each)}
 
 
-class _Desk(InTurn, Store):
+class _Desk(ImmediateStore):
     """The store, which runs no script to find that nothing is due: fakeredis takes long over each."""
 
     def claim(self, unread: Iterable[str] = (), **asked: Any) -> Claimed:

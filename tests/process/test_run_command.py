@@ -386,33 +386,6 @@ def _carry(client: ssl.SSLSocket, behind: socket.socket) -> None:
 # What it can be told
 
 
-def test_a_dry_run_writes_nothing(here: Path, server: PrivateRedis, redis: Any) -> None:
-    with Beat(here, server.url, "--dry-run") as beat:
-        beat.says("would fire tick for")
-        assert beat.end() == 0
-    assert redis.keys() == []
-    assert " fired " not in beat.log
-
-
-def test_a_dry_run_goes_on_where_redis_is_and_leaves_it_there(
-    here: Path, server: PrivateRedis, redis: Any, store: Store
-) -> None:
-    with Beat(here, server.url) as beat:
-        beat.says("fired tick")
-        assert beat.end() == 0
-    redis.delete("beat:watching", *redis.keys("beat:announced:*"))  # they would lapse
-    before = everything(store)
-    tick = redis.hget("beat:schedule:tick", "next_run")
-    with Called(here, "run", "--dry-run", BEAT_REDIS_URL=server.url) as rehearsal:
-        rehearsal.says(f"would fire tick for {tick}")
-        assert rehearsal.end() == 0
-    assert everything(store) == before
-
-
-def everything(store: Store) -> dict[bytes, bytes | None]:
-    return {key: store.client.dump(key) for key in store.client.scan_iter()}
-
-
 @pytest.mark.parametrize("glob", ["a.b", "report(", "%", "[", "a b", ""])
 def test_a_glob_that_fits_no_id_is_refused(glob: str, here: Path, server: PrivateRedis) -> None:
     code, said = refused(here, server.url, "tasks", "--only", glob)
@@ -429,15 +402,6 @@ def test_a_glob_means_the_same_in_python_and_in_redis(store: Store) -> None:
             assert store.register([registration(each, at)], beat="tests")
         found = claim(store, only=globs.lua(glob)).claims
         assert {each.id for each in found} == {each for each in ids if fnmatch.fnmatchcase(each, glob)}, glob
-
-
-def test_a_rehearsal_outlives_a_key_that_is_something_else(here: Path, server: PrivateRedis, redis: Any) -> None:
-    redis.set("beat:schedules", "text")
-    with Beat(here, server.url, "--dry-run") as beat:
-        beat.says(AWAY)
-        redis.delete("beat:schedules")
-        beat.says("would fire tick")
-        assert beat.end() == 0
 
 
 def test_only_some_are_registered_and_fired(here: Path, server: PrivateRedis, redis: Any) -> None:

@@ -112,14 +112,6 @@ def test_a_beat_whose_housekeeper_hangs_ends_too(here: Path, server: PrivateRedi
     assert redis.exists("beat:schedule:tick")
 
 
-def test_a_rehearsal_that_hangs_ends_too(here: Path, server: PrivateRedis, redis: Any) -> None:
-    lay_out(here, {"tasks.py": HANGS.format(how=WAYS["waits"])})
-    with short(here, server.url, "--dry-run") as beat:
-        assert beat.process.wait(30) == 70
-    assert "the ticker hangs" in beat.log
-    assert redis.keys() == []
-
-
 def test_the_lines_are_json_where_that_is_asked_for(here: Path, server: PrivateRedis, redis: Any) -> None:
     lay_out(here, {"tasks.py": HANGS.format(how=WAYS["waits"])})
     with short(here, server.url, "--log-format", "json") as beat:

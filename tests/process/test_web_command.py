@@ -199,12 +199,3 @@ def _ask(port: int, stop: threading.Event) -> None:
 
 def _lateness(beat: Beat) -> list[int]:
     return [int(ms) for ms in re.findall(r"fired tick .* (\d+) ms after", beat.log)]
-
-
-def test_a_dry_run_serves_no_page(home: Path, server: PrivateRedis, redis: Redis) -> None:
-    lay_out(home, {"tasks.py": TASKS})
-    redis.flushall()
-    with Beat(home, server.url, "--dry-run", "--web", "--web-port", str(free_port())) as beat:
-        beat.says("would fire tick")
-        assert beat.end() == 0
-    assert "the page is served" not in beat.log

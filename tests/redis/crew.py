@@ -12,15 +12,14 @@ from rq import Queue, SimpleWorker
 from beat import Client, clock, settings
 from beat.attendant import Attendant
 from beat.book import Book
-from beat.desk import InTurn
 from beat.every import Every
 from beat.follows import Follows
 from beat.health import Health
 from beat.inquiry import Inquiry
 from beat.pace import Pace
 from beat.schedule import Schedule
-from beat.store import Store
 from beat.sync import Sync
+from beat.testing.immediate_store import ImmediateStore
 from beat.ticker import Ticker
 from beat.watcher import Watcher
 
@@ -31,13 +30,10 @@ if TYPE_CHECKING:
     from beat.event import Event
     from beat.groups import Group
     from beat.history import Fired
+    from beat.store import Store
 
 NAME = "web-1"
 DONE, BROKEN = "tests.redis.job_functions.anything", "tests.redis.job_functions.nothing_of_the_kind"
-
-
-class _Desk(InTurn, Store):
-    """The store, which answers at once."""
 
 
 class Crew:
@@ -46,7 +42,7 @@ class Crew:
     def __init__(self, store: Store, server: PrivateRedis, *schedules: Schedule, groups: Sequence[Group] = ()) -> None:
         self.store, self.url, self.events = store, server.url, list[Any]()
         self.client = Client(server.url, by="ann")
-        self._desk, self._schedules = _Desk(store.client, store.keys), schedules
+        self._desk, self._schedules = ImmediateStore(store.client, store.keys), schedules
         self._sync = Sync(self._desk, schedules, beat=NAME, emit=self.events.append, groups=groups)
         self._sync.announce()
         self._sync.register()

@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from beat import clock, definitions, pace, ticker
+from beat import clock, connection, definitions, pace, ticker
 from beat.book import Book
-from beat.desk import InTurn
 from beat.every import Every
 from beat.guard import Mark
 from beat.health import Health
@@ -23,6 +22,7 @@ from beat.ticker import Ticker
 if TYPE_CHECKING:
     import pytest
 
+    from beat.desk import Answer as Told
     from beat.event import Event
     from beat.setback import Setback
 
@@ -51,7 +51,7 @@ class World:
         return made
 
 
-class Desk(InTurn):
+class Desk:
     """Hands out one page of claims after the other, and answers as it was told; else OK."""
 
     def __init__(self, world: World) -> None:
@@ -65,6 +65,7 @@ class Desk(InTurn):
         self.unread: list[str] = []
         self.sound = ""
         self.went_back: Setback | None = None
+        self._answers: deque[Told] = deque()
         self.keys = Keys()
 
     def claim(self, unread: Iterable[str] = (), **asked: Any) -> Claimed:
@@ -84,6 +85,17 @@ class Desk(InTurn):
     def due(self, limit: int) -> list[str]:
         return [claim.id for page in self.pages for claim in page][:limit]
 
+    def ask(self, items: Sequence[Item], unread: Iterable[str], /, **asked: Any) -> None:
+        fired = _tried(self.fire, items, token=asked["token"]) if items else Decided(0, ())
+        nothing = fired if isinstance(fired, Exception) else Claimed("OK", fired.now)
+        self._answers.append((fired, _tried(self.claim, unread, **asked) if asked["limit"] else nothing))
+
+    def answer(self) -> Told:
+        return self._answers.popleft()
+
+    def hang_up(self) -> None:
+        self._answers.clear()
+
     def high_water(self) -> tuple[str, str]:
         return self.sound, ""
 
@@ -95,6 +107,13 @@ class Desk(InTurn):
 
     def all_sent(self, kind: str = "fire") -> list[Item]:
         return [item for items in self.sent for item in items if item.kind == kind]
+
+
+def _tried(step: Callable[..., Any], /, *given: Any, **named: Any) -> Any:
+    try:
+        return step(*given, **named)
+    except connection.Refused as e:
+        return e
 
 
 class Shelf:

@@ -58,11 +58,11 @@ def sample(name: str) -> Event:
 
 
 def test_every_event_has_a_line() -> None:
-    assert set(logs.LINES) == {*NAMES, "would_fire"}
+    assert set(logs.LINES) == set(NAMES)
 
 
 def test_of_every_event_is_known_which_part_of_a_beat_tells_it() -> None:
-    assert set(COMPONENTS) == {*NAMES, "would_fire"}
+    assert set(COMPONENTS) == set(NAMES)
 
 
 def test_every_part_that_tells_events_is_in_the_guide() -> None:
@@ -72,9 +72,6 @@ def test_every_part_that_tells_events_is_in_the_guide() -> None:
 
 @pytest.mark.parametrize("each", emitted(), ids=lambda each: f"{each.name} at {each.place}")
 def test_whoever_tells_an_event_gives_its_line_all_it_needs(each: Emitted) -> None:
-    if each.name == "would_fire":  # a fired one by another name
-        assert set(placeholders("would_fire")) <= set(placeholders("fired"))
-        return
     missing = set(placeholders(each.name)) - each.fields - {"schedule_id"}
     assert not missing
 
@@ -153,7 +150,7 @@ def test_a_redis_that_is_away_is_an_error_and_its_return_is_not(capsys: pytest.C
     assert "INFO" in back
 
 
-@pytest.mark.parametrize("name", ["fired", "started", "stopped", "registered", "mended", "redis_back", "would_fire"])
+@pytest.mark.parametrize("name", ["fired", "started", "stopped", "registered", "mended", "redis_back"])
 def test_what_is_as_it_should_be_is_news(name: str) -> None:
     assert logs.LINES[name][0] == logging.INFO
 

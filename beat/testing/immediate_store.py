@@ -1,0 +1,47 @@
+"""Answer the ticker at once: fakeredis has no server that could work on a question in the meantime."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from beat import connection
+from beat.protocol import Claimed, Decided
+from beat.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from beat.connection import Redis
+    from beat.desk import Answer
+    from beat.keys import Keys
+    from beat.protocol import Item
+
+
+class ImmediateStore(Store):
+    """Fire, then claim, as soon as the ticker asks, and keep the answer until the ticker wants it."""
+
+    def __init__(self, client: Redis, keys: Keys, **limits: int) -> None:
+        super().__init__(client, keys, **limits)
+        self._answers: deque[Answer] = deque()
+
+    def ask(self, items: Sequence[Item], unread: Iterable[str], /, **asked: Any) -> None:
+        """Fire the items, then claim; the one if there are items, the other if `limit` is not 0."""
+        fired = _tried(self.fire, items, token=asked["token"]) if items else Decided(0, ())
+        nothing = fired if isinstance(fired, Exception) else Claimed("OK", fired.now)
+        self._answers.append((fired, _tried(self.claim, unread, **asked) if asked["limit"] else nothing))
+
+    def answer(self) -> Answer:
+        """Return the answer to the oldest question; in the place of what Redis refused, the error."""
+        return self._answers.popleft()
+
+    def hang_up(self) -> None:
+        """Forget the answers that nobody has taken."""
+        self._answers.clear()
+
+
+def _tried(step: Callable[..., Any], /, *given: Any, **named: Any) -> Any:
+    try:
+        return step(*given, **named)
+    except connection.Refused as e:
+        return e
