@@ -44,8 +44,6 @@ def _since(schedule: Schedule, tick: datetime, required: Requires) -> datetime |
 
 
 def _words(parent_id: str, parent: Parent, since: datetime | None) -> str:
-    if parent.renamed_to:
-        return f"{parent_id} is called {parent.renamed_to} now"
     if not parent.state:
         return f"there is no {parent_id} any more"
     lacking = f"has not succeeded since {clock.text(since)}" if parent.last_success and since else "has never succeeded"

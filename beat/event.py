@@ -14,7 +14,6 @@ NAMES = {
     "registered": "the definitions of this beat's code were brought into Redis",
     "updated": "the definition of a schedule was replaced",
     "moved": "the next tick of a schedule moved",
-    "renamed": "a schedule has taken over the state and the history of its old id",
     "returned": "a schedule that was held or retired is declared again",
     "overridden": "the code of a schedule has changed, and an operator's rule stays in force",
     "older": "a live beat announces a newer definition, which stays",
@@ -76,7 +75,7 @@ NAMES = {
 }
 _TOLD_BY = {
     "service": "started stopped advice modules",
-    "registrar": "registered updated moved renamed returned overridden older taken_over refused reseeded",
+    "registrar": "registered updated moved returned overridden older taken_over refused reseeded",
     "ticker": (
         "fired skipped waiting resumed locked fenced unread gone passed_on enqueue_failed broken recovered misplaced"
     ),

@@ -27,7 +27,6 @@ class Parent(NamedTuple):
     """Nothing where there is no such schedule."""
     last_success: str = ""
     """As Redis has it."""
-    renamed_to: str = ""
 
 
 Uses = tuple[tuple[str, int], ...]

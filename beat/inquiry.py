@@ -53,7 +53,7 @@ class Inquiry:
                 oldest = now_ms - slow.window.total_seconds() * 1000 if slow else now_ms
                 pipe.zcount(keys.slow(each.id), int(oldest), int(now_ms) + _LATEST_MS)
                 for required in each.requires:
-                    pipe.hmget(keys.schedule(required.id), "state", "last_success", "renamed_to")
+                    pipe.hmget(keys.schedule(required.id), "state", "last_success")
             found = iter(pipe.execute(raise_on_error=False))
         return {each.id: _told(each, found) for each in schedules}
 

@@ -41,8 +41,7 @@ class Finding:
 
 def lint(schedules: Iterable[Schedule], now: datetime) -> list[Finding]:
     """Everything to say about these schedules, in their order."""
-    schedules = list(schedules)
-    found = list(_renamings(schedules))
+    found: list[Finding] = []
     calls: dict[str, Schedule] = {}
     for schedule in schedules:
         if problems := [Finding("problem", schedule, message) for message in _over(schedule, now)]:
@@ -56,21 +55,6 @@ def lint(schedules: Iterable[Schedule], now: datetime) -> list[Finding]:
             )
             found.append(Finding("warning", schedule, message))
     return found
-
-
-def _renamings(schedules: Iterable[Schedule]) -> Iterator[Finding]:
-    """Of an old id there is one state, and one schedule can have it."""
-    known = {schedule.id: schedule for schedule in schedules}
-    heirs: dict[str, Schedule] = {}
-    for schedule in schedules:
-        old = schedule.renamed_from
-        if old in known:
-            place = known[old].declared
-            message = f"renamed_from={old!r} is declared itself ({place}), and keeps its state: leave one of them out"
-            yield Finding("problem", schedule, message)
-        elif old and (heir := heirs.setdefault(old, schedule)) is not schedule:
-            message = f"renamed_from={old!r} is what {heir.id!r} ({heir.declared}) says too: only one can go on from it"
-            yield Finding("problem", schedule, message)
 
 
 def _surprises(schedule: Schedule, now: datetime) -> Iterator[str]:

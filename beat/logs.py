@@ -23,7 +23,6 @@ LINES = {
     "registered": (_I, "{schedules:schedule} registered, {new} new"),
     "updated": (_I, "{schedule_id}: the definition was replaced{changes}"),
     "moved": (_W, "{schedule_id}: the next tick moved from {from} to {to}{changes}"),
-    "renamed": (_I, "{schedule_id}: it was {from}, whose state and history go on"),
     "returned": (_I, "{schedule_id}: it was {was}, and is declared again: it goes on"),
     "overridden": (
         _W,

@@ -108,7 +108,6 @@ class Shared(TypedDict, total=False):
     slow_window: Duration
     requires: str | Requires | Sequence[str | Requires]
     monitor: str | Monitor
-    renamed_from: str
 
 
 class WithExpression(Shared, total=False):

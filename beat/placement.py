@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from beat import clock, overrides, policies, prepare
 
 if TYPE_CHECKING:
-    from collections.abc import Container
     from datetime import datetime
 
     from beat.schedule import Schedule
@@ -34,8 +33,6 @@ class Prospect(NamedTuple):
     schedule: Schedule
     before: State | None
     """What it goes on from; None when it is new."""
-    old: str
-    """The id whose state that is, if it is another; its own, if it begins anew where another schedule was."""
     ruling: Schedule
     """The definition in force: the code's, with what an operator has laid over it."""
     rev: str
@@ -43,31 +40,11 @@ class Prospect(NamedTuple):
     """None when Redis has it all."""
 
 
-def foresee(
-    schedule: Schedule, seen: State | None, now: datetime, app: str, *, old: str = "", other: State | None = None
-) -> Prospect:
-    """Of a schedule that the code of `app` declares, as Redis knows it; `other` is what it knows by the id `old`."""
-    before, old = _taken_over(schedule.id, seen, other, old, app)
-    ruling, rev = overrides.in_force(schedule, before.override if before else "")
-    anew = bool(old) or (before is not None and before.app != app)
-    return Prospect(schedule, before, old, ruling, rev, place(ruling, before, now, rev, anew=anew))
-
-
-def elsewhere(schedule: Schedule, seen: State | None, declared: Container[str]) -> str:
-    """Another id by which its state may be found: the one before it was renamed, or the one that it had meanwhile."""
-    if seen is not None:
-        return seen.renamed_to
-    old = schedule.renamed_from or ""
-    return "" if old in declared else old
-
-
-def _taken_over(
-    schedule_id: str, seen: State | None, other: State | None, old: str, app: str
-) -> tuple[State | None, str]:
-    """What it goes on from; nobody takes over what is another application's, or comes from data."""
-    if old and other and other.rev and other.source in {"", "code"} and other.app in {"", app}:
-        return other, old
-    return (None, schedule_id) if seen and seen.renamed_to else (seen, "")
+def foresee(schedule: Schedule, seen: State | None, now: datetime, app: str) -> Prospect:
+    """Foresee what becomes of a schedule that the code of `app` declares, as Redis knows it."""
+    ruling, rev = overrides.in_force(schedule, seen.override if seen else "")
+    anew = seen is not None and seen.app != app
+    return Prospect(schedule, seen, ruling, rev, place(ruling, seen, now, rev, anew=anew))
 
 
 def place(

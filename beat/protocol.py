@@ -101,7 +101,6 @@ class Registration(NamedTuple):
     origin: str
     declared: str
     app: str
-    old: str
     func: str
     version: str
     follows: str

@@ -21,8 +21,6 @@ class Origin(NamedTuple):
     name: str
     """`code` or `api`."""
     app: str = ""
-    old: str = ""
-    """The id whose state it takes over."""
     version: str = ""
     """The version that the schedule must have; nothing for any."""
     host: str = ""
@@ -91,7 +89,6 @@ def _registration(
         origin=origin.name,
         declared=written.declared,
         app=origin.app,
-        old=origin.old,
         func=ruling.func,
         version=origin.version,
         follows=ruling.follows or "",

@@ -99,7 +99,6 @@ class Registry:
             start (datetime): No tick before this aware datetime.
             end (datetime): No tick after this aware datetime.
             id (str): Unique id of the schedule; by default the name of the function.
-            renamed_from (str): Id that the schedule had before; it keeps its state and history.
             args (Sequence[object]): Positional arguments of the function.
             kwargs (Mapping[str, object]): Keyword arguments of the function.
             enabled (bool): Whether the schedule ticks; False only registers it.

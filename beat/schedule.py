@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from beat import arguments, checks, clock, kinds, monitor, options, place_options, policy_options, rq_options, timing
-from beat.errors import BadInstant, BadOption, DeclarationError
+from beat.errors import BadInstant, DeclarationError
 from beat.every import Every
 from beat.follows import Follows
 from beat.functions import path_of
@@ -84,8 +84,6 @@ class Schedule:
     requires: Sequence[Requires] = ()
     monitor: Monitor | None = None
     """The service that is told of its runs, and misses them."""
-    renamed_from: str | None = None
-    """The id that it had before: its state and its history are taken over."""
     declared: Place | None = None
 
     def __post_init__(self) -> None:
@@ -212,14 +210,8 @@ def _refuse_wrong_order(schedule: Schedule) -> None:
         raise BadInstant(f"start {clock.text(schedule.start)} must lie before end {clock.text(schedule.end)}")
 
 
-def _refuse_own_id(schedule: Schedule) -> None:
-    if schedule.renamed_from == schedule.id:
-        raise BadOption(f"renamed_from is the id itself, {schedule.id!r}: name the old one, or leave it out")
-
-
 _CONTRADICTIONS = (
     _refuse_wrong_order,
-    _refuse_own_id,
     policy_options.refuse_contradictions,
     place_options.refuse_contradictions,
     monitor.refuse_contradictions,
@@ -271,7 +263,6 @@ _CHECKS: Mapping[str, Callable[[Schedule], Any]] = {  # in this order: what othe
     "on_success": lambda s: rq_options.callback(s.on_success, "on_success"),
     "on_failure": lambda s: rq_options.callback(s.on_failure, "on_failure"),
     "on_stopped": lambda s: rq_options.callback(s.on_stopped, "on_stopped"),
-    "renamed_from": lambda s: None if s.renamed_from is None else options.schedule_id(s.renamed_from, "renamed_from"),
     **policy_options.CHECKS,
     **place_options.CHECKS,
     "monitor": lambda s: monitor.read(s.monitor),

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 FIELDS = ("rev", "timing_rev", "state", "next_run", "due_at", "last_run")
 OTHERS = (
-    "run_count", "manual_count", "last_skip", "override", "unannounced_at", "renamed_to", "source", "app",
+    "run_count", "manual_count", "last_skip", "override", "unannounced_at", "source", "app",
     "overridden_by",
 )  # fmt: skip
 _LONG = 16  # more digits than Redis' scripts count with
@@ -37,8 +37,6 @@ class State:
     override: str = ""
     """The rule that an operator has put in the place of the code's, as JSON."""
     unannounced_at: str = ""
-    renamed_to: str = ""
-    """Of what is left of a schedule that was renamed: its new id."""
     source: str = ""
     app: str = ""
     overridden_by: str = ""

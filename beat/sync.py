@@ -8,7 +8,7 @@ import json
 from collections import deque
 from typing import TYPE_CHECKING
 
-from beat import definitions, groups_kept, lifetimes, lineage
+from beat import definitions, groups_kept, lifetimes
 from beat.announcements import Declaration
 from beat.errors import DeclarationError
 from beat.event import Event
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from beat.event import Emit
     from beat.groups import Group
-    from beat.lineage import Kin
     from beat.placement import Prospect
     from beat.protocol import Looked
     from beat.schedule import Schedule
@@ -120,9 +119,7 @@ class Sync:
         for _ in range(_TRIES):
             looked = self._store.looking(_sights(page, self._now), app=self.app)
             yield
-            found = looked()
-            kin = yield from lineage.trace(self._store, page, found, self.schedules)
-            items = self._prepared(page, found, kin)
+            items = self._prepared(page, looked())
             if not items:
                 return
             registered = self._store.registering([item for _, item in items], beat=self._beat)
@@ -138,22 +135,19 @@ class Sync:
         for schedule in page:
             self._refuse(schedule.id, Reply("RETRY", "it changes faster than it can be looked at"))
 
-    def _prepared(
-        self, page: Sequence[Schedule], looked: Looked, kin: Mapping[int, Kin]
-    ) -> list[tuple[Prospect, Registration]]:
+    def _prepared(self, page: Sequence[Schedule], looked: Looked) -> list[tuple[Prospect, Registration]]:
         """What is to be written of a page."""
         self._now, items = looked.now, []
         for known in (self.older, self.refused):
             known.difference_update(s.id for n, s in enumerate(page) if known and n not in looked.others)
         for n, seen in looked.others.items():
-            old, other = kin.get(n, ("", None))
-            found = foresee(page[n], seen, looked.now, self.app, old=old, other=other)
+            found = foresee(page[n], seen, looked.now, self.app)
             if found.placed is None:
                 self.older.discard(page[n].id)
                 self.refused.discard(page[n].id)
                 continue
             try:
-                origin = Origin("code", self.app, found.old, host=self._host)
+                origin = Origin("code", self.app, host=self._host)
                 items.append((found, registration(page[n], found.before, found.placed, origin)))
             except DeclarationError as e:  # this version of RQ cannot write the job
                 self._refuse(page[n].id, Reply("BADARG", str(e)))
@@ -192,8 +186,6 @@ def _news(found: Prospect, reply: Reply) -> Iterator[Event]:
     schedule, before = found.schedule, found.before
     if before is None:
         return
-    if found.old:
-        yield Event("renamed", schedule.id, {"from": found.old})
     if before.unannounced_at or before.state == "retired":
         yield Event("returned", schedule.id, {"was": "retired" if before.state == "retired" else "held"})
     if reply.code == "UPDATED":

@@ -40,7 +40,7 @@ STOREYS = {
     "engine": [
         "timekeeper", "health", "obstacles", "pace", "desk", "book", "verdicts", "arrivals", "holding", "replies",
         "ticker", "sync", "neighbours", "watcher", "attendant", "lookout", "housekeeper", "current",
-        "registrations", "retirement", "lineage", "vitals", "watchdog",
+        "registrations", "retirement", "vitals", "watchdog",
     ],
     "control": ["client", "words", "events", "moving", "doctor"],
     "observers": ["observers", "logs", "log_forms", "tracing", "metrics", "monitors", "alerts"],

@@ -24,8 +24,6 @@ def of(notice: Notice) -> Sign | None:
             return _of_run("undone", "failed", notice)
         case "removed" | "retired":
             return _of_run("gone", "failed", notice)
-        case "renamed" if old := _word(notice.entry, "reason"):
-            return Sign("gone", "failed", old, notice.id, notice.at)
         case "no_worker" if queue := _word(notice.entry, "queue"):
             return Sign("trouble", "no_worker", queue, notice.id, notice.at)
         case "worker_back" if queue := _word(notice.entry, "queue"):

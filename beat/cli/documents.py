@@ -74,7 +74,6 @@ def given(found: Mapping[str, Any]) -> Options:
     """The options among these values, as `@periodic` takes them; refuses what JSON cannot say so."""
     named = {name: found[name] for name in options.Options.__annotations__ if found.get(name) is not None}
     named.pop("id", None)
-    named.pop("renamed_from", None)  # it says where the code had it
     for name in {"start", "end"} & named.keys():
         named[name] = _instant(named[name], name)
     if isinstance(named.get("retry"), dict):

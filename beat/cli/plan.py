@@ -25,7 +25,6 @@ _CHANGES = 1
 _MARKS = {
     "added": ("+", "green"),
     "changed": ("~", "yellow"),
-    "renamed": (">", "cyan"),
     "returning": ("+", "green"),
     "overridden": ("!", "magenta"),
     "taken": ("x", "red"),
@@ -60,7 +59,6 @@ def command(
     \b
     + added       Redis does not know it
     ~ changed     old → new, option by option, with the next ticks before and after
-    > renamed     renamed_from: it goes on with the state and the history of the old id
     + returning   it was held or retired, and goes on from now
     ! overridden  an operator's rule stays in force, whatever the code says
     x taken       another live application declares this id, or it was added from data: the code's is refused
@@ -80,7 +78,8 @@ def command(
     found = Client(asking.where(url), app=loaded.settings.app).plan(default)
     if as_json:
         told: dict[str, Any] = {kind: [_plain(each) for each in found.of(kind)] for kind in KINDS}
-        output.document(app=found.app, changes=found.changes, **told, same=found.same)
+        other_ids = [each._asdict() for each in found.other_ids()]
+        output.document(app=found.app, changes=found.changes, **told, same=found.same, other_ids=other_ids)
     else:
         _show(found)
     return _CHANGES if exit_code and found.changes else 0
@@ -100,6 +99,9 @@ def _show(found: Plan) -> None:
     for each in found.steps:
         mark, colour = _MARKS[each.kind]
         output.entry(_head(each), list(_facts(each)), mark=mark, colour=colour)
+    for func, old, new in found.other_ids():
+        words = f"{old} goes and {new} comes with the same function {func}: "
+        output.say(f'{words}pass id="{old}" to keep its history')
     if found.steps:
         output.echo()
     counts = [f"{len(found.of(kind)):,} {kind}" for kind in KINDS if found.of(kind)]
@@ -109,8 +111,6 @@ def _show(found: Plan) -> None:
 
 def _head(each: Step) -> str:
     match each.kind:
-        case "renamed":
-            return f"{each.schedule_id}  renamed from {each.renamed_from}, with its state and history"
         case "returning":
             return f"{each.schedule_id}  returning: it was {'retired' if each.state == 'retired' else 'held'}"
         case "overridden":
@@ -191,7 +191,7 @@ def _plain(each: Step) -> dict[str, Any]:
         "tz": each.tz,
         "declared": each.declared or None,
         "state": each.state or None,
-        "renamed_from": each.renamed_from or None,
+        "func": each.func or None,
         "follows": each.follows or None,
         "owner": each.owner or None,
         "options": [option._asdict() for option in each.differences],

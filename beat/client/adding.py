@@ -176,7 +176,7 @@ class Adding(Changing):
 
     def _refuse_strangers(self, schedule: Schedule, seen: State | None, source: str, hidden: set[str]) -> None:
         """What is somebody else's, and what a worker would call though nobody exposes it."""
-        if seen is not None and not seen.renamed_to and source != _FROM_DATA:
+        if seen is not None and source != _FROM_DATA:
             self._refuse(schedule.id, Reply("TAKEN", source or "elsewhere"))
         for path in hidden.intersection(_callbacks(schedule)):
             self._refuse(schedule.id, Reply("HIDDEN", path))
@@ -218,8 +218,6 @@ def _added(
     schedule: Schedule, seen: State | None, now: datetime, *, replace: bool, origin: Origin
 ) -> Registration | None:
     """As the register script takes it; None when Redis has it all."""
-    if seen is not None and seen.renamed_to:
-        raise DuplicateSchedule(f"{schedule.id!r} was the id of {seen.renamed_to!r} until lately: give another id")
     ruling, rev = overrides.in_force(schedule, seen.override if seen else "")
     placed = place(ruling, seen, now, rev)
     if placed and seen is not None and not replace:

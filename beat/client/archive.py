@@ -14,7 +14,7 @@ from beat.connection import Refused
 from beat.sighting import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from beat.connection import Redis
@@ -26,7 +26,6 @@ _PAGE = 500
 _LINES = 5000
 _LEDGER_PAGE = 1000
 """How many lines of one ledger are read at once: Redis hands them over within a millisecond or two."""
-_RENAMED = 10  # how many times, as the scripts follow a schedule
 
 
 class Archive:
@@ -130,19 +129,6 @@ class Archive:
                 pipe.hmget(self._keys.schedule(each), counters)
             found = pipe.execute(raise_on_error=False)
         return [each for each, counts in zip(ids, found, strict=True) if _is_any(counts)]
-
-    def renamed(self, ids: Iterable[str]) -> dict[str, str]:
-        """Of those that have another id by now: which."""
-        found: dict[str, str] = {}
-        asked = {each: each for each in ids}
-        for _ in range(_RENAMED):
-            with self._client.pipeline(transaction=False) as pipe:
-                for each in asked.values():
-                    pipe.hget(self._keys.schedule(each), "renamed_to")
-                told = zip(asked, pipe.execute(raise_on_error=False), strict=True)
-            asked = {each: to for each, value in told if (to := _text(value))}
-            found |= asked
-        return found
 
     def known(self, ids: Sequence[str]) -> list[str]:
         """Those of the ids that are a schedule's, or were one's: a ledger may outlive it."""

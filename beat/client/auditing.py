@@ -37,9 +37,7 @@ class Audit:
         for job_id, run in self._runs(schedule_id):
             asked = run.triggered_by in ASKED  # its line may have been trimmed, and that of its tick not
             self._jobs[run.schedule_id][job_id] = None if asked else run.scheduled_for
-        owners = {job_id: record.schedule for job_id, record in archive.records()}
-        went = archive.renamed({*owners.values()})
-        self._owners = {job_id: went.get(each, each) for job_id, each in owners.items()}
+        self._owners = {job_id: record.schedule for job_id, record in archive.records()}
 
     def verify(self, schedule_id: str, since: datetime | None = None) -> Verification | None:
         """The schedule's ledger against all that is known; None if there is no such schedule any more."""
@@ -79,8 +77,7 @@ class Audit:
     def _parents(self, snapshot: Snapshot, landmarks: list[Changed | Acted]) -> dict[str, list[Fired]]:
         """The runs of all that it follows, or followed."""
         ids = parents_of(landmarks, standing.read("", snapshot.state).rule)
-        went = self._archive.renamed(ids)
-        told = {each: assemble(each, self._archive.snapshot(went.get(each, each)).entries) for each in ids}
+        told = {each: assemble(each, self._archive.snapshot(each).entries) for each in ids}
         return {each: [line for line in lines if isinstance(line, Fired)] for each, lines in told.items()}
 
     def _runs(self, schedule_id: str | None) -> Iterator[tuple[str, Run]]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from beat import clock, lineage, planning
+from beat import clock, planning
 from beat.client.connected import Connected
 from beat.placement import foresee, standing
 from beat.planning import KINDS, Kept, Plan
@@ -14,14 +14,12 @@ from beat.retirement import elsewhere
 from beat.store import pages
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Generator, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterable, Iterator, Sequence
     from datetime import datetime
 
     from beat.placement import Prospect
     from beat.planning import Step
     from beat.schedule import Schedule
-
-R = TypeVar("R")
 
 
 class Comparing(Connected):
@@ -39,31 +37,23 @@ class Comparing(Connected):
             modules = schedules.modules
         with self._asking():
             now = self._store.time()
-            found = [each for page in pages(declared.values()) for each in self._page(page, declared, now)]
-            steps = [each for _, each in found]
-            taken = {prospect.old for prospect, _ in found}
+            steps = [each for page in pages(declared.values()) for each in self._page(page, now)]
             if declared:  # a beat without schedules retires nothing
-                steps += self._removed(declared.keys() | taken, modules)
+                steps += self._removed(declared, modules)
         steps.sort(key=lambda each: KINDS.index(each.kind))
         gone = sum(each.kind == "removed" for each in steps)
         return Plan(self.settings.app, tuple(steps), len(declared) - len(steps) + gone)
 
-    def _page(
-        self, page: Sequence[Schedule], declared: Mapping[str, Schedule], now: datetime
-    ) -> Iterator[tuple[Prospect, Step]]:
+    def _page(self, page: Sequence[Schedule], now: datetime) -> Iterator[Step]:
         app, sights = self.settings.app, [Sight(each.id, each.rev, standing(each, now)) for each in page]
         looked = self._store.looking(sights, app=app)()
-        kin = _answered(lineage.trace(self._store, page, looked, declared))
-        found = []
-        for n, seen in looked.others.items():
-            old, other = kin.get(n, ("", None))
-            found.append(foresee(page[n], seen, looked.now, app, old=old, other=other))
+        found = [foresee(page[n], seen, looked.now, app) for n, seen in looked.others.items()]
         owners = self._owners(found)
-        known = self._kept([each.old or each.schedule.id for each in found])
+        known = self._kept([each.schedule.id for each in found])
         for prospect, kept in zip(found, known, strict=True):
             told = planning.step(prospect, kept, looked.now, app, owners.get(prospect.schedule.id, ""))
             if told:
-                yield prospect, told
+                yield told
 
     def _removed(self, declared: Iterable[str], modules: Container[str]) -> Iterator[Step]:
         ids = (_text(each) for each in self._store.client.sscan_iter(self._keys.app(self.settings.app), count=1000))
@@ -100,16 +90,6 @@ class Comparing(Connected):
                 declared = client.hmget(self._keys.announced(digest), ids)
                 owners |= {each: app for each, text in zip(ids, declared, strict=True) if text}
         return owners
-
-
-def _answered(asking: Generator[None, None, R]) -> R:
-    """What comes of it: here every question is answered when it is asked."""
-    while True:
-        try:
-            next(asking)
-        except StopIteration as e:
-            told: R = e.value
-            return told
 
 
 def _text(value: Any) -> str:

@@ -23,7 +23,6 @@ class Parent(NamedTuple):
     state: str
     """Nothing where there is no such schedule any more."""
     last_success: datetime | None
-    renamed_to: str = ""
 
 
 class Shared(NamedTuple):
@@ -69,10 +68,10 @@ def parents(store: Store, ids: Sequence[str]) -> list[Parent]:
     """These schedules."""
     with store.client.pipeline(transaction=False) as pipe:
         for each in ids:
-            pipe.hmget(store.keys.schedule(each), "state", "last_success", "renamed_to")
+            pipe.hmget(store.keys.schedule(each), "state", "last_success")
         found: list[Any] = pipe.execute(raise_on_error=False)
-    told = [[_text(value) for value in values] if isinstance(values, list) else [""] * 3 for values in found]
-    return [Parent(each, state, clock.found(at), to) for each, (state, at, to) in zip(ids, told, strict=True)]
+    told = [[_text(value) for value in values] if isinstance(values, list) else [""] * 2 for values in found]
+    return [Parent(each, state, clock.found(at)) for each, (state, at) in zip(ids, told, strict=True)]
 
 
 def _shared(store: Store, name: str) -> Shared:

@@ -106,8 +106,6 @@ class Questions(Connected):
         with self._asking():
             record = _noted(job_id, self._archive.record(job_id))
             candidates = [record.schedule_id] if record else self._archive.known(_could_be_of(job_id, self._keys))
-            went = self._archive.renamed(candidates)
-            candidates = [went.get(each, each) for each in candidates]
             lines = (line for each in candidates for line in reading.lines(self._archive, each))
             run = next((line for line in lines if isinstance(line, Fired) and _is(line, job_id)), record)
             return next(iter(self._up_to_date([run] if run else [])), None)
@@ -193,7 +191,7 @@ class Questions(Connected):
     def _snapshot(self, schedule_id: str, *, whole: bool = True, lines: int | None = None) -> Snapshot:
         """A schedule with its ledger, or with the newest line of it; raises UnknownSchedule if there is neither."""
         found = self._archive.snapshot(schedule_id, whole=whole, lines=lines)
-        if not (found.state or found.lines or found.problems) or b"renamed_to" in found.state:
+        if not (found.state or found.lines or found.problems):
             raise self._unknown(schedule_id)
         return found
 
@@ -203,8 +201,6 @@ class Questions(Connected):
         raise BeatError("; ".join(snapshot.problems)) if snapshot.problems else self._unknown(schedule_id)
 
     def _unknown(self, schedule_id: str) -> UnknownSchedule:
-        if to := self._archive.renamed([schedule_id]).get(schedule_id):
-            return UnknownSchedule(f"there is no schedule {schedule_id!r:.110}: it was renamed to {to!r:.110}")
         names = itertools.islice(self._ids(), _MOST_NAMES)
         return UnknownSchedule(f"there is no schedule {schedule_id!r:.110}.{did_you_mean(schedule_id, names)}")
 

@@ -31,8 +31,6 @@ class _Known(NamedTuple):
     """What Redis says of a schedule."""
 
     is_there: bool
-    to: str
-    """Its new id, if it was renamed."""
     bonds: list[Bond]
 
 
@@ -49,7 +47,7 @@ def look(store: Store, schedules: Iterable[Schedule], added: Container[str]) -> 
         for each, bonds in bound.items():
             missing = [bond for bond in bonds if not (bond.to in added or found[bond.to].is_there)]
             if strangers := [bond for bond in missing if bond.to not in wanted]:
-                refused.setdefault(each, Refused(_unknown(store, each, strangers[0], found)))
+                refused.setdefault(each, Refused(_unknown(store, each, strangers[0])))
             elif missing:
                 later.add(each)
     refused |= _crowded(store, wanted.values())
@@ -64,7 +62,7 @@ def _reached(store: Store, bound: Mapping[str, list[Bond]]) -> dict[str, _Known]
         ids = sorted(asked)
         with store.client.pipeline(transaction=False) as pipe:
             for each in ids:
-                pipe.hmget(store.keys.schedule(each), "rev", "renamed_to", "follows", "requires")
+                pipe.hmget(store.keys.schedule(each), "rev", "follows", "requires")
             replies: list[Any] = pipe.execute(raise_on_error=False)
         found |= {each: _known(values) for each, values in zip(ids, replies, strict=True)}
         asked = {bond.to for each in ids for bond in bound.get(each, found[each].bonds)} - found.keys()
@@ -72,9 +70,9 @@ def _reached(store: Store, bound: Mapping[str, list[Bond]]) -> dict[str, _Known]
 
 
 def _known(values: Any) -> _Known:
-    rev, to, follows, requires = (
+    rev, follows, requires = (
         value.decode(errors="replace") if isinstance(value, bytes) else ""
-        for value in (values if isinstance(values, list) else [None] * 4)
+        for value in (values if isinstance(values, list) else [None] * 3)
     )
     bonds = [Bond("follows", follows)] if follows else []
     for each in requires.split(", ") if requires else ():
@@ -82,7 +80,7 @@ def _known(values: Any) -> _Known:
             bonds.append(Bond("requires", Requires.read(each).id))
         except BadOption:  # somebody has garbled it: the definition is not asked
             continue
-    return _Known(bool(rev), to, bonds)
+    return _Known(bool(rev), bonds)
 
 
 def _circles(
@@ -94,10 +92,8 @@ def _circles(
     return [(words, ids) for words, ids in told if any(each in wanted for each in ids)]
 
 
-def _unknown(store: Store, schedule_id: str, bond: Bond, found: Mapping[str, _Known]) -> str:
+def _unknown(store: Store, schedule_id: str, bond: Bond) -> str:
     begin = f"schedule {schedule_id!r} {bond.word} {bond.to!r}"
-    if to := found[bond.to].to:
-        return f"{begin}, which is called {to!r} by now: write that"
     names: Any = store.client.zrange(store.keys.index("all"), 0, _MOST_NAMES)
     hint = did_you_mean(bond.to, (name.decode(errors="replace") for name in names))
     return f"{begin}, and there is no such schedule.{hint or ' Add that one first.'}"

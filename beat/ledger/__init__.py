@@ -20,7 +20,7 @@ CHANGES = ("registered", "updated", "moved", "rescheduled", "reset")
 """The first three by the code, the others by an operator."""
 ASKED = ("manual", "backfill")
 """By whom a run is wanted that nobody was late with: somebody asked for it when it was enqueued."""
-ACTIONS = ("paused", "resumed", "deferred", "retired", "renamed")
+ACTIONS = ("paused", "resumed", "deferred", "retired")
 _BLANK = " \t\r\n"  # JSON's; a line that somebody has put back may end with one
 
 
@@ -161,7 +161,7 @@ class Acted:
     beat: str
     """The operator; a beat, where a pause ended by itself or the code is gone."""
     reason: str = ""
-    """In the operator's words; of what was renamed, the old id."""
+    """In the operator's words."""
     until: datetime | None = None
     """Of a pause its end, where it has one; of what was deferred, when the tick is due now."""
     tick: datetime | None = None

@@ -15,19 +15,18 @@ from beat.placement import KEEP
 from beat.planning.differences import Difference, differences, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from datetime import datetime, timedelta
 
     from beat.placement import Prospect
     from beat.schedule import Schedule
     from beat.state import State
 
-__all__ = ["KINDS", "Difference", "Kept", "Overridden", "Plan", "Step", "removed", "step"]
+__all__ = ["KINDS", "Difference", "Kept", "OtherId", "Overridden", "Plan", "Step", "removed", "step"]
 
 Kind = Literal[
     "added",  # Redis does not know it
     "changed",  # its definition is replaced
-    "renamed",  # it goes on with the state and the history of another id
     "returning",  # it was held or retired, and goes on
     "overridden",  # an operator's rule is in force, and stays so
     "taken",  # another live application declares this id, or an operator added it from data: it is refused
@@ -71,7 +70,8 @@ class Step:
     tz: str
     declared: str = ""
     """The place in the code."""
-    renamed_from: str = ""
+    func: str = ""
+    """The function that it calls; of what is removed, as Redis has it."""
     state: str = ""
     """As it is; nothing for what is new."""
     differences: tuple[Difference, ...] = ()
@@ -87,6 +87,14 @@ class Step:
     held_since: datetime | None = None
     retire_after: timedelta | None = None
     """Of what is removed."""
+
+
+class OtherId(NamedTuple):
+    """A schedule that probably got another id: its state and its history stay with the old one."""
+
+    func: str
+    old: str
+    new: str
 
 
 @dataclass(frozen=True)
@@ -106,6 +114,19 @@ class Plan:
     def of(self, kind: Kind) -> tuple[Step, ...]:
         """The steps of one kind."""
         return tuple(each for each in self.steps if each.kind == kind)
+
+    def other_ids(self) -> tuple[OtherId, ...]:
+        """Pair each removed schedule with the added one that calls the same function, if each is the only one."""
+        gone, new = (_only_caller(self.of(kind)) for kind in ("removed", "added"))
+        return tuple(OtherId(func, gone[func], new[func]) for func in sorted(gone.keys() & new.keys()))
+
+
+def _only_caller(steps: Iterable[Step]) -> dict[str, str]:
+    """Return the id for each function that exactly one of the steps calls."""
+    callers: dict[str, list[str]] = {}
+    for each in steps:
+        callers.setdefault(each.func, []).append(each.schedule_id)
+    return {func: ids[0] for func, ids in callers.items() if func and len(ids) == 1}
 
 
 def step(found: Prospect, kept: Kept, now: datetime, app: str, owner: str = "") -> Step | None:
@@ -127,7 +148,7 @@ def step(found: Prospect, kept: Kept, now: datetime, app: str, owner: str = "") 
         when=found.ruling.describe(),
         tz=str(found.ruling.tz),
         declared=str(schedule.declared or ""),
-        renamed_from=found.old,
+        func=schedule.func,
         state=before.state if before else "",
         differences=tuple(_differences(found, kept, app)) if before else (),
         before=_coming(was, before.next) if before and before.state == "active" else (),
@@ -147,6 +168,7 @@ def removed(schedule_id: str, state: State, kept: Kept, retire_after: timedelta)
         when=was.describe() if was else "its rule cannot be read",
         tz=str(was.tz) if was else "UTC",
         declared=str(plain(kept.declared).get("declared", "")),
+        func=was.func if was else "",
         state=state.state,
         before=_coming(was, state.next) if state.state == "active" else (),
         held_since=clock.found(state.unannounced_at),
@@ -160,8 +182,6 @@ def _kind(found: Prospect) -> Kind:
         return "added"
     if before.source == "api":
         return "taken"
-    if found.old:
-        return "renamed"
     if before.unannounced_at or before.state == "retired":
         return "returning"
     return "overridden" if before.override else "changed"
@@ -176,7 +196,7 @@ def _differences(found: Prospect, kept: Kept, app: str) -> Iterator[Difference]:
     yield from told
     if before.app and before.app != app:
         yield Difference("application", before.app, app)
-    if not told and before.rev != found.rev and not found.old:
+    if not told and before.rev != found.rev:
         yield Difference("definition", before.rev, found.rev)
     if before.state not in {placed.state, "retired"} and not any(each.option == "enabled" for each in told):
         yield Difference("state", before.state, placed.state)

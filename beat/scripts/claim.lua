@@ -29,7 +29,7 @@
 --            BADTYPE   its key is no hash; retried as `retry` says, as is BADSTATE
 --            BADSTATE  its hash cannot be used
 --            facts: what the claims may depend on besides their time, as JSON: of each that may its id, uses, how many of its
---            last runs were slow if that matters, and of what it requires the id, state, last_success and renamed_to each
+--            last runs were slow if that matters, and of what it requires the id, state and last_success each
 --   NEWER    the keys were written by a newer beat: left alone; claims: their format
 --   HOLD     the clock jumped: nothing is handed out until it has proved itself
 --   BADTYPE  `due` or `meta` is not what it should be; claims: which, and what it is
@@ -70,8 +70,8 @@ end
 
 local function about(id)  -- what others require of a schedule; many may require the same
   if not parents[id] then
-    local h = redis.pcall('HMGET', schedule_prefix .. id, 'state', 'last_success', 'renamed_to')
-    parents[id] = '[' .. quoted(id) .. ',' .. quoted(h[1] or '') .. ',' .. quoted(h[2] or '') .. ',' .. quoted(h[3] or '') .. ']'
+    local h = redis.pcall('HMGET', schedule_prefix .. id, 'state', 'last_success')
+    parents[id] = '[' .. quoted(id) .. ',' .. quoted(h[1] or '') .. ',' .. quoted(h[2] or '') .. ']'
   end
   return parents[id]
 end

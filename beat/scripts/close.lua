@@ -62,7 +62,6 @@ local waiting_prefix, followers_prefix, slow_prefix, shards_prefix = ARGV[11], A
 -- include outbox
 -- include ledger
 -- include words
--- include renamed
 -- include allowed
 -- include followers
 
@@ -213,8 +212,6 @@ end
 local function settle(i)
   local kind, job, seen, record, sign, id, tick, outcome, entry, was, was_ended, ended, duration, error, ttl, registry, life, group, part = unpack(ARGV, i, i + width - 1)
   if kind_of(records) ~= 'hash' or redis.call('HGET', records, job) ~= seen then return 'STALE', '' end
-  local names = renamed(id)  -- since it fired
-  id = names[#names] or id
   if part ~= '' and not string.find(part, '^%S+ %d+ %d+$') then return 'BADARG', '' end
   local wrong = misplaced(id, group, part)
   if wrong then return 'BADTYPE', wrong end

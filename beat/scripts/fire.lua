@@ -420,8 +420,7 @@ local function decide(i, crowd)
   local h = redis.pcall('HMGET', key, 'state', 'rev', 'next_run', 'due_at', 'run_count', 'skip_count', 'kept', 'result_ttl',
     'failure_ttl', 'created_at', unpack(is_more and more or nobody))
   local found = not h[1] and kind_of(key)  -- what has a state is a hash
-  local to = found == 'hash' and redis.call('HGET', key, 'renamed_to')
-  if found == 'none' or to then gone[id] = true return 'GONE', to or '' end
+  if found == 'none' then gone[id] = true return 'GONE', '' end
   if found and found ~= 'hash' then return 'BADTYPE', key .. ' is a ' .. found end
   local state, now_rev, next_run, due_at, run_count, skip_count, kept, result_ttl, failure_ttl, created_at, last_job, asked, skips = unpack(h)
   local as_prepared = rev ~= '' and now_rev == rev and next_run == tick and due_at == tick and number_of(due) == to_ms(tick)

@@ -28,7 +28,6 @@ local schedule_prefix, runs_prefix, waiting_prefix, followers_prefix, fanout_pre
 -- include outbox
 -- include ledger
 -- include words
--- include renamed
 -- include allowed
 -- include followers
 
@@ -43,21 +42,19 @@ local function begin(entry, id, rest)  -- those who follow it now
 end
 
 local function step(entry, room)  -- how much was done
-  local first, tick, job, begun = string.match(entry, '^(%S+) (%S+) (%S+) ?(%a*)$')
-  if not first or not to_ms(tick) then  -- not written by beat
+  local id, tick, job, begun = string.match(entry, '^(%S+) (%S+) (%S+) ?(%a*)$')
+  if not id or not to_ms(tick) then  -- not written by beat
     redis.call('ZREM', fanout, entry)
     return 1
   end
-  local names, rest, work = renamed(first), fanout_prefix .. job, 1
-  local id = names[#names] or first
+  local rest, work = fanout_prefix .. job, 1
   if begun == '' then
     work = work + begin(entry, id, rest)
     entry = entry .. ' begun'
   end
   local ids = kind_of(rest) == 'set' and redis.call('SRANDMEMBER', rest, room) or {}
   for _, each in ipairs(ids) do
-    names = renamed(each)
-    if not hand_on(id, names[#names] or each, tick, job) then redis.call('SREM', followers_prefix .. id, each) end
+    if not hand_on(id, each, tick, job) then redis.call('SREM', followers_prefix .. id, each) end
   end
   if #ids > 0 then redis.call('SREM', rest, unpack(ids)) end
   if redis.call('EXISTS', rest) == 0 then redis.call('ZREM', fanout, entry) end

@@ -11,7 +11,7 @@
 --
 -- Replies {now in ms, a list as JSON}, for a list of lists is slow to read. The list has for each item that is not active
 -- with this rev, this tick, this application, no override and a template: which one it is, counted from 0, its rev, timing_rev, state,
--- next_run, due_at, last_run, run_count, manual_count, last_skip, override, unannounced_at, renamed_to, source, app and
+-- next_run, due_at, last_run, run_count, manual_count, last_skip, override, unannounced_at, source, app and
 -- overridden_by, or null where there is none, and 1 if there is a template
 local schedule_prefix, template_prefix, app = unpack(ARGV, 1, 3)
 
@@ -35,8 +35,8 @@ local function look(at)
   local key, there = schedule_prefix .. id, complete and 1 or redis.call('EXISTS', template_prefix .. id)
   if next ~= '' and there == 1 and is_as_it_should_be(key, rev, next) then return end
   local h = redis.pcall('HMGET', key, 'rev', 'timing_rev', 'state', 'next_run', 'due_at', 'last_run', 'run_count',
-    'manual_count', 'last_skip', 'override', 'unannounced_at', 'renamed_to', 'source', 'app', 'overridden_by')
-  for i = 1, 15 do h[i] = h[i] and quoted(h[i]) or 'null' end  -- what is no hash has none of them
+    'manual_count', 'last_skip', 'override', 'unannounced_at', 'source', 'app', 'overridden_by')
+  for i = 1, 14 do h[i] = h[i] and quoted(h[i]) or 'null' end  -- what is no hash has none of them
   told[#told + 1] = string.format('[%d,%s,%d]', (at - first) / width, table.concat(h, ','), there)
 end
 

@@ -52,9 +52,9 @@ end
 local function pause(id, version)
   local key, wrong = schedule_prefix .. id, misplaced(id)
   if wrong then return 'BADTYPE', wrong end
-  local state, now_version, now_until, now_reason, next_run, to = unpack(redis.call('HMGET', key, 'state', 'version', 'pause_until',
-    'pause_reason', 'next_run', 'renamed_to'))
-  if not state or to then return 'GONE', to or '' end
+  local state, now_version, now_until, now_reason, next_run = unpack(redis.call('HMGET', key, 'state', 'version', 'pause_until',
+    'pause_reason', 'next_run'))
+  if not state then return 'GONE', '' end
   if version ~= '' and version ~= (now_version or '') then return 'CONFLICT', now_version or '' end
   if state ~= 'active' and state ~= 'paused' then return 'INACTIVE', state end
   if untl ~= '' and to_ms(untl) <= now then return 'PAST', now_text end

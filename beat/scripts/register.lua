@@ -1,7 +1,7 @@
 #!lua
 -- Brings definitions into Redis, from the code, from data or from an operator, each by compare-and-set on what was seen when
 -- it was prepared. Of the code an unknown rev is newer and wins; one that was replaced comes back only when no live beat
--- announces a newer one. A tick that is due already is never moved. A schedule may take over the state of another id.
+-- announces a newer one. A tick that is due already is never moved.
 --
 -- KEYS[1] schedules        set     every id
 -- KEYS[2] due              zset    id → due_at in ms
@@ -9,7 +9,6 @@
 -- KEYS[4] events           stream  every change, for whoever reads it
 -- KEYS[5] announcements    zset    digest → when it lapses, in ms, of each live registry
 -- KEYS[6] functions        zset    path → when it was last announced, in ms: what may be scheduled from data
--- KEYS[7] waiting_slots    zset    slot → when to look next, in ms: those for which ticks wait
 -- ARGV[1] schedule_prefix  text    followed by an id: the hash of that schedule
 -- ARGV[2] template_prefix  text    followed by an id: the fields of its job, as RQ writes them
 -- ARGV[3] announced_prefix text    followed by a digest: id → rev, what that registry declares
@@ -20,10 +19,8 @@
 -- ARGV[8] events_limit     count   about how many events are kept
 -- ARGV[9] index_prefix     text    followed by a state: the ids of all that are in it
 -- ARGV[10] app_prefix      text    followed by an application: the ids that its code has declared
--- ARGV[11] running_prefix  text    followed by a slot: the jobs that take up its room
--- ARGV[12] waiting_prefix  text    followed by a slot: the ticks that wait for room
--- ARGV[13] followers_prefix text  followed by an id: the ids of those that follow it
--- ARGV[14…] items, each of
+-- ARGV[11] followers_prefix text followed by an id: the ids of those that follow it
+-- ARGV[12…] items, each of
 -- ITEM[1]  id          text   the schedule
 -- ITEM[2]  rev         text   the digest of its definition
 -- ITEM[3]  seen_rev    text   the rev that the beat saw, or nothing
@@ -36,13 +33,11 @@
 -- ITEM[10] origin      word   code, api (from data), or operator (the rule alone changes: no template, no rev of the code)
 -- ITEM[11] declared    text   the rev by which the code announces it; another than rev where an operator has overridden it
 -- ITEM[12] app         text   the application, for code
--- ITEM[13] old         text   the id whose state it takes over, which is what was seen; its own id when it begins anew where
---                             another schedule was, which has gone to another id; or nothing
--- ITEM[14] func        text   for api: the function, which must be one of those that were announced
--- ITEM[15] version     count  the version that it must have; nothing for any
--- ITEM[16] follows     text   the schedule after whose successes it ticks, or nothing
--- ITEM[17] fields      count  how many of the values that come then are names and values of the hash
--- ITEM[18] template    count  how many after those are names and values of the job; 0 when it is that of the item before
+-- ITEM[13] func        text   for api: the function, which must be one of those that were announced
+-- ITEM[14] version     count  the version that it must have; nothing for any
+-- ITEM[15] follows     text   the schedule after whose successes it ticks, or nothing
+-- ITEM[16] fields      count  how many of the values that come then are names and values of the hash
+-- ITEM[17] template    count  how many after those are names and values of the job; 0 when it is that of the item before
 --
 -- Replies {now in ms, {code, words}, …}, one for each item
 --   NEW       it was not there
@@ -59,10 +54,10 @@
 --   BADTYPE   a key is not what it should be
 --   BADSTATE  a counter of the schedule is not a number: it waits for a person
 --   NEWER     the keys were written by a newer beat: left alone
-local schedules, due, meta, events, announcements, functions, waiting_slots = unpack(KEYS)
+local schedules, due, meta, events, announcements, functions = unpack(KEYS)
 local schedule_prefix, template_prefix, announced_prefix, runs_prefix = unpack(ARGV, 1, 4)
 local format, beat, history_limit, events_limit, index_prefix, app_prefix = ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9], ARGV[10]
-local running_prefix, waiting_prefix, followers_prefix = ARGV[11], ARGV[12], ARGV[13]
+local followers_prefix = ARGV[11]
 
 -- include instants
 -- include now
@@ -72,12 +67,9 @@ local running_prefix, waiting_prefix, followers_prefix = ARGV[11], ARGV[12], ARG
 -- include ledger
 -- include index
 -- include announced
--- include renamed
--- include acted
 -- include allowed
 
-local first, width = 14, 18
-local lasting = 30 * 86400  -- seconds for which an old id says where its schedule went
+local first, width = 12, 17
 local added, placings, removed, members = {}, {}, {}, {}
 
 local function add(list, ...)
@@ -92,14 +84,12 @@ local function place_of(rev, revs)
   end
 end
 
-local function newer_elsewhere(names, rev, revs)  -- by any of these ids
+local function newer_elsewhere(id, rev, revs)
   local mine = place_of(rev, revs)
   for _, digest in ipairs(mine and live() or {}) do
-    for _, name in ipairs(names) do
-      local other = announced_as(name, digest)
-      local place = other and place_of(other, revs)
-      if place and place < mine then return other end
-    end
+    local other = announced_as(id, digest)
+    local place = other and place_of(other, revs)
+    if place and place < mine then return other end
   end
 end
 
@@ -131,68 +121,10 @@ local function other(key, kind, wanted)
   if kind ~= 'none' and kind ~= wanted then return key .. ' is a ' .. kind .. ', not a ' .. wanted end
 end
 
-local function misplaced(id, old)  -- what is wrong, or nothing; whether there is a hash; whether there is a ledger
-  local key, runs, line = schedule_prefix .. id, runs_prefix .. id, old and waiting_prefix .. id
+local function misplaced(id)  -- what is wrong, or nothing; whether there is a hash; whether there is a ledger
+  local key, runs = schedule_prefix .. id, runs_prefix .. id
   local hash, ledger = kind_of(key), kind_of(runs)
-  local wrong = other(key, hash, 'hash') or other(runs, ledger, 'list') or line and other(line, kind_of(line), 'zset')
-  return wrong, hash ~= 'none', ledger ~= 'none'
-end
-
-local function take_line(old, id)  -- the ticks that wait, be it for the room of a group
-  local group = redis.call('HGET', schedule_prefix .. id, 'group')
-  local shared = group and kind_of(waiting_prefix .. '@' .. group) == 'zset' and waiting_prefix .. '@' .. group
-  for _, member in ipairs(kind_of(waiting_prefix .. old) == 'zset' and redis.call('ZRANGE', waiting_prefix .. old, 0, -1) or {}) do
-    local rest = string.match(member, '^%S+ (%S+ %S+.*)$')
-    local tick = rest and to_ms(string.match(rest, '^%S+'))
-    if tick then redis.call('ZADD', waiting_prefix .. id, tick, id .. ' ' .. rest) end
-    if shared and redis.call('ZREM', shared, member) == 1 and tick then redis.call('ZADD', shared, tick, id .. ' ' .. rest) end
-  end
-end
-
-local function take_followers(old, id)
-  for _, each in ipairs(redis.pcall('SMEMBERS', followers_prefix .. old)) do  -- an index: what is no set has none
-    local key = schedule_prefix .. each
-    redis.pcall('SADD', followers_prefix .. id, each)
-    if kind_of(key) == 'hash' and redis.call('HGET', key, 'follows') == old then redis.call('HSET', key, 'follows', id) end
-  end
-  redis.call('DEL', followers_prefix .. old)
-end
-
-local function take_over(old, id)  -- all that is known of the old id is the new one's; the old one says where it went
-  redis.call('DEL', schedule_prefix .. id)
-  redis.call('RENAME', schedule_prefix .. old, schedule_prefix .. id)
-  for _, prefix in ipairs({runs_prefix, running_prefix}) do
-    if redis.call('EXISTS', prefix .. old) == 1 then redis.call('RENAME', prefix .. old, prefix .. id) end
-  end
-  take_line(old, id)
-  take_followers(old, id)
-  if redis.call('ZREM', waiting_slots, old) == 1 then redis.call('ZADD', waiting_slots, now, id) end
-  redis.call('DEL', waiting_prefix .. old, template_prefix .. old)
-  enlist(old, '')
-  for _, name in ipairs({'failing', 'overridden', 'monitored'}) do
-    if redis.pcall('SREM', index_prefix .. name, old) == 1 then redis.pcall('SADD', index_prefix .. name, id) end
-  end
-  strike(old)
-  redis.call('SREM', schedules, old)
-  redis.call('ZREM', due, old)
-  redis.call('HSET', schedule_prefix .. id, 'renamed_from', old)
-  redis.call('HSET', schedule_prefix .. old, 'renamed_to', id)
-  redis.call('EXPIRE', schedule_prefix .. old, lasting)
-  acted(id, schedule_prefix .. id, 'renamed', '', '', old, beat)
-end
-
-local function is_ours(id, app)  -- whether its state can be taken over
-  if kind_of(schedule_prefix .. id) ~= 'hash' then return false end
-  local rev, source, own = unpack(redis.call('HMGET', schedule_prefix .. id, 'rev', 'source', 'app'))
-  return rev and (source or 'code') == 'code' and (own or app) == app
-end
-
-local function is_elsewhere(id, old, app, names)  -- whether the state that it goes on from is not where it was seen
-  local to = names[#names]
-  if old == id then return not to end
-  if old ~= '' and not is_ours(old, app) then return true end
-  if to then return to ~= old end
-  return old ~= '' and redis.call('EXISTS', schedule_prefix .. id) == 1
+  return other(key, hash, 'hash') or other(runs, ledger, 'list'), hash ~= 'none', ledger ~= 'none'
 end
 
 local function refused(origin, func, source)  -- why somebody may not write here: a code, and words
@@ -207,16 +139,13 @@ local function observe(id, first_field, fields, was)  -- among those that have a
 end
 
 local function upsert(at)
-  local id, rev, seen_rev, seen_next, seen_state, state, next, next_due, rule, origin, declared, app, old, func, version, follows, fields, template = unpack(ARGV, at, at + width - 1)
-  local key, from = schedule_prefix .. id, schedule_prefix .. (old ~= '' and old or id)
-  local wrong, is_there, has_ledger = misplaced(id, old ~= '')
-  if not wrong and old ~= '' then wrong, is_there = misplaced(old) end
+  local id, rev, seen_rev, seen_next, seen_state, state, next, next_due, rule, origin, declared, app, func, version, follows, fields, template = unpack(ARGV, at, at + width - 1)
+  local key = schedule_prefix .. id
+  local wrong, is_there, has_ledger = misplaced(id)
   if wrong then return 'BADTYPE', wrong end
-  local h = redis.call('HMGET', from, 'rev', 'next_run', 'state', 'due_at', 'revs', 'run_count', 'skip_count', 'version', 'rule', 'source',
+  local h = redis.call('HMGET', key, 'rev', 'next_run', 'state', 'due_at', 'revs', 'run_count', 'skip_count', 'version', 'rule', 'source',
     'app', 'pause_until', 'unannounced_at', 'paused_at', 'follows', 'monitor', 'definition')
   local now_rev, next_run, now_state, due_at, revs, run_count, skip_count, now_version, was, source, was_app, pause_until, held, paused_at, followed, monitor, former = unpack(h, 1, 17)
-  local names = old == '' and (now_rev or not is_there) and {} or renamed(id)
-  if is_elsewhere(id, old, app, names) then return 'RETRY', '' end
   local code, words = refused(origin, func, source)
   if code then return code, words end
   if (now_rev or '') ~= seen_rev or (next_run or '') ~= seen_next or (now_state or '') ~= seen_state then return 'RETRY', '' end
@@ -225,13 +154,8 @@ local function upsert(at)
   if wrong then return 'BADSTATE', wrong end
   local other = origin == 'code' and now_rev and was_app and was_app ~= app and not held
   if other and is_announced(id, nil, was_app) then return now_rev == rev and 'SHARED' or 'OWNED', was_app end
-  local newer = origin == 'code' and now_rev ~= rev and newer_elsewhere({id, unpack(names)}, declared, revs or '')
+  local newer = origin == 'code' and now_rev ~= rev and newer_elsewhere(id, declared, revs or '')
   if newer then return 'OLDER', newer end
-  if old == id then
-    redis.call('DEL', key)
-  elseif old ~= '' then
-    take_over(old, id)
-  end
 
   local placed = to_ms(next_run) and to_ms(due_at)
   if placed and to_ms(next_run) <= now and (now_state == 'active' or now_state == 'paused') and next ~= 'keep' then  -- be it held back until later
@@ -240,7 +164,7 @@ local function upsert(at)
   end
   if now_state == 'broken' and paused_at and state == 'active' then state = 'paused' end  -- so it was before it broke
   local moves = next ~= 'keep' and next ~= (next_run or '')
-  local back = held and now_rev == rev and now_state == state and not moves and old == '' and was_app == app
+  local back = held and now_rev == rev and now_state == state and not moves and was_app == app
   code = not now_rev and 'NEW' or moves and 'MOVED' or back and 'BACK' or 'UPDATED'
   if is_there then
     redis.call('HDEL', key, 'cron', 'every', 'follows', 'declared', 'declared_rev')
@@ -256,7 +180,6 @@ local function upsert(at)
   if origin == 'code' then
     add(written, 'app', app)
     if was_app and was_app ~= app then redis.pcall('SREM', app_prefix .. was_app, id) end
-    if old ~= '' and was_app then redis.pcall('SREM', app_prefix .. was_app, old) end
     members[app] = members[app] or {}
     add(members[app], id)
   end
@@ -273,13 +196,13 @@ local function upsert(at)
   end
   redis.call('HSET', key, unpack(written))
   if origin ~= 'operator' then write_job(template_prefix .. id) end
-  if followed and (followed ~= follows or old ~= '') then redis.pcall('SREM', followers_prefix .. followed, old ~= '' and old or id) end
+  if followed and followed ~= follows then redis.pcall('SREM', followers_prefix .. followed, id) end
   if follows ~= '' then redis.pcall('SADD', followers_prefix .. follows, id) end  -- an index, as the others
   if origin ~= 'operator' then observe(id, at + width, fields, monitor) end
   local awake = state == 'paused' and to_ms(pause_until)
   if state == 'active' and placed then add(placings, placed, id) elseif awake then add(placings, awake, id) else add(removed, id) end
   add(added, id)
-  if state ~= now_state and (now_state or state ~= 'active') or old ~= '' then enlist(id, state) end
+  if state ~= now_state and (now_state or state ~= 'active') then enlist(id, state) end
   local overridden = is_there and redis.call('HEXISTS', key, 'override') == 1
   if origin == 'operator' then redis.pcall(overridden and 'SADD' or 'SREM', index_prefix .. 'overridden', id) end
   local type = code == 'NEW' and 'registered' or origin == 'operator' and (overridden and 'rescheduled' or 'reset') or string.lower(code)
@@ -290,8 +213,7 @@ local function upsert(at)
 end
 
 local function refusal()
-  local kinds = {[schedules] = 'set', [due] = 'zset', [meta] = 'hash', [events] = 'stream', [announcements] = 'zset', [functions] = 'zset',
-    [waiting_slots] = 'zset'}
+  local kinds = {[schedules] = 'set', [due] = 'zset', [meta] = 'hash', [events] = 'stream', [announcements] = 'zset', [functions] = 'zset'}
   for key, wanted in pairs(kinds) do
     local kind = kind_of(key)
     if kind ~= 'none' and kind ~= wanted then return {'BADTYPE', key .. ' is a ' .. kind .. ', not a ' .. wanted} end
@@ -301,13 +223,11 @@ local function refusal()
 end
 
 local a_key, a_job, a_ledger, an_index = schedule_prefix .. 'x', template_prefix .. 'x', runs_prefix .. 'x', index_prefix .. 'x'
-local a_line, an_app, a_set = waiting_prefix .. 'x', app_prefix .. 'x', followers_prefix .. 'x'
+local an_app, a_set = app_prefix .. 'x', followers_prefix .. 'x'
 local barred_here = forbidden({{'hmget', a_key, 'x'}, {'hget', a_key, 'x'}, {'hset', a_key, 'x', ''}, {'hdel', a_key, 'x'}, {'hexists', a_key, 'x'},
-  {'exists', a_key}, {'del', a_key}, {'rename', a_key, a_key}, {'expire', a_key, 1}, {'hsetnx', meta, 'x', ''}, {'del', a_job}, {'hset', a_job, 'x', ''},
-  {'copy', a_job, a_job, 'REPLACE'}, {'exists', a_ledger}, {'rename', a_ledger, a_ledger}, {'exists', running_prefix .. 'x'},
-  {'rename', running_prefix .. 'x', running_prefix .. 'x'}, {'zrange', a_line, 0, -1}, {'zadd', a_line, 0, 'x'}, {'zrem', a_line, 'x'}, {'del', a_line},
-  {'sadd', a_set, 'x'}, {'srem', a_set, 'x'}, {'smembers', a_set}, {'del', a_set},
-  {'zrem', waiting_slots, 'x'}, {'zadd', waiting_slots, 0, 'x'}, {'sadd', schedules, 'x'}, {'srem', schedules, 'x'}, {'zadd', due, 0, 'x'},
+  {'hsetnx', meta, 'x', ''}, {'del', a_job}, {'hset', a_job, 'x', ''},
+  {'copy', a_job, a_job, 'REPLACE'},
+  {'sadd', a_set, 'x'}, {'srem', a_set, 'x'}, {'sadd', schedules, 'x'}, {'srem', schedules, 'x'}, {'zadd', due, 0, 'x'},
   {'zrem', due, 'x'}, {'sadd', an_index, 'x'}, {'srem', an_index, 'x'}, {'zadd', an_index, 0, 'x'}, {'zrem', an_index, 'x'}, {'del', an_index},
   {'sadd', an_app, 'x'}, {'srem', an_app, 'x'}, {'lpush', a_ledger, ''}, {'rpop', a_ledger}, {'ltrim', a_ledger, 0, 1}, {'xadd', events, '*', 'x', ''}})
 if barred_here then return redis.error_reply('NOPERM ' .. barred_here) end
@@ -315,8 +235,8 @@ local barred = refusal()
 if not barred then redis.call('HSETNX', meta, 'format', format) end
 local replies, at = {now}, first
 while at <= #ARGV do
-  local job_at = at + width + ARGV[at + 16]
-  local next_at = job_at + ARGV[at + 17]
+  local job_at = at + width + ARGV[at + 15]
+  local next_at = job_at + ARGV[at + 16]
   if next_at > job_at then job = {first = job_at, last = next_at - 1} end
   replies[#replies + 1] = barred or {upsert(at)}
   at = next_at

@@ -57,9 +57,8 @@ local function remove(id, version)
   local key = schedule_prefix .. id
   local kind = kind_of(key)
   if kind == 'none' then return 'GONE', '' end
-  local found = kind == 'hash' and redis.call('HMGET', key, 'state', 'version', 'app', 'definition', 'renamed_to', 'follows', 'group') or {}
-  local now_state, now_version, app, definition, to, follows, group = unpack(found, 1, 7)
-  if to then return 'GONE', to end
+  local found = kind == 'hash' and redis.call('HMGET', key, 'state', 'version', 'app', 'definition', 'follows', 'group') or {}
+  local now_state, now_version, app, definition, follows, group = unpack(found, 1, 6)
   if version ~= '' and version ~= (now_version or '') then return 'CONFLICT', now_version or '' end
   if state ~= '' and state ~= now_state then return 'INACTIVE', now_state or '' end
   if is_announced(id) then return 'DECLARED', '' end

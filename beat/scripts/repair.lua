@@ -76,10 +76,10 @@ end
 local function repair(id, lock, score)
   local key = schedule_prefix .. id
   local h = redis.pcall('HMGET', key, 'state', 'rev', 'next_run', 'due_at', 'run_count', 'skip_count', 'last_error', 'pause_until',
-    'consecutive_failures', 'override', 'renamed_to', 'paused_at', 'source', 'app', 'follows', 'group', 'monitor')
+    'consecutive_failures', 'override', 'paused_at', 'source', 'app', 'follows', 'group', 'monitor')
   if h['err'] then return 'BADTYPE', key .. ' is a ' .. kind_of(key) end
-  local state, rev, next_run, due_at, run_count, skip_count, last_error, pause_until, streak, override, renamed_to, paused_at, source, app, follows, group, monitor = unpack(h, 1, 17)
-  if not rev and (renamed_to or kind_of(key) == 'none') then
+  local state, rev, next_run, due_at, run_count, skip_count, last_error, pause_until, streak, override, paused_at, source, app, follows, group, monitor = unpack(h, 1, 16)
+  if not rev and kind_of(key) == 'none' then
     redis.call('SREM', schedules, id)
     redis.call('ZREM', due, id)
     strike(id)

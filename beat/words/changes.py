@@ -41,8 +41,6 @@ def acted(line: Action, where: Zone) -> str:
             return f"the tick of {tick} fires at {until}"
         case "retired":
             return line.reason or "no live beat declares it any more"
-        case "renamed":
-            return f"it was {line.reason}"
     return line.reason
 
 
@@ -69,4 +67,4 @@ def by(line: Change | Action) -> str:
     return "" if line.type in _BY_CODE or by_itself else f"; by {line.beat}"
 
 
-_BY_CODE = {"registered", "updated", "moved", "renamed", "retired"}
+_BY_CODE = {"registered", "updated", "moved", "retired"}

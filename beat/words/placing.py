@@ -78,7 +78,7 @@ def shared(found: Shared) -> dict[str, Any]:
 def parent(found: Parent) -> dict[str, Any]:
     """A schedule that is required, or followed; without a state there is none."""
     named = times(found._asdict())
-    return named | {name: named[name] or None for name in ("state", "renamed_to")}
+    return named | {"state": named["state"] or None}
 
 
 def _group(found: Shared) -> str:
@@ -108,8 +108,6 @@ def _parent(found: Parent, where: Zone, now: datetime) -> str:
 
 
 def _state(found: Parent, where: Zone, now: datetime) -> str:
-    if found.renamed_to:
-        return f"it is called {found.renamed_to} now"
     if not found.state:
         return "there is no such schedule any more"
     idle = "" if found.state == "active" else f"it is {found.state}, and "

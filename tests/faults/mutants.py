@@ -45,7 +45,7 @@ class Mutant(NamedTuple):
 FIRE = ("tests/redis/test_fire.py",)
 SLOTS = ("tests/redis/test_slots.py",)
 ASKED = ("tests/redis/test_operations.py",)
-RENAMED = ("tests/redis/test_renaming.py",)
+VERSIONS = ("tests/redis/test_versions.py",)
 RETIRED = ("tests/redis/test_retirement.py",)
 APART = ("tests/redis/test_two_programs.py",)
 GROUPED = ("tests/redis/test_groups.py",)
@@ -278,19 +278,9 @@ MUTANTS = [
         ASKED,
     ),
     Mutant(
-        "an old id that does not say where it went",
-        (("beat/scripts/register.lua", "redis.call('HSET', schedule_prefix .. old, 'renamed_to', id)", ""),),
-        RENAMED,
-    ),
-    Mutant(
         "a rollback while the new version lives",
         (("beat/scripts/register.lua", "if newer then return 'OLDER', newer end", ""),),
-        RENAMED,
-    ),
-    Mutant(
-        "ticks that wait under an id that is gone",
-        (("beat/scripts/register.lua", "if redis.call('ZREM', waiting_slots, old) == 1 then", "if false then"),),
-        RENAMED,
+        VERSIONS,
     ),
     Mutant(
         "what a live beat declares is retired",

@@ -1,4 +1,4 @@
-"""Deploys with real beats: versions side by side, killed and restarted; retirement, renaming, rollbacks.
+"""Deploys with real beats: versions side by side, killed and restarted; retirement, rollbacks.
 
 The beats of these tests show their heartbeat every second, and what they announce lapses after eight: else each test
 would wait for minutes.
@@ -16,17 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from beat import Client, clock, scripts
-from beat.history import Fired
+from beat import Client, clock
 from tests.beats import Beat, Drain, seconds_of
 from tests.facts import wait_until
-from tests.faults import harm
-from tests.faults.proxy import Proxy
 from tests.files import lay_out
-from tests.workers import Steps, Worker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from redis import Redis
@@ -65,11 +61,11 @@ def rule(): ...
 @periodic(every="1s")
 def arriving(): ...
 
-@periodic(every="1s", renamed_from="old")
+@periodic(every="1s", id="old")
 def new(): ...
 """
 SETTINGS = {"BEAT_LOCK_TTL": "1500ms", "BEAT_MISFIRE_AFTER": "5m", "BEAT_RETIRE_AFTER": "10s"}
-CHANGES = {"updated", "moved", "renamed", "rescheduled", "reset"}
+CHANGES = {"updated", "moved", "rescheduled", "reset"}
 
 
 class Fleet:
@@ -168,16 +164,16 @@ def test_a_rolling_deploy_neither_flaps_nor_loses_nor_doubles_and_a_rollback_und
 
         # v2 comes, and both live side by side
         running["v2"] = [fleet.ready("v2"), fleet.ready("v2")]
-        assert state(redis, "old") == {"renamed_to": "new"}
-        settled = changes(redis, "steady", "args", "rule", "leaving", "new", "arriving")
-        assert settled["new"] == {"renamed": 1, "updated": 1}
+        assert state(redis, "old")["func"] == "tasks.new", "an explicit id survives a rename of the function"
+        settled = changes(redis, "steady", "args", "rule", "leaving", "old", "arriving")
+        assert settled["old"] == {"updated": 1}
         assert settled["args"] == {"updated": 1}
         assert settled["rule"].total() == 1
         unrest(fleet, running, UNREST_S, seed=7)
-        goes_on(redis, drain, "new")
+        goes_on(redis, drain, "old")
         goes_on(redis, drain, "leaving")
         assert changes(redis, *settled) == settled, "they flap"
-        assert state(redis, "new")["created_at"] == created
+        assert state(redis, "old")["created_at"] == created
 
         # v1 goes: what only it declared is held, and then retired
         for beat in running["v1"]:
@@ -190,20 +186,20 @@ def test_a_rolling_deploy_neither_flaps_nor_loses_nor_doubles_and_a_rollback_und
         assert skipped["reason"] == "retired"
         assert skipped["count"] >= 9
         assert [line["type"] for line in ledger(redis, "leaving")].count("retired") == 1
-        goes_on(redis, drain, "new")
+        goes_on(redis, drain, "old")
         all_sound(server)
 
         # a rollback, with both side by side again; then v2 goes
-        before = state(redis, "new")
+        before = state(redis, "old")
         running["v1"] = [fleet.ready("v1")]
         running["v1"][0].says("leaving: it was retired, and is declared again")
         goes_on(redis, drain, "leaving")
-        settled = changes(redis, "steady", "args", "rule", "leaving", "new", "arriving")
+        settled = changes(redis, "steady", "args", "rule", "leaving", "old", "arriving")
         unrest(fleet, running, UNREST_S / 2, seed=8)
         assert changes(redis, *settled) == settled, "they flap"
         for beat in running["v2"]:
             assert beat.end() == 0
-        wait_until(lambda: state(redis, "new") == {"renamed_to": "old"}, 30)
+        wait_until(lambda: state(redis, "old")["func"] == "tasks.old", 30)
         wait_until(lambda: "unannounced_at" in state(redis, "arriving"), 15)
         after = state(redis, "old")
         assert after["created_at"] == created
@@ -212,102 +208,13 @@ def test_a_rolling_deploy_neither_flaps_nor_loses_nor_doubles_and_a_rollback_und
         goes_on(redis, drain, "old")
         assert [beat.end() for beat in running["v1"]] == [0] * len(running["v1"])
         all_sound(server)
-        ticks_of_one = no_tick_twice(drain, "old", "new")
-        wait_until(lambda: len(drain.ticks("old") + drain.ticks("new")) == int(state(redis, "old")["run_count"]))
+        ticks_of_one = no_tick_twice(drain, "old")
+        wait_until(lambda: len(drain.ticks("old")) == int(state(redis, "old")["run_count"]))
         assert ticks_of_one == list(range(ticks_of_one[0], ticks_of_one[-1] + 1)), "ticks are lost"
         for each in ("steady", "args", "rule", "leaving", "arriving"):
             no_tick_twice(drain, each)
         steady = drain.ticks("steady")
         assert steady == list(range(steady[0], steady[-1] + 1))
-
-
-# --- renamed ---------------------------------------------------------------------------------------------------------
-
-JOBS = """
-from beat import housekeeper, periodic, sync
-
-@periodic("0 0 29 2 *", id="{id}"{more})
-def job():
-    return {{"beat": {{"message": "done"}}}}
-"""
-
-
-def test_runs_in_flight_land_in_the_ledger_of_the_new_id(home: Path, server: PrivateRedis, redis: Redis) -> None:
-    lay_out(home, {"one/jobs.py": JOBS.format(id="old", more="")})
-    lay_out(home, {"two/jobs.py": JOBS.format(id="new", more=', renamed_from="old"')})
-    client = Client(server.url, by="ann")
-    with Beat(home / "one", server.url, module="jobs", **SETTINGS) as one:
-        one.says("registered")
-        run = client.trigger("old")
-        assert one.end() == 0
-    before = state(redis, "old")
-    with Beat(home / "two", server.url, module="jobs", **SETTINGS) as two:
-        two.says("new: it was old, whose state and history go on")
-        after = state(redis, "new")
-        assert {name: after[name] for name in ("run_count", "last_job", "next_run", "created_at")} == {
-            name: before[name] for name in ("run_count", "last_job", "next_run", "created_at")
-        }
-        steps = Steps(home / "two/steps.log")
-        with Worker(server.url, steps, options=["--burst"]) as worker:
-            assert worker.ends() == 0
-        wait_until(lambda: state(redis, "new").get("success_count") == "1", 30, lambda: two.log)
-        assert two.end() == 0
-    found = client.get_run(run.job_id)
-    assert found is not None
-    assert (found.schedule_id, found.state) == ("new", "succeeded")
-    assert [line.job_id for line in client.history("new") if isinstance(line, Fired)] == [run.job_id]
-    all_sound(server)
-
-
-STRUCK = ["evalsha announce", "evalsha look", "evalsha register", "evalsha heartbeat", "TIME", "SCARD"]
-
-
-@pytest.mark.parametrize("case", [harm.before, harm.after], ids=["killed before", "killed after"])
-@pytest.mark.parametrize("command", STRUCK)
-def test_a_beat_killed_while_it_takes_over_has_moved_all_or_nothing(
-    command: str, case: Callable[[Any], harm.Fault], fleet: Fleet, server: PrivateRedis, redis: Redis
-) -> None:
-    with Drain(server.url) as drain, Proxy(server.url, {scripts.script(n).sha: n for n in scripts.names()}) as proxy:
-        old = fleet.ready("v1")
-        goes_on(redis, drain, "old", 1)
-        assert old.end() == 0
-        for name in scripts.names():
-            redis.script_load(scripts.script(name).text)
-        before = state(redis, "old")
-        victims: list[Beat] = []
-        rule = proxy.plan(command, case(lambda: kill_all(victims)))
-        victims.append(fleet.start("v2", url=proxy.url))
-        assert rule.done.wait(30), victims[0].log
-        if "renamed_to" in state(redis, "old"):
-            _moved(redis, before)
-        else:
-            assert state(redis, "old")["created_at"] == before["created_at"]
-            assert not redis.exists("beat:schedule:new", "beat:runs:new", "beat:template:new")
-            assert redis.sismember("beat:schedules", "old")
-        other = fleet.ready("v2")
-        wait_until(lambda: state(redis, "old") == {"renamed_to": "new"}, 20)
-        goes_on(redis, drain, "new", 2)
-        _moved(redis, before)
-        assert other.end() == 0
-        all_sound(server)
-        ticks = no_tick_twice(drain, "old", "new")
-        assert ticks == list(range(ticks[0], ticks[-1] + 1))
-
-
-def kill_all(beats: list[Beat]) -> None:
-    for beat in beats:
-        beat.kill()
-
-
-def _moved(redis: Any, before: dict[str, str]) -> None:
-    after = state(redis, "new")
-    assert after["created_at"] == before["created_at"]
-    assert int(after["run_count"]) >= int(before["run_count"])
-    assert state(redis, "old") == {"renamed_to": "new"}
-    assert not redis.exists("beat:runs:old", "beat:template:old", "beat:running:old", "beat:waiting:old")
-    assert redis.smismember("beat:schedules", ["old", "new"]) == [0, 1]
-    assert redis.smismember("beat:app:default", ["old", "new"]) == [0, 1]
-    assert redis.zscore("beat:due", "old") is None
 
 
 # --- who retires nothing ---------------------------------------------------------------------------------------------

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from tests.policies.clients import Connect
 
 NO_POLICY = {
-    "renamed_from",
     "monitor",
     *("id", "func", "tz", "args", "kwargs", "description", "priority", "queue", "job_timeout", "result_ttl"),
     *(

@@ -45,7 +45,7 @@ NEW = """
               description="Goes to everybody who asked for it, in the order in which they asked.")
     def report(kind): ...
 
-    @periodic(every="15m", renamed_from="poll")
+    @periodic(every="15m", id="poll")
     def poll_all(): ...
 
     @periodic("30 * * * *")
@@ -67,7 +67,7 @@ PLAN = """\
     cron         0 9 * * * → 0 10 * * *
     before       {ticks} Europe/Berlin
     after        {ticks} Europe/Berlin
-> poll_all  renamed from poll, with its state and history
+~ poll  changed
     func  tasks.poll → tasks.poll_all
     next  {ticks} UTC
 ! hourly  overridden
@@ -81,7 +81,7 @@ PLAN = """\
     next  {ticks} UTC
     then  held when no live beat declares it; retired after 15m
 
-1 added, 1 changed, 1 renamed, 1 overridden, 1 removed; 1 the same
+1 added, 2 changed, 1 overridden, 1 removed; 1 the same
 """
 
 
@@ -128,21 +128,21 @@ def test_a_plan_fits_the_terminal(here: Path, server: PrivateRedis, columns: int
     assert begun[:3] == [
         "+ yearly  added",
         "~ report  changed",
-        "> poll_all  renamed from poll, with its state and history",
+        "~ poll  changed",
     ]
     assert "\x1b[31m\x1b[1m-\x1b[0m cleanup" in received
 
 
 def test_programs_get_one_document(here: Path, server: PrivateRedis) -> None:
     found = document("plan", "tasks", cwd=here / "new", BEAT_REDIS_URL=server.url)
-    kinds = ("added", "changed", "renamed", "returning", "overridden", "taken", "removed")
+    kinds = ("added", "changed", "returning", "overridden", "taken", "removed")
     ids = {kind: [each["id"] for each in found[kind]] for kind in kinds}
     assert ids == {
-        "added": ["yearly"], "changed": ["report"], "renamed": ["poll_all"], "returning": [], "overridden": ["hourly"],
+        "added": ["yearly"], "changed": ["report", "poll"], "returning": [], "overridden": ["hourly"],
         "taken": [], "removed": ["cleanup"],
     }  # fmt: skip
     assert (found["app"], found["changes"], found["same"]) == ("default", True, 1)
-    [report], [hourly], [cleanup] = found["changed"], found["overridden"], found["removed"]
+    [report, _], [hourly], [cleanup] = found["changed"], found["overridden"], found["removed"]
     assert {each["option"]: (each["was"], each["becomes"]) for each in report["options"]}["cron"] == (
         "0 9 * * *", "0 10 * * *",
     )  # fmt: skip
@@ -164,10 +164,20 @@ def test_after_the_deploy_there_is_nothing_left_to_do(here: Path, server: Privat
         new.says("registered")
         found = document("plan", "tasks", cwd=here / "new", BEAT_REDIS_URL=server.url)
         assert [each["id"] for each in found["removed"]] == ["cleanup"]
-        assert (found["same"], found["added"], found["changed"], found["renamed"]) == (5, [], [], [])
+        assert (found["same"], found["added"], found["changed"]) == (5, [], [])
         new.says("cleanup: no live beat declares it any more", 45)
     done = beat("plan", "tasks", "--json", cwd=here / "new", BEAT_REDIS_URL=server.url, BEAT_RETIRE_AFTER="1h")
     assert '"held_since": "20' in done.stdout
+
+
+def test_another_id_for_the_same_function_is_named(here: Path, server: PrivateRedis) -> None:
+    code = OLD.replace('@periodic(every="15m")', '@periodic(every="15m", id="poll_often")')
+    lay_out(here, {"new/tasks.py": code})
+    printed = beat("plan", "tasks", cwd=here / "new", BEAT_REDIS_URL=server.url).stdout
+    words = 'poll goes and poll_often comes with the same function tasks.poll: pass id="poll" to keep its history'
+    assert words in printed.splitlines()
+    found = document("plan", "tasks", cwd=here / "new", BEAT_REDIS_URL=server.url)
+    assert found["other_ids"] == [{"func": "tasks.poll", "old": "poll", "new": "poll_often"}]
 
 
 def test_another_application_removes_nothing(here: Path, server: PrivateRedis) -> None:

@@ -80,7 +80,6 @@ def registration(schedule_id: str = "report", at: int | None = None, **changes: 
         origin="code",
         declared=REV,
         app="default",
-        old="",
         func="tests.redis.job_functions.anything",
         version="",
         follows="",

@@ -89,16 +89,6 @@ def test_a_version_that_is_no_number_keeps_nothing_from_being_retired(store: Sto
     assert (hash_of(store)["state"], hash_of(store)["version"]) == ("retired", "1")
 
 
-def test_an_app_that_is_no_set_leaves_no_rename_half_done(store: Store) -> None:
-    deploy(store, schedule("old", timing=HOURLY))
-    store.client.delete(store.keys.app("default"))
-    store.client.set(store.keys.app("default"), "strange")
-    deploy(store, schedule("new", timing=HOURLY, renamed_from="old"))
-    assert hash_of(store, "new")["renamed_from"] == "old"
-    assert store.client.zscore(store.keys.due, "new")
-    assert store.client.smembers(store.keys.schedules) == {b"new"}
-
-
 FIRST, FAR = "2026-01-01T00:00:00Z", "2099-01-01T00:00:00Z"
 READS = {"type", "time", "hget", "hmget", "exists", "zrangebyscore", "zscore", "lrange", "hexists", "zrange"}
 STEPS: dict[str, Callable[[Store], Any]] = {
@@ -120,7 +110,7 @@ STEPS: dict[str, Callable[[Store], Any]] = {
     ),
     "register": lambda store: store.register(
         [
-            registration("new", old="report", seen_rev=REV, seen_state="active", next="keep", seen_next=FIRST),
+            registration("report", seen_rev=REV, seen_state="active", next="keep", seen_next=FIRST),
             registration("other", 4_000_000_000),
         ],
         beat="web-1",

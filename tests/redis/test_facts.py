@@ -42,11 +42,10 @@ def test_a_claim_tells_when_all_that_is_required_has_succeeded(store: Store) -> 
     assert told(place).parents == {"extract": Parent("active", text(place.start)), "load": Parent("paused")}
 
 
-def test_a_claim_tells_of_a_parent_that_is_gone_or_is_called_otherwise(store: Store) -> None:
+def test_a_claim_tells_of_a_parent_that_is_gone(store: Store) -> None:
     place = town(store, requires=["extract", "load"])
-    place.client.delete("beat:schedule:extract", "beat:schedule:load")
-    place.client.hset("beat:schedule:load", "renamed_to", "loading")
-    assert told(place).parents == {"extract": Parent(), "load": Parent(renamed_to="loading")}
+    place.client.delete("beat:schedule:extract")
+    assert told(place).parents == {"extract": Parent(), "load": Parent("active")}
 
 
 def test_a_claim_tells_the_queues_that_were_used_and_how_many_runs_were_slow(store: Store) -> None:

@@ -159,22 +159,6 @@ def test_follower_that_is_gone_or_follows_another_has_no_tick(store: Store) -> N
     assert waiting(store) == Counter((each, "beat_report_1") for each in ids if each not in {"f0001", "f0002"})
 
 
-def test_parent_and_follower_that_are_renamed_meanwhile_keep_their_ticks(store: Store) -> None:
-    ids = followed(store)
-    succeed(store, "beat_report_1")
-    next(hand_on(store))
-    for old, new in (("report", "sales"), ("f0003", "g0003")):
-        store.client.rename(f"beat:schedule:{old}", f"beat:schedule:{new}")
-        store.client.hset(f"beat:schedule:{old}", "renamed_to", new)
-    for each in ids:
-        store.client.hset(f"beat:schedule:{'g0003' if each == 'f0003' else each}", "follows", "sales")
-    found = drain(store)
-    for _ in hand_on(store):
-        found += drain(store)
-    named = Counter({("f0003" if each == "g0003" else each, job): n for (each, job), n in found.items()})
-    assert named == Counter((each, "beat_report_1") for each in ids)
-
-
 def test_full_waiting_list_is_recorded_in_the_ledger_of_the_follower(store: Store) -> None:
     followed(store)
     store.client.zadd("beat:waiting:f0004", {f"f0004 2026-11-16T09:00:00Z follows p{n}": n for n in range(1000)})

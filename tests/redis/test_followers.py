@@ -134,54 +134,6 @@ def test_a_key_of_another_type_stops_nobody_and_is_made_anew(kind: str, store: S
     assert followers(store) == {"load"}
 
 
-# --- renamed ---------------------------------------------------------------------------------------------------------
-
-
-def test_a_follower_that_is_renamed_goes_on_following(store: Store) -> None:
-    deploy(store, EXTRACT, LOAD)
-    deploy(store, EXTRACT, schedule("upload", timing=Follows("extract"), renamed_from="load"))
-    assert followers(store) == {"upload"}
-    assert state(store, "upload")["follows"] == "extract"
-
-
-def test_the_followers_of_what_is_renamed_follow_it(store: Store) -> None:
-    deploy(store, EXTRACT, LOAD, schedule("count", timing=Follows("extract")))
-    renamed = schedule("pull", timing=Every("1h"), renamed_from="extract")
-    deploy(store, renamed)  # those that follow it are not deployed yet
-    assert (followers(store), followers(store, "pull")) == (set(), {"load", "count"})
-    assert {state(store, each)["follows"] for each in ("load", "count")} == {"pull"}
-    deploy(store, renamed, schedule("load", timing=Follows("pull")))
-    assert followers(store, "pull") == {"load", "count"}
-    assert store.repair(["pull", "load", "count"]) == [Reply("SAME")] * 3
-
-
-def test_both_may_be_renamed_at_once(store: Store) -> None:
-    deploy(store, EXTRACT, LOAD)
-    pull = schedule("pull", timing=Every("1h"), renamed_from="extract")
-    push = schedule("push", timing=Follows("pull"), renamed_from="load")
-    deploy(store, push, pull)
-    assert (followers(store), followers(store, "pull")) == (set(), {"push"})
-    assert not store.client.exists("beat:followers:extract")
-
-
-def test_what_waits_is_renamed_in_the_line_of_the_group_too(store: Store) -> None:
-    grouped = schedule("load", timing=Follows("extract"), group="reports")
-    deploy(store, EXTRACT, grouped)
-    waiting = {"load 2026-11-16T09:00:00.250Z follows beat_extract_1": 1_794_819_600_250.0}
-    alone = {"load 2026-11-16T10:00:00Z scheduler": 1_794_823_200_000.0}
-    others = {"other 2026-11-16T09:00:00Z scheduler": 1_794_819_600_000.0}
-    store.client.zadd("beat:waiting:load", {**waiting, **alone})
-    store.client.zadd("beat:waiting:@reports", {**waiting, **others})
-    deploy(store, EXTRACT, schedule("push", timing=Follows("extract"), group="reports", renamed_from="load"))
-    renamed = {each.replace("load", "push"): at for each, at in {**waiting, **alone}.items()}
-    assert line(store, "push") == renamed
-    assert line(store, "load") == {}
-    assert line(store, "@reports") == {
-        "push 2026-11-16T09:00:00.250Z follows beat_extract_1": 1_794_819_600_250,
-        **others,
-    }
-
-
 def line(store: Store, slot: str) -> dict[str, float]:
     found: Any = store.client.zrange(store.keys.waiting(slot), 0, -1, withscores=True)
     return {member.decode(): at for member, at in found}

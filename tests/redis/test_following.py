@@ -347,30 +347,6 @@ def test_parent_and_follower_may_share_a_group(store: Store) -> None:
 # --- what changes meanwhile ------------------------------------------------------------------------------------------
 
 
-def test_a_parent_that_is_renamed_while_it_runs_is_followed(store: Store) -> None:
-    place = town(store)
-    place.fire("extract")
-    place.schedules.clear()
-    place.client.delete(*place.client.scan_iter("beat:announce*"))
-    place.next["gather"] = place.next.pop("extract")
-    place.declare(periodic("gather", renamed_from="extract"), following("load", "gather"))
-    place.succeed(place.job("extract"))
-    place.turn()
-    assert afters(place) == [place.job("extract")]
-
-
-def test_a_follower_that_is_renamed_while_a_success_waits_follows_it_once(store: Store) -> None:
-    place = town(store)
-    parent = succeeds(place)
-    del place.schedules["load"]
-    place.client.delete(*place.client.scan_iter("beat:announce*"))
-    place.declare(following("store", "extract", renamed_from="load"))
-    assert place.waiting("store") == [f"store {parent}"]
-    place.turn()
-    assert afters(place, "store") == [parent]
-    assert not place.client.exists("beat:waiting:load", "beat:waiting:store", SLOTS)
-
-
 def test_a_follower_that_is_removed_follows_nothing(store: Store) -> None:
     place = town(store, LOAD, following("mail", "extract"))
     succeeds(place)

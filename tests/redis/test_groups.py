@@ -476,23 +476,6 @@ def test_a_schedule_that_comes_into_a_group_waits_for_its_room(store: Store) -> 
     assert place.running("@g") == [place.job("b", 1)]
 
 
-def test_a_tick_that_waits_goes_with_the_new_name(store: Store) -> None:
-    place = town(store)
-    place.codes("a", "b")
-    was = place.schedules.pop("b")
-    place.next["new"] = place.next.pop("b")
-    place.client.delete(*place.client.scan_iter("beat:announce*"))
-    place.declare(periodic("new", group="g", renamed_from=was.id))
-    assert place.waiting("@g") == place.waiting("new") == ["new 0"]
-    place.succeed(place.job("a"))
-    place.turn()
-    assert len(place.running("@g")) == 1
-    assert not place.client.exists("beat:waiting:@g", "beat:waiting:b", "beat:waiting:new", SLOTS)
-    assert [line["tick"] for line in place.lines("new", "enqueued")] == [
-        line["tick"] for line in place.lines("a", "enqueued")
-    ]
-
-
 def test_who_is_removed_waits_no_longer_and_gives_its_room_back(store: Store) -> None:
     place = town(store, "wait 1", "a", "b", "c")
     place.codes("a", "b", "c")

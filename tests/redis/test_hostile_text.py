@@ -25,7 +25,7 @@ NOT_FOUND = 3
 DAY = 1440 * MINUTE
 OTHERS = (
     "last_error", "paused_by", "pause_reason", "paused_until", "overridden_by", "overridden_at", "override", "declared",
-    "renamed_to", "unannounced_at", "deferred_by", "slow", "source", "app", "description", "cron", "every", "group",
+    "unannounced_at", "deferred_by", "slow", "source", "app", "description", "cron", "every", "group",
     "last_success", "last_failure", "monitor", "route", "queues", "follows", "requires", "exclude", "finished",
 )  # fmt: skip
 """Fields that a plain schedule lacks, and keys of definitions; what beat does not read does no harm."""

@@ -228,16 +228,6 @@ def test_a_part_of_all_ids_is_read_where_the_glob_begins_with_it(store: Store) -
     assert all(each.startswith("customer_19") for each in found)
 
 
-def test_of_an_old_id_a_client_says_where_it_went(store: Store, client: Client) -> None:
-    store.register([registration("old", at := second(store) + 60)], beat="web-1")
-    given: Any = {"seen_rev": "r1", "seen_next": clock.text(clock.at(at)), "seen_state": "active", "next": "keep"}
-    store.register([registration("new", rev="r2", old="old", **given)], beat="web-1")
-    assert ids(client.schedules()) == ["new"]
-    for ask in (client.get, client.show, client.history):
-        with pytest.raises(UnknownSchedule, match="there is no schedule 'old': it was renamed to 'new'"):
-            ask("old")
-
-
 # --- rows ------------------------------------------------------------------------------------------------------------
 
 

@@ -413,17 +413,15 @@ def test_the_index_knows_who_has_a_monitor_and_redis_cli_sees_no_secret(
     assert redis.hget("beat:schedule:report", "monitor") is None
 
 
-def test_the_index_follows_what_is_renamed_and_removed_and_is_put_right(
+def test_the_index_follows_what_is_removed_and_is_put_right(
     store: Store, redis: Redis, server: PrivateRedis, service: Watch
 ) -> None:
     register(store, monitored(service))
-    register(store, monitored(service, "daily", renamed_from="report"))
-    assert redis.smembers(INDEX) == {"daily"}
-    redis.sadd(INDEX, "report")
-    redis.srem(INDEX, "daily")
-    store.repair(["daily", "report"])
-    assert redis.smembers(INDEX) == {"daily"}
-    Client(server.url).remove("daily")
+    redis.sadd(INDEX, "another")
+    redis.srem(INDEX, "report")
+    store.repair(["report", "another"])
+    assert redis.smembers(INDEX) == {"report"}
+    Client(server.url).remove("report")
     assert redis.exists(INDEX) == 0
 
 

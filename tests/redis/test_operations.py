@@ -408,61 +408,6 @@ def test_an_operators_rule_leaves_the_template_and_the_codes_revs_alone(store: S
     assert not {"override", "declared_rev", "overridden_by"} & hash_of(store).keys()
 
 
-def test_a_new_id_takes_over_all_that_is_known_of_the_old_one(store: Store) -> None:
-    at = put_and_claim(store, "old")
-    assert fire(store, verdict(at, "old"), token=_token(store, "old")) == [OK]
-    store.client.zadd("beat:waiting:old", {f"old {text(at)} scheduler": at * 1000})
-    before = hash_of(store, "old")
-    given: Any = {**seen(store, "old"), "rev": "r2", "next": "keep", "old": "old"}
-    assert store.register([registration("new", **given)], beat="tests") == [Reply("UPDATED")]
-    found = hash_of(store, "new")
-    assert {name: found[name] for name in ("run_count", "last_run", "next_run", "created_at", "last_job")} == {
-        name: before[name] for name in ("run_count", "last_run", "next_run", "created_at", "last_job")
-    }
-    assert hash_of(store, "old") == {"renamed_to": "new"}
-    assert int(store.client.ttl("beat:schedule:old")) > 0
-    assert [line["type"] for line in lines(store, "new")] == ["updated", "renamed", "enqueued", "registered"]
-    assert store.client.zrange("beat:waiting:new", 0, -1) == [f"new {text(at)} scheduler".encode()]
-    assert (score(store, "old"), score(store, "new")) == (None, (at + 60) * 1000)
-    assert store.client.smembers("beat:schedules") == {b"new"}
-    assert store.client.smembers("beat:app:default") == {b"new"}
-    assert store.client.zrange("beat:in:all", 0, -1) == [b"new"]
-    store.client.delete("beat:waiting:new")
-
-
-def test_a_repair_that_saw_the_old_id_does_not_bring_it_back(store: Store) -> None:
-    put(store, "old", second(store) + 60)
-    given: Any = {**seen(store, "old"), "rev": "r2", "next": "keep", "old": "old"}
-    store.register([registration("new", **given)], beat="tests")
-    before = everything(store)
-    assert store.repair(["old", "new"]) == [Reply("GONE"), Reply("SAME")]
-    assert not changed(before, store)
-
-
-@shows("register", "OLDER", "RETRY")
-def test_the_old_id_stays_gone_while_a_live_beat_declares_the_new_one(store: Store) -> None:
-    at = second(store) + 60
-    put(store, "old", at)
-    given: Any = {**seen(store, "old"), "rev": "r2", "next": "keep", "old": "old"}
-    store.announce({"new": "r2"}, digest="d", ttl=60_000)
-    store.register([registration("new", **given)], beat="tests")
-    before = everything(store)
-    back: Any = {**seen(store, "new"), "rev": REV, "next": "keep", "old": "new"}
-    assert store.register([registration("old", **back)], beat="tests") == [Reply("OLDER", "r2")]
-    assert store.register([registration("old", at)], beat="tests") == [Reply("RETRY")]  # there is what to take over
-    assert not changed(before, store)
-    store.client.zrem("beat:announcements", "d")  # a rollback: nobody declares it any more
-    assert store.register([registration("old", **back)], beat="tests") == [Reply("UPDATED")]
-    assert hash_of(store, "new") == {"renamed_to": "old"}
-    assert hash_of(store, "old")["next_run"] == text(at)
-    assert int(store.client.ttl("beat:schedule:old")) == -1
-
-
-def _token(store: Store, schedule_id: str) -> str:
-    found: Any = store.client.get(store.keys.lock(schedule_id))
-    return str(found.decode())
-
-
 def test_what_repair_finds_stands_in_the_sets(store: Store) -> None:
     put(store, "report", second(store) + 60, state="paused", consecutive_failures="3", override="{}")
     put(store, "other", second(store) + 60)

@@ -112,16 +112,6 @@ def test_who_has_another_rule_meanwhile_is_judged_by_each_in_its_time(crew: Crew
     assert counted(verified(crew)) == (2, 2, 0)
 
 
-def test_a_parent_that_was_renamed_is_found(crew: Crew) -> None:
-    crew.run("extract")
-    crew.attend()
-    deploy(crew.store, hourly("pull", renamed_from="extract"), follower(parent="pull"))
-    crew.run("pull")
-    crew.attend()
-    sound(crew, "load", "pull")
-    assert counted(verified(crew)) == (2, 2, 0)
-
-
 def test_a_parent_that_was_removed_leaves_nothing_to_miss(crew: Crew) -> None:
     crew.run("extract")
     crew.attend()

@@ -15,7 +15,7 @@ from beat.every import Every
 from beat.keys import Keys
 from beat.operations import Operations, Stretch
 from beat.place import Place
-from beat.planning import KINDS, Difference
+from beat.planning import KINDS, Difference, OtherId
 from beat.retirement import Retirement
 from beat.schedule import Schedule
 from beat.store import Store
@@ -168,16 +168,18 @@ def test_schedules_from_data_are_left_out_and_their_ids_are_taken(desk: Desk) ->
     assert (kinds(found), found.changes) == ({"taken": ["customer"]}, True)
 
 
-def test_a_renamed_schedule_goes_on_and_its_old_id_is_not_removed(desk: Desk) -> None:
-    desk.deploy(schedule("old"))
-    found = desk.plan(schedule("new", renamed_from="old", queue="x"))
-    step = only(found)
-    assert (step.kind, step.renamed_from, options(step)) == ("renamed", "old", {"queue": ("default", "x")})
-    assert step.before == step.after
-    desk.deploy(schedule("new", renamed_from="old", queue="x"))
-    assert desk.plan(schedule("new", renamed_from="old", queue="x")).steps == ()
-    back = only(desk.plan(schedule("old")))
-    assert (back.kind, back.renamed_from) == ("renamed", "new")
+def test_another_id_for_the_same_function_is_noticed(desk: Desk) -> None:
+    desk.deploy(schedule("report_daily", func="app.tasks.report"), schedule("other", func="app.tasks.other"))
+    found = desk.plan(schedule("report_nightly", func="app.tasks.report"), schedule("new", func="app.tasks.new"))
+    assert kinds(found) == {"added": ["report_nightly", "new"], "removed": ["other", "report_daily"]}
+    assert found.other_ids() == (OtherId("app.tasks.report", "report_daily", "report_nightly"),)
+
+
+def test_among_several_ids_of_a_function_none_is_taken_for_another(desk: Desk) -> None:
+    desk.deploy(*(schedule(f"customer_{n}") for n in (1, 2)))
+    assert desk.plan(*(schedule(f"customer_{n}") for n in (3, 4))).other_ids() == ()
+    assert desk.plan(schedule("customer_3")).other_ids() == ()
+    assert desk.plan(schedule("customer_1")).other_ids() == ()
 
 
 @pytest.mark.parametrize("after", [3600, 0])
@@ -247,12 +249,10 @@ DEFINITIONS: st.SearchStrategy[dict[str, Any]] = st.builds(
     end=st.sampled_from([None, datetime(2026, 1, 1, tzinfo=UTC), datetime(2099, 1, 1, tzinfo=UTC)]),
     max_runs=st.sampled_from([None, 3]),
 )
-HARM = st.sampled_from(
-    ["nothing", "late", "held", "retired", "paused", "overridden", "finished", "template", "renamed"]
-)
+HARM = st.sampled_from(["nothing", "late", "held", "retired", "paused", "overridden", "finished", "template"])
 
 
-def harm(desk: Desk, what: str, was: dict[str, Any]) -> None:
+def harm(desk: Desk, what: str) -> None:
     client: Any = desk.store.client
     state = hash_of(desk.store)["state"]
     if what == "late" and state == "active":
@@ -269,8 +269,6 @@ def harm(desk: Desk, what: str, was: dict[str, Any]) -> None:
         client.hset("beat:schedule:report", mapping={"run_count": "3", "last_run": "2026-01-01T00:00:00Z"})
     elif what == "template":
         client.delete("beat:template:report")
-    elif what == "renamed":
-        desk.deploy(schedule("other", renamed_from="report", **was))
 
 
 @given(was=DEFINITIONS, becomes=DEFINITIONS, what=HARM)
@@ -281,7 +279,7 @@ def test_a_beat_does_what_the_plan_says(
     store.client.flushall()
     desk = Desk(store, server.url)
     desk.deploy(schedule(**was))
-    harm(desk, what, was)
+    harm(desk, what)
     before, code = hash_of(store), schedule(**becomes)
     found = desk.plan(code)
     desk.deploy(code)

@@ -80,13 +80,6 @@ def test_what_is_not_true_in_redis_is_refused(given: dict[str, Any], said: str, 
     assert not store.client.exists("beat:schedule:a")
 
 
-def test_the_new_id_of_what_was_renamed_is_told(client: Client, store: Store) -> None:
-    deploy(store, schedule("pull", renamed_from="extract"))
-    assert add(client, "load", follows="extract") == (
-        "schedule 'load' follows 'extract', which is called 'pull' by now: write that"
-    )
-
-
 def test_a_circle_through_what_is_there_is_refused(client: Client, store: Store) -> None:
     assert not add(client, "a")
     assert not add(client, "b", requires=["extract", "a"])

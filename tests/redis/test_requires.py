@@ -170,15 +170,6 @@ def test_what_was_removed_is_told(store: Store) -> None:
     assert why(place) == ["there is no extract any more"]
 
 
-def test_what_was_renamed_is_told(store: Store) -> None:
-    place = town(store)
-    del place.schedules["extract"]
-    place.client.delete(*place.client.scan_iter("beat:announce*"))
-    place.declare(periodic("gather", renamed_from="extract"))
-    place.fire("report")
-    assert why(place) == ["extract is called gather now"]
-
-
 def test_a_key_that_is_no_schedule_is_none(store: Store) -> None:
     place = town(store)
     place.client.delete("beat:schedule:extract")

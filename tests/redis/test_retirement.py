@@ -231,15 +231,6 @@ def test_an_override_survives_a_deploy_and_this_is_said_once(store: Store, serve
     assert (hash_of(store, "a")["every"], hash_of(store, "a")["rev"]) == ("2h", new.sync.schedules["a"].rev)
 
 
-def test_an_override_moves_along_with_a_renamed_schedule(store: Store, server: PrivateRedis) -> None:
-    Code(store, schedule("old")).start().end()
-    Client(server.url, by="ann").reschedule("old", "0 4 * * *")
-    new = Code(store, schedule("new", "old")).start()
-    assert (hash_of(store, "new")["cron"], store.client.smembers("beat:in:overridden")) == ("0 4 * * *", {b"new"})
-    assert ("overridden", "new") in new.told()
-    assert all(each.sound for each in Client(server.url).verify())
-
-
 def test_a_flush_takes_pauses_and_overrides_with_it_and_the_code_comes_back(store: Store, server: PrivateRedis) -> None:
     code = Code(store, schedule("paused"), schedule("ruled")).start()
     client = Client(server.url)

@@ -21,10 +21,8 @@ if TYPE_CHECKING:
 LONG = timedelta(minutes=15)
 
 
-def schedule(schedule_id: str, renamed_from: str | None = None, **given: Any) -> Schedule:
-    return Schedule(
-        **{"id": schedule_id, "func": "app.tasks.x", "timing": Every("1h"), "renamed_from": renamed_from, **given}
-    )
+def schedule(schedule_id: str, **given: Any) -> Schedule:
+    return Schedule(**{"id": schedule_id, "func": "app.tasks.x", "timing": Every("1h"), **given})
 
 
 class Code:

@@ -44,7 +44,7 @@ ALIKE: list[tuple[str | None, dict[str, Any]]] = [
     ("@hourly", {"exclude": "2026-12-25", "group": "reports", "enabled": False, "description": "of its own"}),
     ("@hourly", {"slow_queue": "slow", "slow_after": "1m", "monitor": "sentry:reports"}),
     ("@hourly", {"requires": "another", "priority": "high", "at_front": True, "serializer": "json"}),
-    ("@hourly", {"on_success": done, "on_failure": "app.hooks.failed", "ttl": 100, "renamed_from": "before"}),
+    ("@hourly", {"on_success": done, "on_failure": "app.hooks.failed", "ttl": 100}),
     (None, {"follows": "another"}),
 ]
 COMPARED_BY_NOBODY: list[tuple[str | None, dict[str, Any]]] = [
@@ -112,7 +112,6 @@ WRONG: list[tuple[str | None, dict[str, Any], dict[str, Any]]] = [
     ("@hourly", {}, {"kwargs": {7: 1}}),
     ("@hourly", {}, {"meta": {"beat": 1}}),
     ("@hourly", {"serializer": "json"}, {"kwargs": {"pair": (1, 2)}}),
-    ("@hourly", {"renamed_from": "second"}, {"id": "second"}),
     ("@hourly", {"requires": "second"}, {"id": "second"}),
     ("@hourly", {"monitor": "sentry"}, {"id": "x" * 90}),
     (None, {"follows": "second"}, {"id": "second"}),
@@ -137,13 +136,6 @@ def test_what_is_its_own_is_refused_as_it_would_be_alone(
     assert said(refused.value) == said(alone.value)
     assert [each.id for each in registry] == ["first"]
     assert likenesses == [given["id"]]
-
-
-def test_an_id_that_was_its_own_before_is_refused_in_words() -> None:
-    with pytest.raises(
-        DeclarationError, match=r"renamed_from is the id itself, 'a': name the old one, or leave it out"
-    ):
-        Registry().register(work, "@hourly", id="a", renamed_from="a")
 
 
 def test_arguments_must_fit_whatever_fitted_the_first() -> None:

@@ -186,7 +186,6 @@ def notice(type_: str, schedule: str = "report", **entry: Any) -> Notice:
         (notice("reopened", was="failed"), "undone", "report", ""),
         (notice("removed"), "gone", "report", ""),
         (notice("retired"), "gone", "report", ""),
-        (notice("renamed", "new", reason="report"), "gone", "report", ""),
         (notice("no_worker", "", queue="mail"), "trouble", "mail", ""),
         (notice("worker_back", "", queue="mail"), "well", "mail", ""),
     ],

@@ -34,19 +34,6 @@ def schedule(timing: Cron | Every, name: str = "job", **options: Any) -> Schedul
 cron, six = Cron, functools.partial(Cron, seconds=True)
 
 
-def renamed(name: str, old: str) -> Schedule:
-    return schedule(cron("@daily"), name, renamed_from=old, args=[name])
-
-
-def test_an_old_id_that_is_declared_or_claimed_twice_is_a_problem() -> None:
-    assert said(renamed("new", "old")) == []
-    declared = said(renamed("new", "old"), schedule(cron("@daily"), "old"))
-    words = "renamed_from='old' is declared itself (app/tasks.py:7), and keeps its state: leave one of them out"
-    assert declared == [("problem", "new", words)]
-    words = "renamed_from='old' is what 'a' (app/tasks.py:7) says too: only one can go on from it"
-    assert said(renamed("a", "old"), renamed("b", "old")) == [("problem", "b", words)]
-
-
 def said(*schedules: Schedule) -> list[tuple[str, str, str]]:
     return [(finding.level, finding.schedule.id, finding.message) for finding in lint(schedules, NOW)]
 

@@ -230,11 +230,6 @@ ACTED: dict[str, tuple[Ledger, str, str]] = {
         "retired by web-2: no live beat declares it any more",
         "no live beat declares it any more",
     ),
-    "renamed": (
-        begun().acted("renamed", later(0.5), reason="old_report", tick=None, beat="web-2"),
-        "renamed by web-2: it was old_report",
-        "it was old_report",
-    ),
     "another rule": (
         begun().changed(later(0.5), {"every": "5m", "tz": "UTC"}, later(5), "rescheduled"),
         "rescheduled by web-2: * * * * * → every 5m, next 2026-11-16 09:05",
@@ -285,7 +280,6 @@ SOUND: dict[str, tuple[Ledger, dict[str, Any], dict[str, int]]] = {
         .changed(later(2.5), {"cron": "* * * * *", "tz": "UTC"}, later(3), "reset").fired(later(3)),
         {}, {"expected": 2, "pending": 2},
     ),
-    "renamed": (begun().acted("renamed", later(0.5), reason="old", tick=None), {}, {"expected": 1, "pending": 5}),
     "nobody declares it": (begun(), {"held": True}, {"expected": 1, "held": 5, "pending": 0}),
 }  # fmt: skip
 

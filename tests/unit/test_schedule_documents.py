@@ -46,7 +46,7 @@ def test_a_schedule_has_the_options_of_periodic() -> None:
 
 
 def test_what_a_list_tells_beside_them_is_left_out() -> None:
-    told = {"state": "active", "next_run": "2026-11-18T09:00:00Z", "version": 3, "every": None, "renamed_from": "old"}
+    told = {"state": "active", "next_run": "2026-11-18T09:00:00Z", "version": 3, "every": None}
     assert wanted(**told).options == {}
 
 

@@ -96,7 +96,7 @@ _RUN: dict[str, Shape] = {
     "shards": maybe(number()),
     "parts": many(_PART, "Of a run that went to all of its queues"),
 }
-_PARENT = record(id=text(), state=maybe(text()), last_success=maybe(instant()), renamed_to=maybe(text("Its id by now")))
+_PARENT = record(id=text(), state=maybe(text()), last_success=maybe(instant()))
 _GROUP = record(
     name=text(), max_running=maybe(number()), when_full=maybe(text()), max_waiting=maybe(number()), running=number(),
     waiting=number(),
