@@ -1,28 +1,20 @@
-"""A schedule from the options that people write: those of `@periodic`, of `Client.add` and of `beat add`.
-
-A hundred thousand schedules are mostly of a few kinds: of those that differ in id, arguments and meta alone, the first
-is read and checked whole, the others only in what is their own.
-"""
+"""Make a schedule from the options that people write: those of `@periodic`, of `Client.add` and of `beat add`."""
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
-from types import FunctionType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from beat import checks, options
 from beat.errors import BadOption
 from beat.every import Every
 from beat.refusals import Mistakes
-from beat.schedule import OWN, Schedule, another, check_values
+from beat.schedule import Schedule, check_values
 from beat.timing import timing
 from beat.zones import zone
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
-    from beat.options import Options
-    from beat.place import Place
     from beat.timing import Timing
 
 _SCHEDULE_OPTIONS = tuple(
@@ -30,9 +22,6 @@ _SCHEDULE_OPTIONS = tuple(
 )
 _ANY_TIMING = Every("1d")
 """Stands for a rule that was refused, so that the other options can be checked."""
-_COMPARED = {str, int, float, bool, type(None), timedelta, datetime, FunctionType}
-"""Values of which two that are equal, and of the same type, mean the same."""
-_MOST = 1024
 
 
 class Defaults(Protocol):
@@ -93,38 +82,3 @@ def _queue(given: Mapping[str, Any], defaults: Defaults) -> dict[str, str]:
     if queues or "queue" in given:
         return {}
     return {"queue": defaults.queues[options.priority(given.get("priority", "normal"))]}
-
-
-class Declarer:
-    """Declares schedules, all with the same defaults."""
-
-    def __init__(self, defaults: Callable[[], Defaults]) -> None:
-        self._defaults = defaults
-        self._known: dict[tuple[object, ...], Schedule] = {}
-
-    def declare(
-        self, path: str, expression: str | None, given: Options, *, name: str, description: str, declared: Place
-    ) -> Schedule:
-        """As `declare`; name and description are those of the function, for where none is given."""
-        shared = _shared(path, expression, description, given)
-        if shared and (like := self._known.get(shared)):
-            own: dict[str, Any] = {"id": name, **{each: value for each, value in given.items() if each in OWN}}
-            return another(like, declared, **own)
-        more = {"id": name, "description": description, "declared": declared}
-        made = declare(path, expression, given, self._defaults(), **more)
-        if shared:
-            if len(self._known) >= _MOST:
-                self._known.clear()
-            self._known[shared] = made
-        return made
-
-
-def _shared(path: str, expression: object, description: str, given: Options) -> tuple[object, ...] | None:
-    """All but what each has of its own, to be compared; nothing if it cannot be."""
-    told: list[object] = [path, expression, description]
-    for name, value in given.items():
-        if name not in OWN:
-            if type(value) not in _COMPARED or (type(value) is datetime and type(value.tzinfo) is not timezone):
-                return None  # in a zone, two instants of a repeated hour are equal
-            told += (name, type(value), value)
-    return tuple(told) if expression is None or type(expression) is str else None

@@ -45,7 +45,6 @@ def write(schedule: Schedule) -> str:
     return f"{_json(own)[:-1]}, {_common(schedule)[1:]}"
 
 
-@kinds.remembered
 def _common(schedule: Schedule) -> str:
     bounds = {"start": schedule.start and clock.text(schedule.start), "end": schedule.end and clock.text(schedule.end)}
     nested = ("retry", "on_success", "on_failure", "on_stopped")
@@ -88,7 +87,6 @@ def rule(schedule: Schedule) -> dict[str, Any]:
     return named
 
 
-@kinds.remembered
 def ticks(schedule: Schedule) -> str:
     """All that decides the ticks, as JSON: what the ledger keeps of a definition.
 

@@ -30,7 +30,7 @@ from rq.serializers import DefaultSerializer, JSONSerializer
 from rq.suspension import WORKERS_SUSPENDED
 from rq.worker_registration import WORKERS_BY_QUEUE_KEY
 
-from beat import blocks, kinds
+from beat import blocks
 from beat.blocks import pickled
 from beat.errors import BadArguments, BadOption
 from beat.report import reading
@@ -80,10 +80,6 @@ def template(schedule: Schedule) -> dict[str, bytes]:
     The id and the place in the queue are no fields. Raises BadArguments for what RQ cannot write, as an argument whose
     `repr` fails, and BadOption for what this version of RQ does not know.
     """
-    return _template(schedule) if schedule.args or schedule.kwargs or schedule.meta else _bare_template(schedule)
-
-
-def _template(schedule: Schedule) -> dict[str, bytes]:
     retry = _retry(schedule.retry)
     try:
         fields = _job(schedule, retry).to_dict(include_meta=False)
@@ -93,9 +89,6 @@ def _template(schedule: Schedule) -> dict[str, bytes]:
         raise BadArguments(
             f"RQ cannot write the job of schedule {schedule.id!r}: {type(e).__name__}: {e!s:.200}; pass plain data"
         ) from e
-
-
-_bare_template = kinds.remembered(_template)
 
 
 def data(schedule: Schedule, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bytes:

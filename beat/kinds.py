@@ -1,7 +1,6 @@
-"""Schedules that are alike: what they have in common is worked out once for all of them.
+"""Digest what schedules have in common.
 
-A *kind* is the digest of all that makes a schedule what it is, but for its id and its arguments. A hundred thousand
-schedules are mostly of a few kinds.
+A *kind* is the digest of all that makes a schedule what it is, but for its id and its arguments.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import json
 import operator
 from dataclasses import asdict
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any
 
 from beat import clock, durations, rq_options
 from beat.cron import Cron
@@ -20,11 +19,6 @@ from beat.every import Every
 from beat.follows import Follows
 from beat.monitor import Monitor
 from beat.requires import Requires
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-T = TypeVar("T")
 
 COMMON = (
     "func", "timing", "tz", "start", "end", "serializer", "enabled", "description", "priority", "queue", "job_timeout",
@@ -38,32 +32,6 @@ _PLAIN = {type(None), str, int, bool}
 _values = operator.attrgetter(*COMMON)
 written = json.JSONEncoder(sort_keys=True).encode
 """Plain values as text, the same in every process."""
-
-
-class Alike(Protocol):
-    """A schedule, as far as it matters here."""
-
-    @property
-    def kind(self) -> str:
-        """The same for all that are alike."""
-
-
-def remembered(make: Callable[[Any], T]) -> Callable[[Any], T]:
-    """For a function of what a schedule has in common with others: it is asked once a kind."""
-    known: dict[str, T] = {}
-
-    @functools.wraps(make)
-    def of(schedule: Alike) -> T:
-        try:
-            return known[schedule.kind]
-        except KeyError:
-            pass
-        if len(known) >= _MOST:
-            known.clear()
-        made = known[schedule.kind] = make(schedule)
-        return made
-
-    return of
 
 
 def kind(schedule: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from beat import definitions, durations, jobs, kinds, overrides, routing
+from beat import definitions, durations, jobs, overrides, routing
 from beat.protocol import Registration
 
 if TYPE_CHECKING:
@@ -65,7 +65,6 @@ class _Written(NamedTuple):
     template: Mapping[str, bytes]
 
 
-@kinds.remembered
 def _rule(schedule: Schedule) -> dict[str, str]:
     """What decides the ticks, for who looks with redis-cli."""
     rule = definitions.rule(schedule)
@@ -97,7 +96,6 @@ def _registration(
     )
 
 
-@kinds.remembered
 def _shown(schedule: Schedule) -> dict[str, str]:
     """What is worth a line for who looks with redis-cli; the definition has all of it."""
     told = {

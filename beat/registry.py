@@ -63,7 +63,6 @@ class Registry:
 
     def __init__(self, defaults: Callable[[], sources.Defaults] = sources.Defaults) -> None:
         self._defaults = functools.cache(defaults)
-        self._declarer = declaring.Declarer(self._defaults)
         self._schedules: dict[str, Schedule] = {}
         self._codes: dict[str, object] = {}
         self._functions: dict[str, None] = {}
@@ -303,14 +302,8 @@ class Registry:
             mistakes.refuse()
         args, kwargs = given.get("args", ()), given.get("kwargs", {})
         with mistakes:
-            schedule = self._declarer.declare(
-                path or "beat.refused",
-                expression,
-                given,
-                name=name or "refused",
-                description=description,
-                declared=here,
-            )
+            more = {"id": name or "refused", "description": description, "declared": here}
+            schedule = declaring.declare(path or "beat.refused", expression, given, self._defaults(), **more)
             args, kwargs = schedule.args, schedule.kwargs
         if path and type(args) in _LISTS and type(kwargs) in _DICTS:  # others have been refused already
             with mistakes:

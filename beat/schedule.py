@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from beat import arguments, checks, clock, kinds, monitor, options, place_options, policy_options, rq_options, timing
-from beat.errors import BadInstant, DeclarationError
+from beat.errors import BadInstant
 from beat.every import Every
 from beat.follows import Follows
 from beat.functions import path_of
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from beat.rq_options import Callback, Retry, Serializer
     from beat.timing import Timing
 
-OWN = frozenset({"id", "args", "kwargs", "meta"})
-"""What two schedules that are alike do not share."""
 _INSTANT = timedelta(microseconds=1)
 
 
@@ -164,16 +162,6 @@ class Schedule:
         return functools.partial(type(self), **values), ()
 
 
-def another(like: Schedule, declared: Place, **own: Any) -> Schedule:
-    """One like that, with values of its own for some of OWN: what the two share is not checked again."""
-    values = vars(made := object.__new__(type(like)))
-    values.update(vars(like), declared=declared, **{"args": (), "kwargs": {}, "meta": {}, **own})
-    _check(made, _CHECKED_OF_ANOTHER)
-    for derived in ("rev",) if made.timing is like.timing else _DERIVED:
-        values.pop(derived, None)
-    return made
-
-
 def check_values(values: Mapping[str, Any]) -> None:
     """Refuse every value that no schedule can have; whether they go together is not looked at."""
     schedule = object.__new__(Schedule)
@@ -185,10 +173,8 @@ def _check(schedule: Schedule, checked: Iterable[tuple[str, Callable[[Schedule],
     mistakes = _checked_values(schedule, checked)
     if not mistakes.found:
         for refuse_contradictions in _CONTRADICTIONS:
-            try:  # not `with mistakes`: a hundred thousand schedules come by here
+            with mistakes:
                 refuse_contradictions(schedule)
-            except DeclarationError as e:
-                mistakes.found.append(e)
     mistakes.refuse()
 
 
@@ -230,7 +216,6 @@ def _shift(bound: datetime, by: timedelta) -> datetime:
         return bound
 
 
-@kinds.remembered
 def _timing_rev(schedule: Schedule) -> str:
     return kinds.digest(kinds.written([kinds.plain(each) for each in (schedule.timing, schedule.start, schedule.end)]))
 
@@ -279,6 +264,3 @@ _DEFAULTS: Mapping[str, Callable[[], Any]] = {
 _SOUND = {each.name: each.default for each in fields(Schedule) if each.name != "tz"}
 _CHECKED = [(name, check, _SOUND.get(name, _CHECKS)) for name, check in _CHECKS.items()]  # which no value ever is
 """Each with the default that needs no check: most values of most schedules are these."""
-_CHECKED_OF_ANOTHER = [each for each in _CHECKED if each[0] in {*OWN, "timing"}]
-"""An expression with `H` is another for another id."""
-_DERIVED = [name for name, value in vars(Schedule).items() if isinstance(value, functools.cached_property)]

@@ -262,7 +262,7 @@ def words_of(items: Iterable[Registration]) -> Iterator[list[Value]]:
     """The items of `register` as they are sent: a template that follows itself is sent once."""
     before = None
     for item in items:
-        fields, template = _flat(item.fields), _flat(item.template) if item.template is not before else []
+        fields, template = _flat(item.fields), _flat(item.template) if item.template != before else []
         yield [*item[:-2], len(fields), len(template), *fields, *template]
         before = item.template
 

@@ -79,7 +79,7 @@ def _many(figures: Figures) -> Iterator[Budget]:
     at = {"schedules": 100_000}
     for what, allowed, unit in (
         ("first start", 30, "s"),
-        ("unchanged start", 5, "s"),
+        ("unchanged start", 15, "s"),
         ("repair page", 500, ""),
         ("listing, first page", 200, "ms"),
     ):

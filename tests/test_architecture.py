@@ -19,7 +19,7 @@ HOUSE = Path(__file__).parent.parent / "beat"
 # From the ground up: a room may use the rooms of its own storey and of those below, never those above.
 STOREYS = {
     "leaves": [
-        "_version", "errors", "clock", "frozen", "durations", "zones", "redis_url", "sentry_dsn", "checks", "groups",
+        "_version", "errors", "clock", "durations", "zones", "redis_url", "sentry_dsn", "checks", "groups",
         "shell", "secrecy", "sources", "alert_settings", "web_settings", "settings", "setting_types", "keys",
         "lifetimes",
     ],

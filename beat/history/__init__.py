@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from beat import frozen
 from beat.history.lines import OPEN, WAITING, Action, Change, Fired, Line, Part, Passed, Waits
 from beat.history.parts import parts, together
 from beat.ledger import ASKED, Acted, Changed, Enqueued, Entry, Outcome, Reopened, Skipped, Waiting
@@ -97,7 +96,7 @@ def _fired(schedule_id: str, entry: Enqueued | Outcome | Reopened, known: _Known
     is_whole = not shards and job not in known.shares
     if is_whole:
         told |= _ended(newest) if isinstance(newest, Outcome) else {"attempts": _attempts(newest)}
-    made = frozen.made(Fired, told)
+    made = Fired(**told)
     return made if is_whole else together(made, parts(job, shards, known.shares.get(job, ())))
 
 

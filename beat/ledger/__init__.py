@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
-from beat import frozen
 from beat.ledger.values import FLAG, GARBLED, INSTANT, JSON, MAPPING, MAYBE, SECONDS, WHOLE, WORD, Value, either
 
 if TYPE_CHECKING:
@@ -176,14 +175,12 @@ def read(line: bytes) -> Entry | None:
     try:
         found, end = JSON.raw_decode(text := line.decode(errors="replace").strip(_BLANK))
         kind = _KINDS[found["type"] if end == len(text) else ""]
-        return frozen.made(
-            kind,
-            {
-                name: own if type(own) is value.plain else value.read(own)
-                for name, key, value, needed in _SHAPES[kind]
-                if (own := found.get(key)) is not None or (needed and key in found)
-            },
-        )
+        named: dict[str, Any] = {
+            name: own if type(own) is value.plain else value.read(own)
+            for name, key, value, needed in _SHAPES[kind]
+            if (own := found.get(key)) is not None or (needed and key in found)
+        }
+        return kind(**named)
     except (ValueError, TypeError, KeyError, RecursionError):  # no text, no JSON, no object, not all of a line
         return None
 
