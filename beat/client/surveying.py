@@ -54,7 +54,7 @@ class Attendance(NamedTuple):
 
     beats: tuple[Instance, ...]
     lapsed: tuple[tuple[str, datetime], ...]
-    """The beats that went without a word, and when their heartbeat lapsed; a live one forgets them soon."""
+    """The beats that went without a word, and when their heartbeat lapsed; remembered for 15 minutes."""
     hold_until: datetime | None
     """Redis' clock has jumped, and nothing fires until then."""
     now: datetime

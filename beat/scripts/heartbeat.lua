@@ -3,7 +3,7 @@
 -- forward no time is sound before the hold has ended. Heartbeats and announcements that would last too long are cut.
 --
 -- KEYS[1] instance          hash  this beat
--- KEYS[2] instances         zset  the name of each beat → when its heartbeat lapses, in ms
+-- KEYS[2] instances         zset  the name of each beat → when its heartbeat lapses, in ms; kept for 15 minutes after that
 -- KEYS[3] announced         hash  id → how its code declares it
 -- KEYS[4] announcements     zset  digest → when that lapses, in ms
 -- KEYS[5] meta              hash  format, time, mark, hold_from, hold_until
@@ -32,6 +32,8 @@ local name, ttl, digest, announced_ttl, judged, mark, instance_prefix, announced
 -- include remaining
 -- include ahead
 
+local remembered = 15 * 60 * 1000  -- ms for which the name of a beat is kept that ended without a word
+
 local wanted = {[instance] = 'hash', [instances] = 'zset', [announced] = 'hash', [announcements] = 'zset', [meta] = 'hash'}
 for key, kind in pairs(wanted) do
   local found = kind_of(key)
@@ -39,7 +41,7 @@ for key, kind in pairs(wanted) do
 end
 redis.call('HSET', instance, 'seen_at', now_text, unpack(ARGV, 9))
 redis.call('PEXPIRE', instance, ttl)
-redis.call('ZREMRANGEBYSCORE', instances, '-inf', now)
+redis.call('ZREMRANGEBYSCORE', instances, '-inf', string.format('%.0f', now - remembered))
 redis.call('ZADD', instances, now + ttl, name)
 for _, other in ipairs(bring_near(instances, ttl, ttl)) do remaining(instance_prefix .. other, ttl) end
 if redis.call('HEXISTS', meta, 'format') == 0 then return {'LOST', ''} end

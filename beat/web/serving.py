@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Self
 import uvicorn
 
 from beat.errors import ConfigError
-from beat.web.patience import AT_ONCE, Patient
+from beat.web.deadline import Deadline
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 _NAME = "beat-web-http"
 _BACKLOG = 100
+_AT_ONCE = 200
+"""Connections; further requests are answered with 503."""
 _FINISH_S, _STOP_S = 1, 1.5
 """How long answers that are being made may take when it is to end; and the whole of ending."""
 
@@ -30,13 +32,13 @@ class Serving:
         self._at, self.port = self._socket.getsockname()[:2]
         config = uvicorn.Config(
             app,
-            http=Patient,
+            http=Deadline,
             ws="none",
             lifespan="off",
             log_config=None,
             access_log=False,
             server_header=False,
-            limit_concurrency=AT_ONCE,
+            limit_concurrency=_AT_ONCE,
             timeout_graceful_shutdown=_FINISH_S,
         )
         # What the app cannot do it says itself; what a stranger sends that is no HTTP is not worth a line.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
+from anyio import CapacityLimiter, to_thread
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import RedirectResponse
@@ -19,8 +20,6 @@ from beat.errors import NoRedis
 from beat.web import safety, wire
 from beat.web.asked import LARGEST, Asked, csrf_of
 from beat.web.background import Background
-from beat.web.roll import Roll
-from beat.web.turns import Turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,20 +44,22 @@ class Site:
 
     def __init__(self, client: Client, access: Access, at_once: int = AT_ONCE) -> None:
         self.client, self.access = client, access
-        self._turns = Turns(at_once)
+        self._limiter = CapacityLimiter(at_once)
         self._kept: dict[str, tuple[datetime, Any]] = {}
         self._making: dict[str, threading.Lock] = {}
         self._turn = threading.Lock()
         self.away_since: datetime | None = None
         """Since when Redis has not answered, by this machine's clock; None while it does."""
-        self.aside, self.roll = Background(), Roll()
+        self.aside = Background()
 
     def route(self, path: str, handler: Handler, *, methods: tuple[str, ...] = ("GET",), name: str = "") -> Route:
         """The endpoint of a handler; a form that is not of this page is refused before it."""
 
         async def endpoint(request: Request) -> Response:
             asked = await self._asked(request)
-            return await self._turns.take(self._answer, handler, asked)
+            return await to_thread.run_sync(
+                self._answer, handler, asked, limiter=self._limiter, abandon_on_cancel=True
+            )  # abandoned when the server ends: a thread may wait for Redis for seconds
 
         return Route(path, endpoint, methods=list(methods), name=name or handler.__name__)
 

@@ -154,9 +154,12 @@ def test_a_beat_that_has_no_schedules_announces_nothing(whole: Store) -> None:
     assert changed(before, whole) == {INSTANCE, "beat:instances", "beat:meta"}
 
 
-def test_a_beat_that_is_silent_lapses(whole: Store) -> None:
+def test_a_beat_that_is_silent_lapses_and_its_name_is_remembered_for_15_minutes(whole: Store) -> None:
     beat(whole, name="silent", ttl=50)
     wait_until(lambda: not whole.client.exists("beat:instance:silent"))
+    beat(whole)
+    assert whole.client.zrange("beat:instances", 0, -1) == [b"silent", b"b1"]
+    whole.client.zincrby("beat:instances", -15 * 60 * 1000, "silent")
     beat(whole)
     assert whole.client.zrange("beat:instances", 0, -1) == [b"b1"]
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
+import socket
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
-from starlette.exceptions import HTTPException
+from starlette.applications import Starlette
+from starlette.responses import Response
 
 from beat.client import Client
 from beat.settings import Settings
@@ -15,74 +17,56 @@ from beat.web.access import Access
 from beat.web.companion import Page
 from beat.web.serving import Serving
 from beat.web.site import Site
-from beat.web.turns import Turns
 from tests.facts import wait_until
 from tests.scraping import get
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from beat.event import Event
+    from beat.web.asked import Asked
 
 NOWHERE = "redis://127.0.0.1:1/0"
+
+
+def served(handler: Callable[[Site, Asked], Response], at_once: int = 8) -> Serving:
+    site = Site(Client(NOWHERE), Access(), at_once)
+    return Serving(Starlette(routes=[site.route("/", handler)]), "127.0.0.1", 0)
 
 
 def test_so_many_answers_are_made_at_a_time_and_no_more() -> None:
     inside, most, turn = 0, 0, threading.Condition()
 
-    def work(number: int) -> int:
+    def work(_site: Site, _asked: Asked) -> Response:
         nonlocal inside, most
         with turn:
             inside, most = inside + 1, max(most, inside + 1)
             turn.notify_all()
             turn.wait_for(lambda: most == 3, 10)  # so many were there at the same time
             inside -= 1
-        return number
+        return Response()
 
-    async def crowd() -> list[int]:
-        turns = Turns(3)
-        return await asyncio.gather(*(turns.take(work, n) for n in range(12)))
-
-    assert asyncio.run(crowd()) == list(range(12))
+    with served(work, at_once=3) as serving, ThreadPoolExecutor(12) as crowd:
+        answers = crowd.map(lambda _: get(serving.port, "/").status, range(12))
+        assert list(answers) == [200] * 12
     assert most == 3
 
 
-def test_who_comes_when_all_places_are_taken_is_told_to_come_again() -> None:
-    go = threading.Event()
+def test_an_answer_that_takes_long_keeps_neither_the_server_nor_the_process_from_ending() -> None:
+    go, daemons = threading.Event(), list[bool]()
 
-    async def crowd() -> list[object]:
-        turns = Turns(1, most=2)
-        waiting = [asyncio.ensure_future(turns.take(go.wait, 10)) for _ in range(2)]
-        await asyncio.sleep(0)
-        with pytest.raises(HTTPException, match="come again") as refused:
-            await turns.take(go.wait)
-        go.set()
-        done = [*await asyncio.gather(*waiting), refused.value.status_code]
-        return [*done, await turns.take(go.wait)]  # there is room again
+    def work(_site: Site, _asked: Asked) -> Response:
+        daemons.append(threading.current_thread().daemon)
+        go.wait(30)
+        return Response()
 
-    assert asyncio.run(crowd()) == [True, True, 503, True]
-
-
-def test_what_an_answer_raises_is_raised_where_it_was_asked_for() -> None:
-    def fails() -> None:
-        raise LookupError("no")
-
-    with pytest.raises(LookupError, match="no"):
-        asyncio.run(Turns(1).take(fails))
-
-
-def test_nobody_waits_for_an_answer_when_all_has_ended() -> None:
-    go, done = threading.Event(), threading.Event()
-
-    def slow() -> None:
-        go.wait(10)
-        done.set()
-
-    async def asked_and_gone() -> None:
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(Turns(1).take(slow), 0.01)
-
-    asyncio.run(asked_and_gone())
+    with served(work) as serving, socket.create_connection(("127.0.0.1", serving.port)) as asking:
+        asking.sendall(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+        wait_until(lambda: daemons)
+        serving.stop()
+        wait_until(lambda: not serving.is_alive)
+    assert daemons == [True]
     go.set()
-    assert done.wait(10)  # its loop is closed, which is nobody's trouble
 
 
 def test_what_is_kept_is_made_once_and_again_when_it_is_old() -> None:

@@ -137,7 +137,7 @@ SCHEMAS: dict[str, Shape] = {
         **_BEAT, age=maybe(seconds("Since its last pass")), fresh=flag("Whether that will do, as `beat health` judges"),
         stuck=flag("Whether it shows life and does not look for due ticks"),
     ),
-    "Missing": record(name=text(), since=instant("When it was last seen")),
+    "Missing": record(name=text(), since=instant("When its heartbeat expired")),
     "Finding": record(
         group=text("What it is about"), check=text("Which check found it"), level=text("ok, note, warning or problem"),
         what=text("In a sentence"), remedy=text("What to do about it"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from beat import clock, pulse
 from beat.alerts import standing
 from beat.doctor import Doctor
-from beat.web import roll
+from beat.web import heartbeats
 from beat.web.pages import overview as page
 from beat.words import exported, placing, staffing, summary, telling
 
@@ -23,7 +23,7 @@ def overview(question: Question) -> dict[str, Any]:
     """One sentence, and what it is made of."""
     client = question.client
     counts, there, due = client.counts(), client.attendance(), client.due()
-    situation = page.situated(counts, there, due, question.site.roll.call(there))
+    situation = page.situated(counts, there, due, heartbeats.missing(there))
     return {
         "now": clock.text(there.now),
         "sentence": summary.sentence(situation),
@@ -83,10 +83,10 @@ def _beats(question: Question, there: Attendance) -> dict[str, Any]:
     """Those that are alive, each with how long ago it passed; and those that are missed."""
     limit = pulse.limit(question.client.settings.interval)
     told = pulse.tell(there.beats, there.now, limit)
-    stuck = {each.name for each in roll.stuck(there.beats, there.now)}
+    stuck = {each.name for each in heartbeats.stuck(there.beats, there.now)}
     return {
         "beats": [{**_plain(each), "stuck": each.beat.name in stuck} for each in told],
-        "missing": [telling.times(each._asdict()) for each in question.site.roll.call(there)],
+        "missing": [telling.times(each._asdict()) for each in heartbeats.missing(there)],
     }
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from beat import clock
 from beat.history import Fired
-from beat.web import rendering, roll, times
+from beat.web import heartbeats, rendering, times
 from beat.web.drawing import strip
 from beat.words import rows, summary
 from beat.zones import zone
@@ -54,7 +54,7 @@ def show(site: Site, asked: Asked) -> Response:
     """The page."""
     client = asked.client
     counts, there, due = client.counts(), client.attendance(), client.due()
-    missing = site.roll.call(there)
+    missing = heartbeats.missing(there)
     situation = situated(counts, there, due, missing)
     troubles = list(itertools.islice(_troubles(asked, counts, there, due), _TROUBLES))
     number = counts.failing + counts.broken + len(due.late) + due.more_late + len(due.held)
@@ -68,7 +68,7 @@ def show(site: Site, asked: Asked) -> Response:
         troubles=troubles,
         more=max(0, number - len(troubles)),
         beats=there.beats,
-        stuck={each.name for each in roll.stuck(there.beats, there.now)},
+        stuck={each.name for each in heartbeats.stuck(there.beats, there.now)},
         missing=missing,
         coming=due.coming,
         runs=client.latest() if counts.schedules else [],
@@ -79,7 +79,7 @@ def show(site: Site, asked: Asked) -> Response:
     )
 
 
-def situated(counts: Counts, there: Attendance, due: Due, missing: list[roll.Missing]) -> summary.Situation:
+def situated(counts: Counts, there: Attendance, due: Due, missing: list[heartbeats.Missing]) -> summary.Situation:
     """What the sentence is made of."""
     first = due.coming[0] if due.coming else None
     return summary.Situation(
@@ -91,7 +91,7 @@ def situated(counts: Counts, there: Attendance, due: Due, missing: list[roll.Mis
         late=len(due.late) + due.more_late,
         held=len(due.held),
         beats=len(there.beats),
-        stuck=tuple(each.name for each in roll.stuck(there.beats, there.now)),
+        stuck=tuple(each.name for each in heartbeats.stuck(there.beats, there.now)),
         missing=tuple(each.name for each in missing) if there.beats else (),
         hold_until=there.hold_until,
         clock_s=(there.now - clock.now()).total_seconds(),

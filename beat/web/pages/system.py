@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from beat import clock
 from beat.alerts.standing import Standing
 from beat.doctor import LEVELS, OK, Doctor
-from beat.web import rendering, roll
+from beat.web import heartbeats, rendering
 from beat.web.pages import overview
 from beat.words import deeds
 from beat.zones import zone
@@ -46,8 +46,8 @@ def show(site: Site, asked: Asked) -> Response:
         asked,
         "system.html",
         beats=there.beats,
-        missing=site.roll.call(there),
-        stuck={each.name for each in roll.stuck(there.beats, there.now)},
+        missing=heartbeats.missing(there),
+        stuck={each.name for each in heartbeats.stuck(there.beats, there.now)},
         lateness=_lateness(client.latest(_RUNS)),
         amiss=[each for each in vitals if each.group == "beats" and each.level in _AMISS],
         server=[each for each in vitals if each.group in _SERVER],

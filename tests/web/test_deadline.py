@@ -1,4 +1,4 @@
-"""Who is slow, or comes with too many, keeps the page from nobody: raw connections to a real server."""
+"""Slow clients and crowds keep the page from nobody: raw connections to a real server."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from starlette.responses import PlainTextResponse
 
-from beat.web import patience
+from beat.web import deadline
 from beat.web.serving import Serving
 from tests.facts import wait_until
 
@@ -37,7 +37,7 @@ async def app(scope: Scope, receive: Receive, send: Send) -> None:
 @pytest.fixture
 def port(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     """Of a server that waits for a short while only."""
-    monkeypatch.setattr(patience, "_ASK_S", 0.3)
+    monkeypatch.setattr(deadline, "_RECEIVE_S", 0.3)
     with Serving(app, "127.0.0.1", 0) as serving:
         yield serving.port
 
@@ -98,7 +98,7 @@ def test_a_byte_now_and_then_wins_no_time(port: int) -> None:
 
 
 def test_an_answer_that_nobody_takes_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "_TAKE_S", 1)
+    monkeypatch.setattr(deadline, "_SEND_S", 1)
     with Serving(app, "127.0.0.1", 0) as serving, _connected(serving.port) as greedy:
         greedy.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         greedy.sendall(LONG)
@@ -117,7 +117,7 @@ def test_who_is_slow_does_not_keep_it_from_ending(sent: bytes) -> None:
 
 
 def test_a_crowd_leaves_room_for_the_files_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "_BEYOND", 5)
+    monkeypatch.setattr(deadline, "MOST_CONNECTIONS", 5)
     with Serving(app, "127.0.0.1", 0) as serving, contextlib.ExitStack() as crowd:
         within = [crowd.enter_context(_connected(serving.port)) for _ in range(5)]
         for each in within:

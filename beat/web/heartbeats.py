@@ -1,0 +1,36 @@
+"""Tell which schedulers are missing or stuck, by their heartbeats."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from beat.client.beats import Instance
+    from beat.client.surveying import Attendance
+
+STUCK = timedelta(seconds=30)
+"""How old a last pass may be."""
+
+
+class Missing(NamedTuple):
+    """A scheduler whose heartbeat expired: it did not stop by itself."""
+
+    name: str
+    since: datetime
+    """When its heartbeat expired."""
+
+
+def missing(there: Attendance) -> list[Missing]:
+    """Return the schedulers whose heartbeat expired and that no later one has replaced, newest first."""
+    started = max((each.started_at for each in there.beats if each.started_at), default=None)
+    found = [Missing(name, at) for name, at in there.lapsed if started is None or started <= at]
+    return sorted(found, key=lambda each: each.since, reverse=True)
+
+
+def stuck(beats: Iterable[Instance], now: datetime) -> list[Instance]:
+    """Return the schedulers that send heartbeats but do not look for due ticks."""
+    return [each for each in beats if (since := each.last_pass or each.started_at) and now - since > STUCK]
