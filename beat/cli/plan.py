@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,7 +11,7 @@ from beat import clock, durations, settings
 from beat.cli import asking, modules, output
 from beat.client import Client
 from beat.planning import KINDS
-from beat.planning.differences import shown
+from beat.planning.differences import masked, shown
 from beat.registry import default
 from beat.words import instants, telling
 from beat.zones import zone
@@ -38,6 +39,7 @@ _MARKS = {
 @click.option("--app", metavar="NAME", help="The application whose code this is.  [default: the setting app]")
 @click.option("--setup", metavar="MODULE:CALLABLE", help="Call this before importing, to prepare the application.")
 @click.option("--exit-code", is_flag=True, help="End with 1 if there are changes.")
+@asking.reveal
 @asking.the_url
 @asking.as_json
 def command(
@@ -46,6 +48,7 @@ def command(
     app: str | None,
     setup: str | None,
     exit_code: bool,
+    reveal: bool,
     url: str | None,
     as_json: bool,
 ) -> int:
@@ -67,7 +70,7 @@ def command(
     - removed     its ticks are held when no live beat declares it, and it is retired after retire_after
 
     What is removed is found among the schedules that modules of this code have declared, for this application.
-    Starting a scheduler applies the plan.
+    Starting a scheduler applies the plan. Values whose names look secret, and passwords in URLs, are masked.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     loaded = settings.load({"setup": setup, "app": app, "modules": names or None, "redis_url": url})
     chosen = modules.choose(names, loaded)
@@ -78,6 +81,9 @@ def command(
     with output.kept_for_the_report():
         _load(chosen.names, loaded.settings.setup)
     found = Client(asking.where(url), app=loaded.settings.app).plan(default)
+    if not reveal:
+        steps = (replace(each, differences=tuple(map(masked, each.differences))) for each in found.steps)
+        found = replace(found, steps=tuple(steps))
     if as_json:
         told: dict[str, Any] = {kind: [_plain(each) for each in found.of(kind)] for kind in KINDS}
         output.document(app=found.app, changes=found.changes, **told, same=found.same)

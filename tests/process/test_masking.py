@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from beat import Client
+from beat.planning.differences import Difference, masked, summary
 from beat.secrecy import MASK
+from tests.beats import Beat
 from tests.files import lay_out
 from tests.lines import MINUTE, NINE, Ledger
 from tests.process import test_command_line
@@ -92,3 +94,45 @@ def test_a_masked_export_is_refused_and_a_revealed_one_is_taken(
     done = test_command_line.beat("add", "--file", "whole.json", cwd=here, **given)
     assert done.returncode == 0, done
     assert json.loads(redis.hget("beat:schedule:secretive", "definition") or "{}")["kwargs"] == SECRETS
+
+
+PLANNED = """
+    from os import environ
+    from beat import periodic
+
+    WORD = environ["WORD"]
+
+    @periodic(every="1h", kwargs={"password": WORD, "copies": 2}, monitor=f"https://hc-ping.com/{WORD}",
+              description=f"from redis://ann:{WORD}@host/0")
+    def nightly(**kwargs): ...
+"""
+
+
+def test_a_plan_and_the_log_mask_what_becomes_of_a_secret(here: Path, server: PrivateRedis) -> None:
+    lay_out(here, {"tasks.py": PLANNED})
+    with Beat(here, server.url, WORD="hunter2") as old:
+        old.says("registered")
+    given = {"BEAT_REDIS_URL": server.url, "WORD": "hunter3"}
+    for form in ([], ["--json"]):
+        done = test_command_line.beat("plan", *form, cwd=here, **given)
+        assert "hunter" not in done.stdout + done.stderr
+        assert done.stdout.count(" (another)") == 3
+        revealed = test_command_line.beat("plan", "--reveal", *form, cwd=here, **given).stdout
+        assert revealed.count("hunter2") == revealed.count("hunter3") == 3
+    with Beat(here, server.url, WORD="hunter3") as new:
+        new.says("the definition was replaced: kwargs.password changed")
+    assert "hunter" not in old.log + new.log
+
+
+def test_a_password_that_is_cut_off_is_masked_in_the_log() -> None:
+    was, becomes = ({"description": f"{'x' * 70} redis://ann:{word * 5}@host"} for word in ("hunter2", "hunter3"))
+    assert "hunter" not in summary(was, becomes)
+
+
+def test_an_option_is_masked_whatever_it_is_called() -> None:
+    assert masked(Difference("kwargs.redis://ann:hunter2@host", 1, 2)) == (f"kwargs.redis://ann:{MASK}@host", 1, 2)
+    assert masked(Difference("kwargs.a", None, None)) == ("kwargs.a", None, None)
+    assert masked(Difference("args", [{"token": 1}], [{"token": 2}])) == (
+        "args", [{"token": MASK}], '[{"token": "•••"}] (another)',
+    )  # fmt: skip
+    assert masked(Difference("kwargs", "{'key': Key('x', token='hunter2')}", None)) == ("kwargs", MASK, None)
