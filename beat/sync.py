@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import json
 from collections import deque
 from typing import TYPE_CHECKING
 
@@ -61,10 +60,11 @@ class Sync:
         self.groups = list(groups)
         self.app, self.functions = app, list(functions)
         """Those that may be scheduled from data."""
-        self._signatures = {path: _of_app(app, written) for path, written in (signatures or {}).items()}
+        self._signatures = signatures or {}
         revs = [f"{schedule.id} {schedule.rev}" for schedule in self.schedules.values()]
         told = "\n".join(sorted([*revs, *self.functions]))
-        self.digest = f"{app}.{hashlib.sha256(told.encode()).hexdigest()[:16]}" if told else ""
+        self.digest = f"{app}.{hashlib.sha256(told.encode()).hexdigest()[:16]}" if revs else ""
+        """Empty without schedules: a scheduler that only exposes functions declares nothing."""
         self.older: set[str] = set()
         """The schedules of which a live beat has a newer definition."""
         self.refused: set[str] = set()
@@ -81,7 +81,8 @@ class Sync:
     def announce(self) -> None:
         """Announce all declarations; this comes before registering, so that what is in Redis is always announced."""
         declared = {schedule.id: Declaration.of(schedule).write() for schedule in self.schedules.values()}
-        reply = self._store.announce(declared, self.functions, self._signatures, digest=self.digest, ttl=ANNOUNCED_MS)
+        exposed = self.functions, self._signatures, self.app
+        reply = self._store.announce(declared, *exposed, digest=self.digest, ttl=ANNOUNCED_MS)
         if reply.code != "OK":
             self._once.say("", misplaced(reply))
         else:
@@ -213,11 +214,6 @@ def _changes(former: str, schedule: Schedule) -> str:
     """Return what is different from the former definition, as JSON; nothing where that is unknown."""
     was = plain(former)
     return summary(was, plain(definitions.write(schedule))) if was else ""
-
-
-def _of_app(app: str, signature: str) -> str:
-    """Add the application to the parameters of a function: two may have functions of the same path."""
-    return json.dumps({"app": app, **json.loads(signature)})
 
 
 def _sights(page: Sequence[Schedule], now: datetime) -> list[Sight]:

@@ -302,6 +302,22 @@ def test_what_moves_into_a_loaded_module_and_vanishes_is_retired(store: Store) -
     assert hash_of(store, "invoice")["state"] == "retired"
 
 
+def test_a_scheduler_that_only_exposes_functions_declares_nothing(store: Store, server: PrivateRedis) -> None:
+    shop = Code(store, schedule("a"), host="web-1").start()
+    beating(shop)
+    settled = everything(store)
+    data = Code(store, host="web-2", functions=["app.tasks.export"]).start()
+    beating(shop, data)
+    assert data.told() == shop.told() == []
+    assert store.client.zrange("beat:functions", 0, -1) == [b"app.tasks.export"]
+    assert {key.partition(":")[2].partition(":")[0] for key in changed(settled, store)} == {
+        "functions", "announcements", "announced", "instance", "instances",
+    }  # fmt: skip
+    assert [each.decode() for each in store.client.zrange("beat:announcements", 0, -1)] == [shop.sync.digest]
+    assert [(check, each.level) for check, each in findings(server).items()] == [("conflict", "ok")]
+    assert data.heartbeat() == "OK", "it is not asked to announce again"
+
+
 # --- what is kept ----------------------------------------------------------------------------------------------------
 
 
