@@ -43,6 +43,14 @@ LINES = {
     "conflict": (_W, "{words}; {remedy}"),
     "unrelated": (_W, "{words}; {remedy}"),
     "refused": (_E, "{schedule_id}: not registered: {code}: {error}"),
+    "nameless": (
+        _W,
+        (
+            "no live scheduler declares {count:schedule} of this application, which has no name: {ids}; declared in "
+            "{place}, they may be another program's and fire on; give each program a BEAT_APP, or delete them with "
+            "beat remove"
+        ),
+    ),
     "held": (_W, "{schedule_id}: no live beat declares it any more; its ticks are held, to be retired {when}"),
     "retired": (_W, "{schedule_id}: retired: no live beat has declared it for long"),
     "resumed": (_I, "{schedule_id}: the pause has ended, {count:tick} passed meanwhile; next {next_run}"),

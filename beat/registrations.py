@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from beat import definitions, durations, jobs, kinds, overrides, routing
 from beat.protocol import Registration
+from beat.provenance import Provenance
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,17 +40,11 @@ def registration(schedule: Schedule, seen: State | None, placed: Placement, orig
         **_rule(ruling),
         **jobs.plain_meta(schedule, template, rev),
         "definition": definitions.write(ruling),
-        **_source(schedule, origin),
+        **{name: value for name, value in Provenance.of(schedule, origin.host)._asdict().items() if value},
         **({"declared": definitions.write(schedule), "declared_rev": schedule.rev} if rev != schedule.rev else {}),
     }
     written = _Written(rev, schedule.rev, fields, template)
     return _registration(ruling, seen, placed, origin, written)
-
-
-def _source(schedule: Schedule, origin: Origin) -> dict[str, str]:
-    """Return where the code declares a schedule; the file and the line are in the definition."""
-    source = {"host": origin.host, "module": schedule.declared.module if schedule.declared else ""}
-    return {name: value for name, value in source.items() if value}
 
 
 def rescheduled(

@@ -51,8 +51,6 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
     from pydantic_core import ErrorDetails
 
-UNNAMED = "default"
-"""The application where nothing names it."""
 _S = timedelta(seconds=1)
 
 
@@ -111,7 +109,7 @@ class Settings(BaseSettings):
         default=10_000, ge=100, le=10_000_000, description="About how many events are kept for other programs to read."
     )
     app: App = Field(
-        default=UNNAMED,
+        default=sources.UNNAMED,
         description="The application, named after the project unless it is set; each retires only its own schedules.",
     )
     retire_after: Duration = Field(

@@ -15,6 +15,7 @@ from beat.health import Once
 from beat.placement import foresee, standing
 from beat.planning.differences import plain, summary
 from beat.protocol import Registration, Reply, Sight
+from beat.provenance import Known
 from beat.registrations import Origin, registration
 from beat.replies import misplaced
 from beat.store import pages
@@ -69,14 +70,11 @@ class Sync:
         """The schedules of which a live beat has a newer definition."""
         self.refused: set[str] = set()
         """Those that are not this application's in Redis: somebody else's, or not to be written."""
-        self.modules: Container[str] = self._declaring() if modules is None else modules
-        """Those whose declarations are all here."""
+        self.known = Known.of(self.schedules.values(), app, host=host, modules=modules)
+        """The declarations that are all here."""
         self._store, self._beat, self._emit, self._host = store, beat, emit, host
         self._taken_over: dict[str, list[str]] = {}
         self._once = Once(emit)
-
-    def _declaring(self) -> frozenset[str]:
-        return frozenset(each.declared.module for each in self.schedules.values() if each.declared)
 
     def announce(self) -> None:
         """Announce all declarations; this comes before registering, so that what is in Redis is always announced."""

@@ -34,7 +34,7 @@ STOREYS = {
     "doors": [
         "scripts", "connection", "jobs", "server", "protocol", "crowds", "names", "store", "groups_kept", "dialogue",
         "lock", "runs", "slots", "outbox", "operations", "glance", "staff", "inquiry", "notify", "probe",
-        "announcements",
+        "announcements", "provenance",
         "posting",
     ],
     "engine": [

@@ -144,6 +144,8 @@ def _facts(each: Step) -> Iterator[tuple[str, str]]:
     yield from _ticks(each)
     if each.kind == "removed":
         yield "then", _retirement(each)
+        if each.place:
+            yield "if", f"the scheduler runs in {each.place}: the application has no name (BEAT_APP)"
 
 
 def _overridden(each: Step) -> Iterator[tuple[str, str]]:
@@ -200,6 +202,7 @@ def _plain(each: Step) -> dict[str, Any]:
         "renamed_from": each.renamed_from or None,
         "follows": each.follows or None,
         "owner": each.owner or None,
+        "place": each.place or None,
         "options": [option._asdict() for option in each.differences],
         "before": [clock.text(tick) for tick in each.before],
         "after": [clock.text(tick) for tick in each.after],

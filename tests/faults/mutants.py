@@ -315,7 +315,23 @@ MUTANTS = [
     ),
     Mutant(
         "schedules of modules that are not loaded are retired",
-        (("beat/retirement.py", "and decoded(module) not in modules}", "and False}"),),
+        (("beat/provenance.py", "(not place.module or place.module in self.modules)", "True"),),
+        APART,
+    ),
+    Mutant(
+        "without a name of the application, another directory or host is retired",
+        (
+            (
+                "beat/provenance.py",
+                "place.host == self.host and place.directory in self.directories",
+                "True",
+            ),
+        ),
+        APART,
+    ),
+    Mutant(
+        "a scheduler that only exposes functions announces nothing as its declarations",
+        (("beat/sync.py", 'hexdigest()[:16]}" if revs else', 'hexdigest()[:16]}" if told else'),),
         APART,
     ),
     Mutant(

@@ -68,7 +68,7 @@ def arriving(): ...
 @periodic(every="1s", renamed_from="old")
 def new(): ...
 """
-SETTINGS = {"BEAT_LOCK_TTL": "1500ms", "BEAT_MISFIRE_AFTER": "5m", "BEAT_RETIRE_AFTER": "10s"}
+SETTINGS = {"BEAT_APP": "shop", "BEAT_LOCK_TTL": "1500ms", "BEAT_MISFIRE_AFTER": "5m", "BEAT_RETIRE_AFTER": "10s"}
 CHANGES = {"updated", "moved", "renamed", "rescheduled", "reset"}
 
 
@@ -306,7 +306,7 @@ def _moved(redis: Any, before: dict[str, str]) -> None:
     assert state(redis, "old") == {"renamed_to": "new"}
     assert not redis.exists("beat:runs:old", "beat:template:old", "beat:running:old", "beat:waiting:old")
     assert redis.smismember("beat:schedules", ["old", "new"]) == [0, 1]
-    assert redis.smismember("beat:app:default", ["old", "new"]) == [0, 1]
+    assert redis.smismember("beat:app:shop", ["old", "new"]) == [0, 1]
     assert redis.zscore("beat:due", "old") is None
 
 
