@@ -339,7 +339,7 @@ class Incomparable:
     __hash__ = None  # type: ignore[assignment]
 
 
-def with_an_incomparable_default(data: object = Incomparable()) -> None: ...  # noqa: B008 (on purpose)
+def with_an_incomparable_default(data: object = Incomparable()) -> None: ...
 
 
 @functools.wraps(with_an_incomparable_default)
