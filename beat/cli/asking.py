@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from beat.zones import Zone
 
 the_url: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
-    "--redis-url", "url", metavar="URL", help="The Redis to ask.  [default: the setting, or that of beat dev here]"
+    "--redis-url", "url", metavar="URL", help="Use this Redis.  [default: the setting, or that of beat dev here]"
 )
 as_json: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
-    "--json", "as_json", is_flag=True, help="One JSON document; durations in seconds."
+    "--json", "as_json", is_flag=True, help="Print one JSON document; durations are in seconds."
 )
 
 
 reveal: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
-    "--reveal", is_flag=True, help="Show secrets too, which are masked otherwise."
+    "--reveal", is_flag=True, help="Show secrets instead of masking them."
 )
 
 

@@ -24,12 +24,18 @@ _FAILED = ("failed", "lost")
 
 @click.command("history")
 @click.argument("schedule_id", required=False, metavar="[ID]")
-@click.option("--failed", is_flag=True, help="Only runs that failed or were lost.")
-@click.option("--since", metavar="TIME", help="From then on: 24h, yesterday, 2026-11-16 or 2026-11-16T02:00Z.")
+@click.option("--failed", is_flag=True, help="Show only runs that failed or were lost.")
+@click.option("--since", metavar="TIME", help="Begin then: 24h, yesterday, 2026-11-16, 2026-11-16T02:00Z.")
 @click.option(
-    "-n", "number", metavar="N", type=click.IntRange(1, _MOST), default=20, show_default=True, help="How many at most."
+    "-n",
+    "number",
+    metavar="N",
+    type=click.IntRange(1, _MOST),
+    default=20,
+    show_default=True,
+    help="Show at most so many.",
 )
-@click.option("-v", "--verbose", is_flag=True, help="All that is known of each, tracebacks too.")
+@click.option("-v", "--verbose", is_flag=True, help="Show all details, tracebacks included.")
 @asking.reveal
 @asking.the_url
 @asking.as_json

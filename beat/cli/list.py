@@ -42,30 +42,30 @@ _FOOT = 9  # lines of a terminal for headings and footer
 
 @click.command("list")
 @click.argument("match", required=False, metavar="[GLOB]")
-@click.option("--state", type=click.Choice(STATES), metavar="STATE", help=f"Only those: {', '.join(STATES)}.")
-@click.option("--failing", is_flag=True, help="Only those that failed when they last ran.")
-@click.option("--overridden", is_flag=True, help="Only those with another rule than their code's.")
-@click.option("--source", metavar="GLOB", help="Only those from `code`, or from data: `api`.")
-@click.option("--app", metavar="GLOB", help="Only those of an application.")
-@click.option("--queue", metavar="GLOB", help="Only those whose jobs go there.")
-@click.option("--func", metavar="GLOB", help="Only those of a function: app.tasks.report, 'app.*'.")
+@click.option("--state", type=click.Choice(STATES), metavar="STATE", help=f"List only {', '.join(STATES)}.")
+@click.option("--failing", is_flag=True, help="List only schedules whose last run failed.")
+@click.option("--overridden", is_flag=True, help="List only schedules with another rule than their code's.")
+@click.option("--source", metavar="GLOB", help="List only schedules from code (code) or from data (api).")
+@click.option("--app", metavar="GLOB", help="List only schedules of this application.")
+@click.option("--queue", metavar="GLOB", help="List only schedules of this queue.")
+@click.option("--func", metavar="GLOB", help="List only schedules of this function: app.tasks.report, 'app.*'.")
 @click.option(
     "--sort",
     type=click.Choice(list(ORDERS)),
     metavar="ORDER",
     default="id",
     show_default=True,
-    help=f"By {', '.join(ORDERS)}.",
+    help=f"Sort by {', '.join(ORDERS)}.",
 )
 @click.option(
     "-n",
     "number",
     metavar="N",
     type=click.IntRange(1, _MOST),
-    help=f"How many at most.  [default: {_PAGE}; with --json all]",
+    help=f"List at most so many.  [default: {_PAGE}; with --json all]",
 )
-@click.option("--after", metavar="ID", help="Go on after this one: the next page.")
-@click.option("--watch", is_flag=True, help=f"Draw it again every {_AGAIN_S} seconds, until Ctrl-C.")
+@click.option("--after", metavar="ID", help="Show the next page, which begins after this id.")
+@click.option("--watch", is_flag=True, help=f"Refresh every {_AGAIN_S} seconds until Ctrl-C.")
 @asking.reveal
 @asking.the_url
 @asking.as_json
@@ -82,8 +82,8 @@ def command(*, number: int | None, watch: bool, reveal: bool, url: str | None, a
     beat list --json | jq -r '.schedules[] | select(.last.state == "failed") | .id'
 
     In the line of the last runs a bar is as high as the run took long: ▁█. Others have a sign: ✗ failed, ? lost,
-    ! stopped, · skipped, ○ not ended yet. Below the table stand how many schedules there are, and whether beats are
-    alive to fire them. What --json --reveal prints, `beat add --file` takes; without --reveal, secrets are masked.
+    ! stopped, · skipped, ○ not ended yet. The lines below the table say how many schedules there are, and whether a
+    scheduler is alive. `beat add --file` takes what --json --reveal prints; without --reveal, secrets are masked.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     client = asking.client(url)
     if as_json and not watch:

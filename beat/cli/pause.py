@@ -20,11 +20,9 @@ if TYPE_CHECKING:
 
 @click.command("pause")
 @click.argument("ids", nargs=-1, metavar="ID...")
-@click.option(
-    "--until", metavar="TIME", help="When it goes on by itself: 2h, 09:00, monday, 'monday 09:00', 2026-11-20."
-)
-@click.option("--reason", metavar="TEXT", help="Why: everybody who looks will see it.")
-@click.option("--all", "everything", is_flag=True, help="Every schedule that is active.")
+@click.option("--until", metavar="TIME", help="Resume then: 2h, 09:00, monday, 'monday 09:00', 2026-11-20.")
+@click.option("--reason", metavar="TEXT", help="Show this reason wherever the pause is shown.")
+@click.option("--all", "everything", is_flag=True, help="Pause every active schedule.")
 @changing.sure
 @changing.the_version
 @changing.the_author
@@ -48,7 +46,7 @@ def command(
     beat pause report --until monday --reason "the disk is full"
     beat pause report --until "monday 09:00"     in the zone of the schedule
     beat pause report invoices --until 2h
-    beat pause report                            until somebody resumes it
+    beat pause report                            until you resume it
     beat pause --all --reason "moving house"     the whole namespace
 
     TIME is a length of time (2h, 1h30m), a time of day (09:00: the next one), a day (monday, tomorrow, 2026-11-20: its

@@ -36,7 +36,7 @@ _MARKS = {
 
 @click.command("plan")
 @click.argument("names", metavar="[MODULES]...", nargs=-1)
-@click.option("--app", metavar="NAME", help="The application whose code this is.  [default: the setting app]")
+@click.option("--app", metavar="NAME", help="Compare as this application.  [default: the setting app]")
 @click.option("--setup", metavar="MODULE:CALLABLE", help="Call this before importing, to prepare the application.")
 @click.option("--exit-code", is_flag=True, help="End with 1 if there are changes.")
 @asking.reveal
@@ -55,7 +55,7 @@ def command(
     """Compare the schedules of the code with those in Redis: what would a deploy change? Nothing is written.
 
     \b
-    beat plan app.tasks                 name all the modules that your beats run
+    beat plan app.tasks                 name all the modules that your schedulers load
     beat plan                           the modules of BEAT_MODULES or [tool.beat], else ./tasks.py
     beat plan app.tasks --exit-code     for CI: ends with 1 if there are changes
     beat plan --json | jq -r '.removed[].id'
@@ -67,7 +67,7 @@ def command(
     + returning   it was held or retired, and goes on from now
     ! overridden  an operator's rule stays in force, whatever the code says
     x taken       another live application declares this id, or it was added from data: the code's is refused
-    - removed     its ticks are held when no live beat declares it, and it is retired after retire_after
+    - removed     its ticks are held when no live scheduler declares it, and it is retired after retire_after
 
     What is removed is found among the schedules that modules of this code have declared, for this application.
     Starting a scheduler applies the plan. Values whose names look secret, and passwords in URLs, are masked.
