@@ -55,8 +55,8 @@ def command(*, acl: bool, user: str, every_feature: bool, read_only: bool, url: 
     beat doctor --acl --user web --read-only | redis-cli      for `beat web --read-only`
 
     This checks Redis, memory and how fast it grows, schedulers and their clocks, schedules, queues and their workers,
-    the keys, and the rights of the Redis user. Nothing is written. If that user may not look, the missing right is named.
-    Ends with 1 if there is a problem; notes and warnings are none.
+    the keys, and the rights of the Redis user. Nothing is written. If that user may not look, the missing right is
+    named. Ends with 1 if there is a problem; notes and warnings are none.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     doctor = Doctor(asking.where(url))
     if acl:

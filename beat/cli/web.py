@@ -39,8 +39,8 @@ def command(*, url: str | None, web_host: str | None, web_port: str | None, read
     BEAT_WEB_USERS=ann:correct-horse-battery beat web --host 0.0.0.0     with a password, for other machines
 
     The web UI asks Redis, as `beat list` does: it needs no scheduler, never imports the application, and says when
-    Redis is away. The settings are web_host, web_port, web_path, web_token, web_users, web_hosts and web_read_only. Other
-    machines need a token or a user's password. SIGTERM and Ctrl-C end it within two seconds.
+    Redis is away. The settings are web_host, web_port, web_path, web_token, web_users, web_hosts and web_read_only.
+    Other machines need a token or a user's password. SIGTERM and Ctrl-C end it within two seconds.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     flags = {"web_host": web_host, "web_port": web_port, "web_read_only": "on" if read_only else None}
     where = asking.where(url)
