@@ -119,11 +119,11 @@ def test_text_of_a_user_that_names_misfire_after_changes_no_wait(
 
 @pytest.mark.parametrize("found", ["", "0", "-5", "soon", "1e9", "9" * 400])
 def test_value_of_misfire_after_that_is_no_number_counts_as_unset(found: str) -> None:
-    blocked = Blocked("1m", {}, misfire_after="8s")
+    blocked = Blocked("1m", {})
     blocked.redis.hset("beat:schedule:report", "misfire_after", found)
-    blocked.until(60 + 45)
+    blocked.until(60 + 20)
     waits = [later - before for before, later in zip(blocked.attempts, blocked.attempts[1:], strict=False)]
-    assert max(waits) <= 5
+    assert 3 <= max(waits) <= 5
 
 
 @pytest.mark.parametrize("lasts", [1, 4, 7, 12, 17, 19])
