@@ -1,7 +1,7 @@
 """Since when a scheduler has heard workers without a break, by Redis' clock.
 
-A heartbeat looks old when Redis was away, when its clock leapt, or when nobody listened. So its age says nothing
-until the scheduler has listened for longer than workers are silent between two heartbeats.
+A heartbeat looks old when Redis was away, when its clock leapt, or when no scheduler listened. So its age says nothing
+until the scheduler has listened for longer than a worker is silent between two heartbeats.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ GRACE_MS = 90_000
 LISTEN_MS = 35_000
 """How long a scheduler listens before a silent run is lost: a worker sends a heartbeat every 30 s."""
 LEFT = "left"
-"""What `observe` says of a started run whose worker lives and is not at it."""
+"""What `observe` says of a started run whose worker lives and works on something else."""
 GOING = {"queued", "started", "scheduled", "deferred", "created"}
 """The states of a job, by RQ's words, in which it has not ended."""
 ENDED = {"finished", "failed", "stopped", "canceled"}
@@ -147,11 +147,10 @@ def _missing(seen: Sighting, record: Record, now: int, since: int) -> Decision |
 
 
 def _dead_by(seen: Sighting, record: Record, since: int) -> float:
-    """Return when a silent run cannot be alive any more, in ms: not before RQ would have killed it.
+    """Return when a silent run cannot be alive any more, in ms.
 
-    Nor before this scheduler, which has listened since `since`, would have heard the next heartbeat.
-
-    Its worker's clock may be wrong. The run began after beat enqueued it and before beat first missed it, both by
+    That is when RQ would have killed it, and when this scheduler, which has listened since `since`, would have heard
+    its next heartbeat. The clock of its worker may be wrong. The run began after beat enqueued it and before beat first missed it, both by
     Redis' clock. Without a time limit it may be alive for ever: RQ itself gives it up.
     """
     limit = number(seen.timeout, 0)

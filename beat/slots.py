@@ -26,7 +26,7 @@ class HandedOn(NamedTuple):
     code: str
     words: str
     dropped: Sequence[tuple[str, str]] = ()
-    """The schedules whose success nobody can hand on to all followers, each with the reason."""
+    """The schedules whose success cannot be handed on to all followers, each with the reason."""
 
 
 class Slots:

@@ -1,7 +1,7 @@
 #!lua
--- Hands successes on to followers where one success has too many of them for `close`: a part of them each time. Who is still
--- to have a tick stands in a set of its own, and leaves it in the step that writes the tick: so each follower has one tick for
--- this success, whichever scheduler is killed, and whoever goes on.
+-- Hands successes on to followers where one success has too many of them for `close`: a part of them each time. The followers
+-- that are still to have a tick stand in a set, and each leaves it in the step that writes its tick. So each follower has one
+-- tick for this success, whichever scheduler is killed and whichever goes on.
 --
 -- KEYS[1] fanout           zset    `schedule tick job` of each success, and ` begun` once its set is made → when, in ms
 -- KEYS[2] events           stream  every decision, for other programs
@@ -35,7 +35,7 @@ local schedule_prefix, runs_prefix, waiting_prefix, followers_prefix, fanout_pre
 
 local most, copied = 500, 20  -- so many followers in a step; to copy so many ids takes as long as one of these
 
-local function begin(entry, id, rest)  -- those who follow it now
+local function begin(entry, id, rest)  -- with the followers that it has now
   redis.call('ZADD', fanout, redis.call('ZSCORE', fanout, entry), entry .. ' begun')
   redis.call('ZREM', fanout, entry)
   if kind_of(followers_prefix .. id) ~= 'set' then return 0 end
