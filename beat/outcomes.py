@@ -150,8 +150,8 @@ def _dead_by(seen: Sighting, record: Record, since: int) -> float:
     """Return when a silent run cannot be alive any more, in ms.
 
     That is when RQ would have killed it, and when this scheduler, which has listened since `since`, would have heard
-    its next heartbeat. The clock of its worker may be wrong. The run began after beat enqueued it and before beat first missed it, both by
-    Redis' clock. Without a time limit it may be alive for ever: RQ itself gives it up.
+    its next heartbeat. The clock of its worker may be wrong. The run began after beat enqueued it and before beat
+    first missed it, both by Redis' clock. Without a time limit it may be alive for ever: RQ itself gives it up.
     """
     limit = number(seen.timeout, 0)
     if not limit:
