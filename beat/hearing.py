@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from beat.guard import uptime_ms
 
-BREAK_MS = 10_000
-"""After so long without an answer from Redis, a scheduler begins to listen anew."""
+BREAK_MS = 30_000
+"""After so long without an answer from Redis, a scheduler begins to listen anew.
+
+A shorter outage makes no living worker look silent: a heartbeat comes every 30 s and counts for 60.
+"""
 LEAP_MS = 5_000
 """By how much Redis' clock and this machine's may move apart before it does, too."""
 
