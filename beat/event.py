@@ -32,6 +32,7 @@ NAMES = {
     "waiting": "a tick waits for an earlier run to end, of its schedule or its group",
     "admitted": "a tick that waited became a job",
     "followed": "a run succeeded, and what follows it became a job",
+    "unfollowed": "a run succeeded, and not all that follows it gets a tick",
     "run_succeeded": "a run ended well",
     "run_failed": "a run raised, ran out of time, was killed, or said itself that it failed",
     "run_stopped": "a run was stopped or cancelled",
@@ -82,7 +83,7 @@ _TOLD_BY = {
         "fired would_fire skipped waiting resumed locked fenced unread gone passed_on enqueue_failed broken recovered"
         " misplaced"
     ),
-    "attendant": "admitted followed",
+    "attendant": "admitted followed unfollowed",
     "clock": "clock_forward clock_backward stood_still holding",
     "watcher": "run_succeeded run_failed run_stopped run_lost run_reopened run_forgotten unclosed",
     "lookout": "no_worker worker_back",

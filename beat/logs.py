@@ -64,6 +64,7 @@ LINES = {
     "waiting": (_I, "{schedule_id} waits with its tick {tick}: {behind} has not ended"),
     "admitted": (_I, "fired {schedule_id} for {tick}, which had waited: {job_id} in {queue}"),
     "followed": (_I, "fired {schedule_id}, for {after} has succeeded: {job_id} in {queue}"),
+    "unfollowed": (_E, "followers get no tick: {error}"),
     "run_succeeded": (_D, "{schedule_id}: the run for {tick} succeeded after {seconds} s: {job_id}"),
     "run_failed": (_W, "{schedule_id}: the run for {tick} failed after {seconds} s: {error}: {job_id}"),
     "run_stopped": (_W, "{schedule_id}: the run for {tick} ended early: {error}: {job_id}"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from beat import definitions, durations, jobs, kinds, overrides, routing
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from beat.placement import Placement
     from beat.schedule import Schedule
     from beat.state import State
+
+_MS = timedelta(milliseconds=1)
 
 
 class Origin(NamedTuple):
@@ -106,6 +109,7 @@ def _shown(schedule: Schedule) -> dict[str, str]:
     }
     policies = {
         "misfire": schedule.misfire if schedule.misfire != "once" else "",
+        "misfire_after": str(schedule.misfire_after // _MS) if schedule.misfire_after else "",
         "overlap": schedule.overlap if schedule.overlap != "allow" else "",
         "max_runs": str(schedule.max_runs or ""),
         "exclude": ", ".join(schedule.exclude),
