@@ -89,7 +89,7 @@ def command(*, number: int | None, watch: bool, reveal: bool, url: str | None, a
     if as_json and not watch:
         _document(client, number, asked, reveal=reveal)
         return
-    look = functools.partial(_page, client, asked)
+    look = functools.partial(_page, client, asked, reveal=reveal)
     if not watch:
         _show(look(number or _PAGE))
     elif as_json or not output.is_terminal():
@@ -98,12 +98,12 @@ def command(*, number: int | None, watch: bool, reveal: bool, url: str | None, a
         _watch(look, number or _MOST)
 
 
-def _page(client: Client, asked: dict[str, Any], number: int) -> list[str]:
+def _page(client: Client, asked: dict[str, Any], number: int, *, reveal: bool) -> list[str]:
     """The lines of one page, and of what stands below it."""
     found = list(itertools.islice(client.schedules(**asked, runs=_RUNS, page=min(number + 1, _AT_ONCE)), number + 1))
     counts, beats, now = client.counts(), client.beats(), client.now()
     shown = found[:number]
-    table = rows.lines(shown, now, zone(client.settings.tz)) if shown else []
+    table = rows.lines(shown, now, zone(client.settings.tz), reveal=reveal) if shown else []
     footer = _footer(shown, counts, beats, now)
     return [*table, *([""] if table else []), *footer, *_without_workers(client, shown), *_more(shown, found)]
 
