@@ -43,8 +43,10 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _URL = r"\b[A-Za-z][A-Za-z0-9+.-]{0,30}://"
 _IN_URL = re.compile(rf"({_URL}[^\s/?#@:'\"]*:)[^\s/'\"]+(?=@)|({_URL})[^\s/?#@:'\"]+(?=@)")
 """The password in a URL, up to its last @. A user without a password may be a token, so it is masked, too."""
-_IN_REDIS_URL = re.compile(r"\b((?:rediss?|unix)://(?:[^\s/?#@:'\"]*:)?)[^\s'\"@]+(?=@)")
-"""The same, also where the password holds a /, which such a URL should write as %2F."""
+_IN_REDIS_URL = re.compile(r"\b((?:rediss?|unix)://(?:[^\s/?#@:'\"]*:)?)[^\s'\"@]{1,300}(?=@)")
+"""The same, also where the password holds a /, which such a URL should write as %2F. The limit keeps the search linear."""
+_CUT_SHORT = re.compile(rf"({_URL}[^\s/?#@:\['\"]*:)(?!\d{{1,5}}(?:[\s.…,;)]|\Z))[^\s/'\"…@]+?(?=\s?…|\.\.\.|\Z)")
+"""The beginning of a password where a text was cut short before its @. A port is left."""
 _IN_QUERY = re.compile(r"([?&]([A-Za-z0-9_.-]{1,100})=)[^\s&#'\"]+")
 _BEARER = re.compile(r"\b((?i:bearer|basic)\s+)(?=.[a-z.-]*[A-Z0-9_~+/=])[A-Za-z0-9._~+/=-]{8,}")
 """A token has a digit, a sign or a capital within; a word as in "basic authentication" has none."""
@@ -85,8 +87,9 @@ def _key(key: object) -> object:
 
 def without_passwords(text: str) -> str:
     """Mask the passwords in a text: `redis://ann:•••@host`, `https://host/?token=•••`, `Bearer •••`."""
-    if "@" in text and "://" in text:
+    if "://" in text:
         text = _IN_REDIS_URL.sub(rf"\1{MASK}", _IN_URL.sub(rf"\1\2{MASK}", text))
+        text = _CUT_SHORT.sub(rf"\1{MASK}", text)
     if "=" in text:
         text = _IN_QUERY.sub(lambda found: f"{found[1]}{MASK}" if looks_secret(found[2]) else found[0], text)
     return _BEARER.sub(rf"\1{MASK}", text)

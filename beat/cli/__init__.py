@@ -32,8 +32,8 @@ _SHARED = {"--redis-url": " URL", "--json": ""}
 COMMANDS: Mapping[str, Mapping[str, str]] = {
     "Run": {
         "run": "Fire every tick of every schedule, exactly once.",
-        "dev": "A private Redis, a beat, a worker and the page in one terminal.",
-        "web": "The page: did it run, will it run, why not. In a browser.",
+        "dev": "A private Redis, a scheduler, a worker and the web UI in one terminal.",
+        "web": "The web UI: did it run, will it run, why not.",
     },
     "Look": {
         "list": "All schedules: what is next, and how they have been doing.",
@@ -57,7 +57,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
         "check": "Import modules and report every wrong or surprising schedule.",
         "plan": "What would a deploy of this code change? Writes nothing.",
         "doctor": "Everything that could be wrong, each line with its remedy.",
-        "health": "Is a beat alive, and does it pass? For the probes of containers.",
+        "health": "Whether a scheduler runs and checks what is due: a probe.",
         "config": "Show the effective settings and where each came from.",
         "alerts": "Who is told of what; open incidents; and do the channels work?",
         "redis": "Send one command to Redis, for people without redis-cli.",

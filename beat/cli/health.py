@@ -45,14 +45,14 @@ def command(*, local: bool, max_age: str | None, url: str | None, as_json: bool)
     """Say whether a beat is alive and passes: 0 if so, 1 if not.
 
     \b
-    beat health                  any beat of this Redis has passed within 30 seconds
-    beat health --local          all beats of this machine have: for the probe of a container
+    beat health                  any scheduler of this Redis has checked within 30 seconds
+    beat health --local          all schedulers of this machine have: for the probe of a container
     beat health --max-age 2m     within two minutes
     beat health --json | jq '.beats[] | select(.fresh | not)'
 
-    A beat that has just started is not healthy before its first pass. Ends with 1 when no beat is alive or the last
-    pass is too old, and with 69 when there is no Redis to ask. If Redis' clock went back, a second line says until
-    when nothing fires. The exit code stays the same, because a restart would not help.
+    A scheduler that has just started is not healthy before its first check. Ends with 1 when no scheduler is running or
+    the last check is too old, and with 69 when there is no Redis to ask. If Redis' clock went back, a second line says
+    until when nothing fires. The exit code stays the same, because a restart would not help.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     found = sources.find({"redis_url": url}).values
     limit = _limit(max_age, found)

@@ -82,8 +82,8 @@ def command(*, number: int | None, watch: bool, reveal: bool, url: str | None, a
     beat list --json | jq -r '.schedules[] | select(.last.state == "failed") | .id'
 
     In the line of the last runs a bar is as high as the run took long: ▁█. Others have a sign: ✗ failed, ? lost,
-    ! stopped, · skipped, ○ not ended yet. Below the table stand how many schedules there are, and whether beats are
-    alive to fire them. What --json --reveal prints, `beat add --file` takes; without --reveal, secrets are masked.
+    ! stopped, · skipped, ○ not ended yet. Below the table stand how many schedules there are, and whether schedulers
+    run to fire them. What --json --reveal prints, `beat add --file` takes; without --reveal, secrets are masked.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     client = asking.client(url)
     if as_json and not watch:
@@ -135,7 +135,9 @@ def _footer(shown: list[Listed], counts: Counts, beats: list[Instance], now: dat
     if any(each.standing.override for each in shown):
         yield from output.wrapped("a rule with (override) or ! is not the code's: beat show ID has both")
     if not beats:
-        yield from output.complained("warning", "no beat is alive: nothing fires until one runs (beat run MODULE)")
+        yield from output.complained(
+            "warning", "no scheduler is running: nothing fires until one runs (beat run MODULE)"
+        )
 
 
 def _without_workers(client: Client, shown: list[Listed]) -> Iterator[str]:
@@ -176,9 +178,9 @@ def _alive(beats: list[Instance], now: datetime) -> Iterator[str]:
         return
     passes = [each.last_pass for each in beats if each.last_pass]
     age = max(0.0, (now - max(passes)).total_seconds()) if passes else None
-    fresh = "not passed yet" if age is None else f"passed {instants.span(age)} ago"
+    fresh = "not checked yet" if age is None else f"checked {instants.span(age)} ago"
     late = ", which is late" if age is not None and age > _STALE_S else ""
-    yield f"{len(beats):,} beat{'s' * (len(beats) > 1)} {fresh}{late}"
+    yield f"{len(beats):,} scheduler{'s' * (len(beats) > 1)}, {fresh}{late}"
 
 
 def _more(shown: list[Listed], found: list[Listed]) -> Iterator[str]:

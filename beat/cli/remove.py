@@ -18,7 +18,7 @@ _NAMED = 20
 
 @click.command("remove")
 @click.argument("ids", nargs=-1, metavar="ID...")
-@click.option("--retired", is_flag=True, help="All that are retired: no live beat declares them any more.")
+@click.option("--retired", is_flag=True, help="All that are retired: no running scheduler declares them any more.")
 @changing.sure
 @changing.the_version
 @changing.the_author

@@ -30,7 +30,7 @@ _LAST_WORDS_S = 2
 @click.option("--dry-run", is_flag=True, help="Say what would be fired, and when; write nothing.")
 @click.option("--metrics-port", metavar="PORT", help="Serve metrics for Prometheus at this port.")
 @click.option("--metrics-host", metavar="HOST", help="At this address.  [default: 127.0.0.1, this machine only]")
-@click.option("--web", is_flag=True, help="Serve the page, too, in this process.")
+@click.option("--web", is_flag=True, help="Serve the web UI, too, in this process.")
 @click.option("--web-port", metavar="PORT", help="With --web: at this port.  [default: 8420]")
 @click.option("--web-host", metavar="HOST", help="With --web: at this address.  [default: 127.0.0.1]")
 @click.option("--log-level", metavar="LEVEL", help="debug, info, warning or error.")

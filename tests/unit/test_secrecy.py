@@ -66,6 +66,13 @@ def test_a_value_is_masked_by_the_name_that_it_is_given() -> None:
         ("at redis://host:6379/0, ask ann@example.com", "at redis://host:6379/0, ask ann@example.com"),
         ("https://host/?to=ann@example.com", "https://host/?to=ann@example.com"),
         (f"redis://ann:{'x' * 2000}@host", f"redis://ann:{MASK}@host"),
+        ("no answer: redis://ann:hunt …", f"no answer: redis://ann:{MASK} …"),
+        ("no answer: redis://ann:hunt...", f"no answer: redis://ann:{MASK}..."),
+        ("no answer: redis://ann:hunt", f"no answer: redis://ann:{MASK}"),
+        ("no answer: redis://host:6379 …", "no answer: redis://host:6379 …"),
+        ("no answer: redis://host:6379", "no answer: redis://host:6379"),
+        ("no answer: redis://host:6379...", "no answer: redis://host:6379..."),
+        ("no answer: redis://[::1]:6379", "no answer: redis://[::1]:6379"),
         ("https://host/?token=hunter2&n=1", f"https://host/?token={MASK}&n=1"),
         ("https://host/?n=1&X-Amz-Signature=hunter2", f"https://host/?n=1&X-Amz-Signature={MASK}"),
         ("see https://host/a:b@c", "see https://host/a:b@c"),
@@ -87,7 +94,8 @@ def test_what_is_deep_or_large_takes_no_time() -> None:
     assert "…" in str(masked(deep))
     assert len(masked("a://" * 100_000)) == 400_000
     for part in ("a://x:", "a.b", "redis://a:b/", "redis://x ", "?a=b", "basic a"):
-        began = time.monotonic()
-        masked(part * 50_000 + "@")
-        assert time.monotonic() - began < 1, part
+        for end in ("", "@", " @"):
+            began = time.monotonic()
+            masked(part * 50_000 + end)
+            assert time.monotonic() - began < 2, (part, end)
     assert not looks_secret("x" * 1_000_000)

@@ -410,7 +410,7 @@ def test_what_may_have_been_changed_is_sent_again_and_changed_once(
     before = client.get("report").version
     again = visitor.send(f"{OF}/reschedule", **fields(answer, 'id="again"'))
     assert again.status_code == 409, "it had been done"
-    assert "by somebody else or by what you sent before" in text(again)
+    assert "by another operator or by what you sent before" in text(again)
     assert client.get("report").version == before
 
 
