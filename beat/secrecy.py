@@ -44,7 +44,7 @@ _URL = r"\b[A-Za-z][A-Za-z0-9+.-]{0,30}://"
 _IN_URL = re.compile(rf"({_URL}[^\s/?#@:'\"]*:)[^\s/'\"]+(?=@)|({_URL})[^\s/?#@:'\"]+(?=@)")
 """The password in a URL, up to its last @. A user without a password may be a token, so it is masked, too."""
 _IN_REDIS_URL = re.compile(r"\b((?:rediss?|unix)://(?:[^\s/?#@:'\"]*:)?)[^\s'\"@]{1,300}(?=@)")
-"""The same, also where the password holds a /, which such a URL should write as %2F. The limit keeps the search linear."""
+"""The same, also where the password holds a /, which a URL should write as %2F. The limit keeps this linear."""
 _CUT_SHORT = re.compile(rf"({_URL}[^\s/?#@:\['\"]*:)(?!\d{{1,5}}(?:[\s.…,;)]|\Z))[^\s/'\"…@]+?(?=\s?…|\.\.\.|\Z)")
 """The beginning of a password where a text was cut short before its @. A port is left."""
 _IN_QUERY = re.compile(r"([?&]([A-Za-z0-9_.-]{1,100})=)[^\s&#'\"]+")
