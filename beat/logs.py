@@ -46,12 +46,12 @@ LINES = {
     "nameless": (
         _W,
         (
-            "no live scheduler declares {count:schedule} of this application, which has no name: {ids}; declared in "
+            "no running scheduler declares {count:schedule} of this application, which has no name: {ids}; declared in "
             "{place}, they may be another program's and fire on; give each program a BEAT_APP, or delete them with "
             "beat remove"
         ),
     ),
-    "held": (_W, "{schedule_id}: no live beat declares it any more; its ticks are held, to be retired {when}"),
+    "held": (_W, "{schedule_id}: no running scheduler declares it any more; its ticks are held, to be retired {when}"),
     "retired": (_W, "{schedule_id}: retired: no live beat has declared it for long"),
     "resumed": (_I, "{schedule_id}: the pause has ended, {count:tick} passed meanwhile; next {next_run}"),
     "reseeded": (
@@ -106,7 +106,7 @@ LINES = {
     "monitor_back": (_I, "the monitors at {service} can be told again, after {seconds} s"),
     "monitor_missed": (_W, "monitors were not told of {count:event}{why}: runs may be missing there"),
     "serving": (_I, "metrics are served at {address}"),
-    "page_served": (_I, "the page is served at {address}"),
+    "page_served": (_I, "the web UI is served at {address}"),
     "companion_failed": (_E, "{companion} failed, and begins again; ticks go on: {error}"),
     "alerted": (_I, "the channel {channel} was told of {incident}"),
     "alert_failed": (_E, "the channel {channel} does not take alerts, trying again for a day: {error}: {incident}"),

@@ -37,6 +37,11 @@ def shown(document: dict[str, Any], *, reveal: bool) -> dict[str, Any]:
     return document if reveal else masked
 
 
+def worded(text: str, *, reveal: bool) -> str:
+    """Return the text without the passwords in it, unless they are to be revealed."""
+    return text if reveal else secrecy.without_passwords(text)
+
+
 def where(url: str | None) -> str:
     """The Redis that was named, or is set, or else the one that `beat dev` runs in this directory."""
     loaded = settings.load({"redis_url": url})

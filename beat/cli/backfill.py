@@ -196,7 +196,7 @@ def _line(step: Step, where: Zone) -> str:
     if run is None:
         return f"{_tick(step.tick, where)}  unknown    {step.job_id}"
     took = f" after {instants.span(run.duration)}" if run.duration is not None else ""
-    said = (telling.error(run) or run.message).split("\n")[0]
+    said = asking.worded((telling.error(run) or run.message).split("\n")[0], reveal=False)
     return f"{_tick(step.tick, where)}  {run.state}{took}{f': {said}' if said else ''}  {run.job_id}"
 
 
@@ -212,4 +212,4 @@ def _document(plan: Backfill, ended: list[Step], *, dry_run: bool) -> None:
     }
     told["schedule"] = told.pop("schedule_id")
     runs = [telling.plain(step.run) for step in ended if step.run]
-    output.document(backfill=told, dry_run=dry_run, runs=runs)
+    output.document(**asking.shown({"backfill": told, "dry_run": dry_run, "runs": runs}, reveal=False))

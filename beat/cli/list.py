@@ -89,7 +89,7 @@ def command(*, number: int | None, watch: bool, reveal: bool, url: str | None, a
     if as_json and not watch:
         _document(client, number, asked, reveal=reveal)
         return
-    look = functools.partial(_page, client, asked)
+    look = functools.partial(_page, client, asked, reveal=reveal)
     if not watch:
         _show(look(number or _PAGE))
     elif as_json or not output.is_terminal():
@@ -98,12 +98,12 @@ def command(*, number: int | None, watch: bool, reveal: bool, url: str | None, a
         _watch(look, number or _MOST)
 
 
-def _page(client: Client, asked: dict[str, Any], number: int) -> list[str]:
+def _page(client: Client, asked: dict[str, Any], number: int, *, reveal: bool) -> list[str]:
     """The lines of one page, and of what stands below it."""
     found = list(itertools.islice(client.schedules(**asked, runs=_RUNS, page=min(number + 1, _AT_ONCE)), number + 1))
     counts, beats, now = client.counts(), client.beats(), client.now()
     shown = found[:number]
-    table = rows.lines(shown, now, zone(client.settings.tz)) if shown else []
+    table = rows.lines(shown, now, zone(client.settings.tz), reveal=reveal) if shown else []
     footer = _footer(shown, counts, beats, now)
     return [*table, *([""] if table else []), *footer, *_without_workers(client, shown), *_more(shown, found)]
 
@@ -135,7 +135,9 @@ def _footer(shown: list[Listed], counts: Counts, beats: list[Instance], now: dat
     if any(each.standing.override for each in shown):
         yield from output.wrapped("a rule with (override) or ! is not the code's: beat show ID has both")
     if not beats:
-        yield from output.complained("warning", "no beat is alive: nothing fires until one runs (beat run MODULE)")
+        yield from output.complained(
+            "warning", "no scheduler is running: nothing fires until one runs (beat run MODULE)"
+        )
 
 
 def _without_workers(client: Client, shown: list[Listed]) -> Iterator[str]:
@@ -176,9 +178,9 @@ def _alive(beats: list[Instance], now: datetime) -> Iterator[str]:
         return
     passes = [each.last_pass for each in beats if each.last_pass]
     age = max(0.0, (now - max(passes)).total_seconds()) if passes else None
-    fresh = "not passed yet" if age is None else f"passed {instants.span(age)} ago"
+    fresh = "not checked yet" if age is None else f"checked {instants.span(age)} ago"
     late = ", which is late" if age is not None and age > _STALE_S else ""
-    yield f"{len(beats):,} beat{'s' * (len(beats) > 1)} {fresh}{late}"
+    yield f"{len(beats):,} scheduler{'s' * (len(beats) > 1)}, {fresh}{late}"
 
 
 def _more(shown: list[Listed], found: list[Listed]) -> Iterator[str]:

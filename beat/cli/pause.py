@@ -1,4 +1,4 @@
-"""`beat pause`: holds the ticks of schedules, until a time or until somebody resumes them."""
+"""`beat pause`: holds the ticks of schedules, until a time or until an operator resumes them."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _end(client: Client, until: str | None, tz: str) -> datetime | None:
 def _all(client: Client, until: str | None, reason: str | None, *, yes: bool, as_json: bool) -> int:
     own = zone(client.settings.tz)
     end, number = _end(client, until, own.name), client.number_active()
-    told = f"until {changing.when(end, own, client.now())}" if end else "until somebody resumes them"
+    told = f"until {changing.when(end, own, client.now())}" if end else "until an operator resumes them"
     if number and not changing.agreed(f"Pause all {number:,} active schedules, {told}?", yes=yes):
         return changing.NOT_DONE
     done = client.pause_all(end, reason)
@@ -106,7 +106,7 @@ def _tell(found: Standing, now: datetime) -> None:
     reason = f" ({found.pause.reason})" if found.pause and found.pause.reason else ""
     if until is None:
         following = f"; its next tick, {instants.both(found.next_run, where)}, is held" if found.next_run else ""
-        output.say(output.printable(f"{found.schedule_id}: paused until somebody resumes it{reason}{following}"))
+        output.say(output.printable(f"{found.schedule_id}: paused until an operator resumes it{reason}{following}"))
         return
     output.say(output.printable(f"{found.schedule_id}: paused until {changing.when(until, where, now)}{reason}"))
     stretch = held(found, until)

@@ -67,7 +67,7 @@ def command(
     + returning   it was held or retired, and goes on from now
     ! overridden  an operator's rule stays in force, whatever the code says
     x taken       another live application declares this id, or it was added from data: the code's is refused
-    - removed     its ticks are held when no live scheduler declares it, and it is retired after retire_after
+    - removed     its ticks are held when no running scheduler declares it, and it is retired after retire_after
 
     What is removed is found among the schedules that modules of this code have declared, for this application.
     Starting a scheduler applies the plan. Values whose names look secret, and passwords in URLs, are masked.
@@ -176,8 +176,8 @@ def _retirement(each: Step) -> str:
     if each.held_since:
         return f"held since {_at(each.held_since, each.tz)}; retired after {after}"
     if each.state == "paused":
-        return f"held when no live beat declares it; retired after {after}, when its pause has ended"
-    return f"held when no live beat declares it; retired after {after}"
+        return f"held when no running scheduler declares it; retired after {after}, when its pause has ended"
+    return f"held when no running scheduler declares it; retired after {after}"
 
 
 def _listed(ticks: Sequence[datetime], tz: str) -> str:

@@ -147,7 +147,7 @@ def _steps(run: Fired, client: Client) -> Iterator[tuple[str, datetime, str]]:
         yield "started", run.started_at, ", ".join(part for part in (by, waited) if part)
     if run.closed_at:
         took = f"after {instants.span(run.duration)}" if run.duration is not None else ""
-        said = telling.error(run) or run.message
+        said = asking.worded(telling.error(run) or run.message, reveal=False)
         yield run.state, run.ended_at or run.closed_at, ": ".join(part for part in (took, said.split("\n")[0]) if part)
     elif run.state == "scheduled":
         yield "waits", client.now(), "for its next attempt: the last one failed"

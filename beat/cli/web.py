@@ -57,7 +57,7 @@ def _say(mine: Settings, address: str, redis: str) -> None:
     if mine.log_format == "json":
         logs.listen(Event("page_served", fields={"address": address}))
     else:
-        output.say(f"the page is served at {address} (of Redis at {redis})", err=True)
+        output.say(f"the web UI is served at {address} (of Redis at {redis})", err=True)
 
 
 def _serve(page: Any, say: Callable[[], None]) -> None:
@@ -66,4 +66,4 @@ def _serve(page: Any, say: Callable[[], None]) -> None:
         say()
         while not done.wait(_LOOK_S):
             if not page.is_alive:
-                raise ConfigError(f"the server of the page at {page.address} has ended by itself")
+                raise ConfigError(f"the server of the web UI at {page.address} has ended by itself")

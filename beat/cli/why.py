@@ -65,7 +65,8 @@ def command(*, schedule_id: str, time: tuple[str, ...], reveal: bool, url: str |
         document = {**words.plain(told), "sentence": words.sentence(told, where, now)}
         output.document(**asking.shown(document, reveal=reveal))
         return
-    output.say(output.printable(f"{instants.both(told.instant, where)}: {words.sentence(told, where, now)}"))
+    sentence = asking.worded(words.sentence(told, where, now), reveal=reveal)
+    output.say(output.printable(f"{instants.both(told.instant, where)}: {sentence}"))
     for run in told.runs:
         output.echo()
         at_length.show(run, reveal=reveal)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from beat import Client
+from beat import Client, ledger
 from beat.planning.differences import Difference, masked, summary
 from beat.secrecy import MASK
 from tests.beats import Beat
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from beat.store import Store
 
 SECRETS = {"password": "hunter2", "where": "redis://ann:hunter2@host/0", "copies": 2}
+FAILED = ledger.Error("OSError", f"no answer: {SECRETS['where']}", f"Traceback\nOSError: {SECRETS['where']}\n")
 PING = "https://hc-ping.com/hunter2-4f1e"
 
 
@@ -39,6 +40,9 @@ def here(home: Path, store: Store) -> Path:
     )
     book = Ledger("talking").registered(NINE - MINUTE, NINE)
     book.fired(NINE).ended(NINE, details={"session_cookie": "hunter2", "rows": 3}).keep(store.client)
+    book = Ledger("failing").registered(NINE - MINUTE, NINE)
+    book.fired(NINE).ended(NINE, "failed", error=FAILED)
+    book.keep(store.client, consecutive_failures="1", last_error=FAILED.message)
     return home
 
 
@@ -62,6 +66,14 @@ COMMANDS = [
     ["history", "talking", "-v"],
     ["why", "talking", "2026-11-16T09:00Z"],
     ["why", "talking", "2026-11-16T09:00Z", "--json"],
+    ["show", "failing"],
+    ["show", "failing", "--json"],
+    ["list"],
+    ["history"],
+    ["history", "failing"],
+    ["history", "failing", "-v"],
+    ["history", "failing", "--json"],
+    ["why", "failing", "2026-11-16T09:00Z"],
 ]
 
 
@@ -84,6 +96,8 @@ def test_a_masked_export_is_refused_and_a_revealed_one_is_taken(
 ) -> None:
     given = {"BEAT_REDIS_URL": server.url, "BEAT_MONITOR_HOSTS": "hc-ping.com"}
     (here / "masked.json").write_text(beat("list", "secretive", "--json"))
+    described = {"id": "other", "func": FUNC, "every": "1h", "description": f"reads redis://ann:{MASK}@host"}
+    (here / "described.json").write_text(json.dumps({"schedules": [described]}))
     (here / "whole.json").write_text(beat("list", "secretive", "--json", "--reveal"))
     redis.delete("beat:schedule:secretive")
     redis.srem("beat:schedules", "secretive")
@@ -91,6 +105,9 @@ def test_a_masked_export_is_refused_and_a_revealed_one_is_taken(
     assert done.returncode == 4
     assert "is masked" in done.stderr + done.stdout
     assert "beat list --json --reveal" in done.stderr + done.stdout
+    done = test_command_line.beat("add", "--file", "described.json", cwd=here, **given)
+    assert done.returncode == 4
+    assert "description is masked" in done.stderr + done.stdout
     done = test_command_line.beat("add", "--file", "whole.json", cwd=here, **given)
     assert done.returncode == 0, done
     assert json.loads(redis.hget("beat:schedule:secretive", "definition") or "{}")["kwargs"] == SECRETS

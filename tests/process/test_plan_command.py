@@ -80,7 +80,7 @@ PLAN = """\
 - cleanup  removed
     when  at 03:00, every day, UTC
     next  {ticks} UTC
-    then  held when no live beat declares it; retired after 15m
+    then  held when no running scheduler declares it; retired after 15m
 
 1 added, 1 changed, 1 renamed, 1 overridden, 1 removed; 1 the same
 """
@@ -167,7 +167,7 @@ def test_after_the_deploy_there_is_nothing_left_to_do(here: Path, server: Privat
         found = document("plan", "tasks", cwd=here / "new", BEAT_REDIS_URL=server.url)
         assert [each["id"] for each in found["removed"]] == ["cleanup"]
         assert (found["same"], found["added"], found["changed"], found["renamed"]) == (5, [], [], [])
-        new.says("cleanup: no live beat declares it any more", 45)
+        new.says("cleanup: no running scheduler declares it any more", 45)
     done = beat("plan", "tasks", "--json", cwd=here / "new", BEAT_REDIS_URL=server.url, BEAT_RETIRE_AFTER="1h")
     assert '"held_since": "20' in done.stdout
 

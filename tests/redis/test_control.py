@@ -476,7 +476,7 @@ def test_what_somebody_else_has_changed_is_left_alone(client: Client, store: Sto
     ]
     before = everything(store)
     for act in acts:
-        with pytest.raises(Conflict, match=f"report has version {version} by now: somebody else has changed it"):
+        with pytest.raises(Conflict, match=f"report has version {version} by now: another client has changed it"):
             act()
     assert changed(before, store) == set()
     assert client.pause("report", expected_version=version).version == version + 1

@@ -30,7 +30,7 @@ _KINDS = {
     "broken": _Kind(PROBLEM, "broken, and do not fire", "beat show", ""),
     "failing": _Kind(WARNING, "failing", "beat history", "--failed -n 1 -v"),
     "unannounced": _Kind(
-        NOTE, "held, for no live beat declares them; they are about to be retired", "beat run app.tasks"
+        NOTE, "held, for no running scheduler declares them; they are about to be retired", "beat run app.tasks"
     ),
     "overridden": _Kind(NOTE, "overridden by an operator", "beat reschedule", "--reset"),
     "paused": _Kind(NOTE, "paused", "beat resume", ""),
