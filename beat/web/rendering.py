@@ -8,7 +8,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse
 
-from beat import clock
+from beat import clock, shell
 from beat._version import __version__
 from beat.secrecy import without_passwords
 from beat.web.asked import csrf_cookie
@@ -51,6 +51,7 @@ _templates = Environment(
 )
 _templates.filters["as_typed"] = escape
 """For what a form sends back: a mask in it would become the value."""
+_templates.filters["as_arguments"] = shell.arguments
 _templates.globals.update(
     moment=moment,
     away=away,

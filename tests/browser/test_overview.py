@@ -76,7 +76,7 @@ def test_everybody_can_read_both_pages_on_any_screen(stage: Stage, page: Page) -
 def test_both_pages_say_all_without_javascript(stage: Stage, browser: Browser) -> None:
     with chromium.window(browser, java_script_enabled=False) as (page, _):
         page.goto(f"{stage.address}/system")
-        expect(page.locator("#beats")).to_contain_text("alive")
+        expect(page.locator("#beats")).to_contain_text("running")
         page.get_by_role("link", name="Overview").click()
         expect(page.locator("#summary")).to_contain_text("schedules")
         expect(page.locator("#day svg.strip")).to_be_visible()

@@ -167,7 +167,7 @@ def test_the_ledger_is_filtered_by_outcome(
     kept(redis, client)
     answer = visitor.get(f"/schedules/report?outcome={outcome}")
     assert len(re.findall(r'<tr id="line-', answer.text)) == number
-    assert ("No such line." in text(answer)) == (number == 0)
+    assert ("The history has no such line." in text(answer)) == (number == 0)
 
 
 @pytest.mark.parametrize("query", ["before=abc", "outcome=good", "day=monday", "day=2026-13-01", "before=2026-11-16"])

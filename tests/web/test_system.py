@@ -6,6 +6,8 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from beat import clock, settings
 from beat.groups import Group
 from beat.web.safety import Access
@@ -66,6 +68,16 @@ def test_redis_in_words(visitor: Visitor) -> None:
     for each in ("version", "role master", "latency PING takes", "persistence appendonly is", "memory", "eviction"):
         assert each in told
     assert "format no beat has written here yet" in told
+
+
+@pytest.mark.parametrize(("queue", "argument"), [("a; id", "'a; id'"), ("--burst", "-- --burst")])
+def test_the_command_for_a_queue_without_a_worker_is_quoted(
+    store: Store, server: PrivateRedis, queue: str, argument: str
+) -> None:
+    crew = Crew(store, server, schedule("report", queue=queue))
+    crew.client.trigger("report")
+    answer = shown(Visitor.of(server.url), until="no worker reads it")
+    assert f"rq worker {argument}" in section(answer, "queues")
 
 
 def test_queues_workers_groups_and_findings(store: Store, server: PrivateRedis, redis: Redis) -> None:

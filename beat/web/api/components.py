@@ -181,7 +181,7 @@ SCHEMAS: dict[str, Shape] = {
         slow_runs=number(),
     ),
     "Statistics": record(
-        since=maybe(instant("How far back the ledger goes")), runs=number(), open=number(), succeeded=number(),
+        since=maybe(instant("How far back the history goes")), runs=number(), open=number(), succeeded=number(),
         failed=number(), stopped=number(), lost=number(), duration=_SPREAD, late=_SPREAD, wait=_SPREAD,
         skipped=things("Ticks, by the reason for which they were skipped"), success_rate=maybe(seconds("From 0 to 1")),
     ),
