@@ -349,7 +349,7 @@ KEPT = Kept((), "1", 1, None, 17, 17, {}, (), NOW)
     ("found", "expected"),
     [
         (KEPT, ok("format", "format 1")),
-        (replace(KEPT, format=""), ok("format", "no beat has written")),
+        (replace(KEPT, format=""), ok("format", "no scheduler has written")),
         (replace(KEPT, format="2"), problem("format", "of format 2", "upgrade")),
         (replace(KEPT, format="abc"), problem("format", "of format abc")),
         (KEPT, ok("types")),

@@ -67,7 +67,7 @@ def test_redis_in_words(visitor: Visitor) -> None:
     told = section(shown(visitor), "redis")
     for each in ("version", "role master", "latency PING takes", "persistence appendonly is", "memory", "eviction"):
         assert each in told
-    assert "format no beat has written here yet" in told
+    assert "format no scheduler has written here yet" in told
 
 
 @pytest.mark.parametrize(("queue", "argument"), [("a; id", "'a; id'"), ("--burst", "-- --burst")])

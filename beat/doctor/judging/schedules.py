@@ -109,7 +109,7 @@ def index(found: Index) -> Iterator[Finding]:
         yield Finding("state", "index", OK, f"the index agrees with {counted(found.looked, 'schedule')}")
         return
     words = [f"{len(ids):,} {what} ({some(ids)})" for what, ids in wrong.items() if ids]
-    remedy = "a live beat puts it right within a minute or two: beat run app.tasks"
+    remedy = "a running scheduler corrects it within two minutes: beat run app.tasks"
     yield Finding("state", "index", WARNING, f"the index does not agree: {'; '.join(words)}", remedy)
 
 
