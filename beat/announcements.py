@@ -5,11 +5,9 @@ Schedulers with the same declarations announce them once, under one digest; the 
 
 from __future__ import annotations
 
-import functools
 from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
 
 from beat import clock, connection, instance
@@ -17,7 +15,7 @@ from beat.protocol import decoded
 from beat.store import pages
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from beat.instance import Instance
@@ -56,7 +54,7 @@ class Declaration(NamedTuple):
     def of(cls, schedule: Schedule) -> Self:
         """Return the declaration of a schedule."""
         place = schedule.declared
-        source = f"{_absolute(place.file)}:{place.line}" if place else "an unknown line"
+        source = f"{place.path}:{place.line}" if place else "an unknown line"
         return cls(schedule.rev, str(schedule.timing), str(schedule.tz), source)
 
     @classmethod
@@ -76,11 +74,6 @@ class Declaration(NamedTuple):
     def when(self) -> str:
         """Return the rule and its zone."""
         return f"{self.rule} {self.tz}"
-
-
-@functools.lru_cache(maxsize=1024)  # thousands of schedules are declared in a few files
-def _absolute(file: str) -> str:
-    return str(Path(file).absolute())
 
 
 @dataclass(frozen=True)
@@ -172,6 +165,17 @@ def declared(store: Store, digest: str) -> dict[str, Declaration]:
         if connection.forbids(e):
             raise
         return {}  # the key is of another type
+
+
+def undeclared(store: Store, ids: Sequence[str]) -> list[str]:
+    """Return which of these schedules no live announcement has."""
+    client: Any = store.client
+    live = client.zrangebyscore(store.keys.announcements, clock.to_ms(store.time()), "+inf") if ids else ()
+    with client.pipeline(transaction=False) as pipe:
+        for digest in live:
+            pipe.hmget(store.keys.announced(decoded(digest)), ids)
+        found = [each for each in pipe.execute(raise_on_error=False) if isinstance(each, list)]
+    return [each for n, each in enumerate(ids) if not any(values[n] for values in found)]
 
 
 def compare(store: Store, declared: Mapping[str, T], of: Callable[[T], Declaration], other: str) -> Comparison:

@@ -81,7 +81,9 @@ class Attendant:
         """Give the next followers of successes their ticks."""
         reply = self._slots.follow(token=self._token)
         if reply.code != "OK":
-            self._once.say("", Event("misplaced", fields={"error": f"{reply.words}: rename it, or delete it"}))
+            self._once.say("", Event("unfollowed", fields={"error": f"{reply.words}; rename it, or delete it"}))
+        for schedule_id, why in reply.dropped:
+            self._emit(Event("unfollowed", schedule_id, {"error": why}))
 
     def _read(self, slots: Sequence[Slot]) -> Mapping[str, Page]:
         """The definitions of all who wait."""

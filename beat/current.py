@@ -7,7 +7,7 @@ from beat.run import META_KEY, Run
 
 
 def get_current_run() -> Run | None:
-    """The run that this job is; None outside a job, and in a job that beat did not fire.
+    """Return the run that this job is, or None outside a job and in a job that beat did not fire.
 
     Ask in the thread in which RQ runs the job: RQ knows the job nowhere else.
     """

@@ -15,7 +15,7 @@
     ├── UnknownSchedule (also KeyError)      no schedule of that id
     ├── BadSource                            schedules of a predecessor that cannot be read
     │   └── NoSource                         there are none where they should be
-    ├── Refused                              what stands in Redis speaks against it; nothing was done
+    ├── Refused                              the state in Redis forbids it; nothing was done
     │   └── Conflict                         somebody else has changed the schedule meanwhile
     ├── ConfigError                          settings or modules that beat cannot start with
     │   └── LoadError                        a module that could not be imported
@@ -100,7 +100,7 @@ class BadZone(DeclarationError):
 
 
 class BadDuration(DeclarationError):
-    """Not a length of time, or one out of range."""
+    """A length of time that beat cannot read, or that is out of range."""
 
 
 class BadInstant(DeclarationError):
@@ -120,7 +120,7 @@ class BadOption(DeclarationError):
 
 
 class DuplicateSchedule(DeclarationError):
-    """One id, two schedules."""
+    """A second schedule with the id of another."""
 
 
 class UnknownSchedule(BeatError, KeyError):
@@ -145,13 +145,13 @@ class NoSource(BadSource):
 
 
 class Refused(BeatError):
-    """What stands in Redis speaks against it; nothing was done."""
+    """The state in Redis forbids a change, and nothing was done."""
 
     exit_code = 4
 
 
 class Conflict(Refused):
-    """Somebody else has changed the schedule meanwhile."""
+    """Another client has changed the schedule meanwhile, and nothing was done."""
 
 
 class ConfigError(BeatError):
@@ -171,7 +171,7 @@ class NoRedis(BeatError):
 
 
 class Stuck(BeatError):
-    """A thread of a running beat hangs: it cannot be ended, except with its process."""
+    """A thread of a running scheduler hangs, and ends only with its process."""
 
     exit_code = 70
 

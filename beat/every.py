@@ -16,7 +16,7 @@ _SHORTEST, _LONGEST = timedelta(seconds=1), timedelta(days=366)
 
 
 class Every:
-    """Ticks at epoch + phase + n · period, or at start + n · period from `start` on."""
+    """An interval, which ticks at epoch + phase + n · period, or from `start` on at start + n · period."""
 
     __slots__ = ("_anchor", "_period", "period", "phase", "start")
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Follows:
-    """Ticks after every success of the schedule with that id; no calendar knows when."""
+    """A rule that ticks after every success of the schedule with that id; it has no times of its own."""
 
     id: str
 

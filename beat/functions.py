@@ -112,7 +112,8 @@ def signature(func: Callable[..., Any]) -> str:
     A decorated function has two lists: `called`, as it is called, and `wraps`, as it was written below its decorators.
     """
     outer, inner = _signatures(func)
-    written = json.dumps({"called": _parameters(outer), **({"wraps": _parameters(inner)} if inner != outer else {})})
+    called, wraps = _parameters(outer), _parameters(inner)  # signatures cannot be compared: two defaults may not be
+    written = json.dumps({"called": called, **({"wraps": wraps} if wraps != called else {})})
     return written if len(written) <= LONGEST_SIGNATURE else ""
 
 

@@ -23,7 +23,7 @@ _LINE = r"(?a)(wait|skip) (\d{1,4})(?: (\d{1,4}))?"
 
 @dataclass(frozen=True)
 class Group:
-    """How many runs of all its schedules may be there at once, and what becomes of a tick when so many are."""
+    """Schedules that share one capacity: at most so many runs at once, and what becomes of a tick when it is full."""
 
     name: str
     max_running: int

@@ -127,7 +127,7 @@ class Housekeeper:
     def repair(self, stopping: threading.Event, *, at_once: bool = False) -> bool:
         """Make everything whole, unless another scheduler is at it or, where it is not `at_once`, has just been.
 
-        Returns whether that is settled: who holds the lock may be long dead if that lasted longer than it may.
+        Returns whether that is settled. The holder of a lock that lasted longer than it may can be long dead.
         """
         first = self._repaired_at is None
         due = Lock(self._store.client, self._store.keys.repaired, REPAIRED_MS).acquire()

@@ -56,8 +56,6 @@ class Keys:
     """Sorted set: the digest of each live registry → when it lapses, in ms."""
     functions = _One("functions")
     """Sorted set: the path of each function that an application lets be scheduled → when it last said so, in ms."""
-    signatures = _One("signatures")
-    """Hash: the path of each of those functions → its parameters and the application that announced them, as JSON."""
     metrics = _One("metrics")
     """Hash: the histograms and counts of all beats, and up to which event they have been filled."""
     repairing = _One("repairing")
@@ -112,6 +110,10 @@ class Keys:
     def app(self, name: str) -> str:
         """Set: the ids that the code of one application has declared."""
         return f"{self.prefix}app:{name}"
+
+    def signatures(self, app: str) -> str:
+        """Hash: the path of each function that an application lets be scheduled → its parameters, as JSON."""
+        return f"{self.prefix}signatures:{app}"
 
     def request(self, job: str) -> str:
         """String: somebody asked for this job, and it was enqueued; lasts until nobody can ask again by mistake."""

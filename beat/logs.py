@@ -42,7 +42,15 @@ LINES = {
     "conflict": (_W, "{words}; {remedy}"),
     "unrelated": (_W, "{words}; {remedy}"),
     "refused": (_E, "{schedule_id}: not registered: {code}: {error}"),
-    "held": (_W, "{schedule_id}: no live beat declares it any more; its ticks are held, to be retired {when}"),
+    "nameless": (
+        _W,
+        (
+            "no running scheduler declares {count:schedule} of this application, which has no name: {ids}; declared in "
+            "{place}, they may be another program's and fire on; give each program a BEAT_APP, or delete them with "
+            "beat remove"
+        ),
+    ),
+    "held": (_W, "{schedule_id}: no running scheduler declares it any more; its ticks are held, to be retired {when}"),
     "retired": (_W, "{schedule_id}: retired: no live beat has declared it for long"),
     "resumed": (_I, "{schedule_id}: the pause has ended, {count:tick} passed meanwhile; next {next_run}"),
     "reseeded": (
@@ -54,6 +62,7 @@ LINES = {
     "waiting": (_I, "{schedule_id} waits with its tick {tick}: {behind} has not ended"),
     "admitted": (_I, "fired {schedule_id} for {tick}, which had waited: {job_id} in {queue}"),
     "followed": (_I, "fired {schedule_id}, for {after} has succeeded: {job_id} in {queue}"),
+    "unfollowed": (_E, "followers get no tick: {error}"),
     "run_succeeded": (_D, "{schedule_id}: the run for {tick} succeeded after {seconds} s: {job_id}"),
     "run_failed": (_W, "{schedule_id}: the run for {tick} failed after {seconds} s: {error}: {job_id}"),
     "run_stopped": (_W, "{schedule_id}: the run for {tick} ended early: {error}: {job_id}"),
@@ -95,7 +104,7 @@ LINES = {
     "monitor_back": (_I, "the monitors at {service} can be told again, after {seconds} s"),
     "monitor_missed": (_W, "monitors were not told of {count:event}{why}: runs may be missing there"),
     "serving": (_I, "metrics are served at {address}"),
-    "page_served": (_I, "the page is served at {address}"),
+    "page_served": (_I, "the web UI is served at {address}"),
     "companion_failed": (_E, "{companion} failed, and begins again; ticks go on: {error}"),
     "alerted": (_I, "the channel {channel} was told of {incident}"),
     "alert_failed": (_E, "the channel {channel} does not take alerts, trying again for a day: {error}: {incident}"),

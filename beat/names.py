@@ -32,7 +32,6 @@ def _single(keys: Keys) -> dict[str, Value]:
         "records": keys.records,
         "waiting_slots": keys.waiting_slots,
         "functions": keys.functions,
-        "signatures": keys.signatures,
         "fanout": keys.fanout,
         "groups": keys.groups,
         "unread": keys.unread,

@@ -24,6 +24,7 @@ REJECTIONS = {"BADTYPE", "BADSTATE", "BADARG"}
 """The codes with which the scripts reject a schedule or a tick."""
 FORGOTTEN_S = 3600
 """An obstacle that this scheduler has not met for so long is logged again: another scheduler saw it end."""
+_NO_RIGHT = "Redis does not let"
 _RETRIED_S = 60
 """How recently an obstacle was met if it is still being retried."""
 
@@ -81,7 +82,10 @@ class Obstacles:
 
 def rejection(schedule_id: str, reply: Reply, func: str = "", item: Item | None = None) -> Event:
     """Return the event of a rejection, with what to do about it."""
-    error = "; ".join(filter(None, (reply.words or reply.code, _remedy(reply.words))))
+    words = reply.words
+    if item and item.job and words.startswith(_NO_RIGHT):
+        words = words.replace(item.job, "*")  # the right to other jobs is missing, too: it is the same obstacle
+    error = "; ".join(filter(None, (words or reply.code, _remedy(words))))
     if reply.code == "BADTYPE" and item and any(key in reply.words for key in _keys_of_rq(item)):
         return Event("enqueue_failed", schedule_id, {"func": func, "job_name": func, "error": error})
     return Event("broken", schedule_id, {"code": reply.code, "error": error})
@@ -92,7 +96,7 @@ def _keys_of_rq(item: Item) -> Sequence[str]:
 
 
 def _remedy(words: str) -> str:
-    if words.startswith("Redis does not let"):
+    if words.startswith(_NO_RIGHT):
         return "grant that right: `beat doctor --acl` prints the rule"
     if " is a " in words:
         return "rename that key, or delete it"

@@ -46,5 +46,5 @@ class Operations:
         return replies(self._store.run("remove", ids, by=by, state=state))
 
     def retire(self, items: Sequence[Stretch], *, beat: str, app: str, retire_after: int) -> list[Reply]:
-        """Holds the ticks of those that no live beat declares any more; in the end they are retired."""
+        """Holds the ticks of those that no running scheduler declares any more; in the end they are retired."""
         return replies(self._store.run("retire", items, beat=beat, app=app, retire_after=retire_after))

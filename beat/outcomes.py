@@ -25,10 +25,10 @@ MISSING_MS = 60_000
 """How long a run must be missing before it counts as lost."""
 GRACE_MS = 90_000
 """How long RQ lets a work-horse outlive its time limit: 60 s, and it looks every 30 s."""
-CONFIRM_MS = 5_000
-"""How long a started run must be silent, so that workers which connect to Redis again are heard."""
+LISTEN_MS = 35_000
+"""How long a scheduler listens before a silent run is lost: a worker sends a heartbeat every 30 s."""
 LEFT = "left"
-"""What `observe` says of a started run whose worker lives and is not at it."""
+"""What `observe` says of a started run whose worker lives and works on something else."""
 GOING = {"queued", "started", "scheduled", "deferred", "created"}
 """The states of a job, by RQ's words, in which it has not ended."""
 ENDED = {"finished", "failed", "stopped", "canceled"}
@@ -115,8 +115,11 @@ class Close:
 Decision = Forget | Mark | Reopen | Close
 
 
-def judge(seen: Sighting, now: int) -> Decision | None:
-    """What to do about a run; None when there is nothing to do. `now` is Redis' clock in ms."""
+def judge(seen: Sighting, now: int, since: int) -> Decision | None:
+    """Return what to do about a run, None for nothing; the scheduler has listened to workers since `since`.
+
+    Both times are by Redis' clock, in ms.
+    """
     record = Record.read(seen.record)
     if record is None:
         return Forget()
@@ -125,11 +128,11 @@ def judge(seen: Sighting, now: int) -> Decision | None:
     if record.outcome:
         return _again(seen, record)
     if seen.status in GOING or not seen.status:
-        return _missing(seen, record, now)
+        return _missing(seen, record, now, since)
     return _close(seen, record) if seen.status in ENDED else None
 
 
-def _missing(seen: Sighting, record: Record, now: int) -> Decision | None:
+def _missing(seen: Sighting, record: Record, now: int, since: int) -> Decision | None:
     there = seen.status and "0" not in (seen.alive, seen.placed) and seen.alive != LEFT
     if there:
         return Mark(replace(record, missing=0, missing_as="")) if record.missing else None
@@ -138,16 +141,17 @@ def _missing(seen: Sighting, record: Record, now: int) -> Decision | None:
         return _lost(seen, record, LEFT_ALONE)
     if record.missing_as != status or record.missing > now:  # Redis' clock went back
         return Mark(replace(record, missing=now, missing_as=status))
-    if now < (_dead_by(seen, record) if status == "started" else record.missing + MISSING_MS):
+    if now < (_dead_by(seen, record, since) if status == "started" else record.missing + MISSING_MS):
         return None
     return _lost(seen, record, {"started": NO_LIFE, GONE: NO_RECORD}.get(status, NO_PLACE))
 
 
-def _dead_by(seen: Sighting, record: Record) -> float:
-    """Return when a silent run cannot be alive any more, in ms: not before RQ would have killed it.
+def _dead_by(seen: Sighting, record: Record, since: int) -> float:
+    """Return when a silent run cannot be alive any more, in ms.
 
-    Its worker's clock may be wrong. The run began after beat enqueued it and before beat first missed it, both by
-    Redis' clock. Without a time limit it may be alive for ever: RQ itself gives it up.
+    That is when RQ would have killed it, and when this scheduler, which has listened since `since`, would have heard
+    its next heartbeat. The clock of its worker may be wrong. The run began after beat enqueued it and before beat
+    first missed it, both by Redis' clock. Without a time limit it may be alive for ever: RQ itself gives it up.
     """
     limit = number(seen.timeout, 0)
     if not limit:
@@ -158,7 +162,7 @@ def _dead_by(seen: Sighting, record: Record) -> float:
     if started:
         enqueued = clock.found(record.enqueued) or started
         began = min(clock.to_ms(max(started, enqueued)), record.missing)
-    return max(began + (limit + callbacks) * 1000 + GRACE_MS, record.missing + CONFIRM_MS)
+    return max(began + (limit + callbacks) * 1000 + GRACE_MS, max(record.missing, since) + LISTEN_MS)
 
 
 def _lost(seen: Sighting, record: Record, reason: str) -> Close:

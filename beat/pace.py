@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _MS = timedelta(milliseconds=1)
 MOST_CLAIMS = 10_000
 """No beat holds more schedules at once, however long its locks last."""
+LONGEST_WAIT = 20_000
+"""The longest wait in ms before what Redis rejects is retried; `parts/retry.lua` has the same."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class Pace:
     @property
     def cycle(self) -> int:
         """How soon at the earliest a scheduler retries what Redis rejects."""
-        return min(self.interval, self.misfire_limit // 4)
+        return min(self.interval, self.misfire_limit // 4, LONGEST_WAIT)
 
     @property
     def waits(self) -> dict[str, int]:

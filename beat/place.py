@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from beat.loader import places
@@ -24,6 +25,11 @@ class Place:
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"
 
+    @property
+    def path(self) -> str:
+        """Return the absolute path of the file."""
+        return _absolute(self.file)
+
 
 def caller(beyond: str) -> Place:
     """The first place on the stack that is not in the file `beyond`, which asks."""
@@ -33,6 +39,11 @@ def caller(beyond: str) -> Place:
     if frame is None:
         return Place("<unknown>", 0, "")
     return _place(places.shown(frame.f_code.co_filename), frame.f_lineno, frame.f_globals.get("__name__", ""))
+
+
+@functools.lru_cache(maxsize=1024)  # thousands of schedules are declared in a few files
+def _absolute(file: str) -> str:
+    return str(Path(file).absolute())
 
 
 _place = functools.lru_cache(maxsize=1024)(Place)  # a loop declares many at one

@@ -43,10 +43,10 @@ def words(told: Sequence[Told], limit: timedelta, here: str | None = None, *, el
     """About the best of all beats, or the worst of this machine: on that one it depends."""
     if not told:
         others = f"; elsewhere {elsewhere} {'are' if elsewhere > 1 else 'is'}" if elsewhere else ""
-        return f"no beat is alive{f' on {here}' if here else ''}{others}"
+        return f"no scheduler is running{f' on {here}' if here else ''}{others}"
     decides = (max if here else min)(told, key=lambda each: timedelta.max if each.age is None else abs(each.age))
     number = sum(each.fresh for each in told)
-    others = f"; {number} of {len(told)} beats {'are' if number != 1 else 'is'} fresh" if len(told) > 1 else ""
+    others = f"; {number} of {len(told)} schedulers {'are' if number != 1 else 'is'} fresh" if len(told) > 1 else ""
     if decides.age is None:
         return f"not ready: {decides.beat.name} has not passed yet{others}"
     seconds = round(decides.age.total_seconds())

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from beat import definitions, durations, jobs, overrides, routing
 from beat.protocol import Registration
+from beat.provenance import Provenance
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
     from beat.placement import Placement
     from beat.schedule import Schedule
     from beat.state import State
+
+_MS = timedelta(milliseconds=1)
 
 
 class Origin(NamedTuple):
@@ -37,17 +41,11 @@ def registration(schedule: Schedule, seen: State | None, placed: Placement, orig
         **_rule(ruling),
         **jobs.plain_meta(schedule, template, rev),
         "definition": definitions.write(ruling),
-        **_source(schedule, origin),
+        **{name: value for name, value in Provenance.of(schedule, origin.host)._asdict().items() if value},
         **({"declared": definitions.write(schedule), "declared_rev": schedule.rev} if rev != schedule.rev else {}),
     }
     written = _Written(rev, schedule.rev, fields, template)
     return _registration(ruling, seen, placed, origin, written)
-
-
-def _source(schedule: Schedule, origin: Origin) -> dict[str, str]:
-    """Return where the code declares a schedule; the file and the line are in the definition."""
-    source = {"host": origin.host, "module": schedule.declared.module if schedule.declared else ""}
-    return {name: value for name, value in source.items() if value}
 
 
 def rescheduled(
@@ -106,6 +104,7 @@ def _shown(schedule: Schedule) -> dict[str, str]:
     }
     policies = {
         "misfire": schedule.misfire if schedule.misfire != "once" else "",
+        "misfire_after": str(schedule.misfire_after // _MS) if schedule.misfire_after else "",
         "overlap": schedule.overlap if schedule.overlap != "allow" else "",
         "max_runs": str(schedule.max_runs or ""),
         "exclude": ", ".join(schedule.exclude),

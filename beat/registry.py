@@ -59,7 +59,7 @@ class Modules:
 
 
 class Registry:
-    """Schedules by id. Inserting is safe from several threads."""
+    """The schedules that code declares, by id. Several threads may add to it."""
 
     def __init__(self, defaults: Callable[[], sources.Defaults] = sources.Defaults) -> None:
         self._defaults = functools.cache(defaults)
@@ -88,6 +88,9 @@ class Registry:
         Give one rule: an expression, `every` or `follows`. A length of time (Duration) is a number of seconds, a
         timedelta, or text such as "90s", "15m", "1h30m" or "1d".
 
+        A route is "first", "last", "round_robin", "random", "least_used", "least_recent", "hash", "shortest",
+        "first_idle", "failover" or "broadcast".
+
         Args:
             expression (str): Cron fields such as "0 9 * * mon-fri", "@daily", or the name of a preset.
             every (Duration): Interval from 1 second to 366 days, counted from the epoch or from `start`.
@@ -102,10 +105,10 @@ class Registry:
             kwargs (Mapping[str, object]): Keyword arguments of the function.
             enabled (bool): Whether the schedule ticks; False only registers it.
             description (str): One line of text; by default the first line of the docstring.
-            priority (Priority): "high", "normal" or "low"; decides the queue unless one is named.
-            queue (str): RQ queue of the jobs.
+            priority (Priority): "high", "normal" (the default) or "low"; decides the queue unless one is named.
+            queue (str): RQ queue of the jobs; by default that of the priority.
             queues (Sequence[str]): RQ queues among which `route` chooses, instead of `queue`.
-            route (Route): How to choose a queue: "first", "round_robin", "shortest", "failover" or another.
+            route (Route): How to choose among `queues`; "broadcast" sends a job to each of them.
             job_timeout (Duration): Time that a run may take; -1 for no limit.
             result_ttl (Duration): Time that RQ keeps a result; -1 for ever.
             failure_ttl (Duration): Time that RQ keeps a failed job; -1 for ever.
@@ -116,12 +119,12 @@ class Registry:
             on_success (Callback): Function, its dotted path or rq.Callback(...) that RQ calls after a success.
             on_failure (Callback): The same after a failure.
             on_stopped (Callback): The same after a run was stopped.
-            serializer (Serializer | type): "pickle" or "json", or the class of RQ.
-            misfire (Misfire): What becomes of missed ticks: "once" fires the latest, "skip" none, "all" each.
-            misfire_after (Duration): Lateness from which a tick counts as missed.
+            serializer (Serializer | type): "pickle" (the default), "json", or the class of RQ.
+            misfire (Misfire): Which missed ticks fire: the latest ("once", the default), none ("skip") or each ("all").
+            misfire_after (Duration): Lateness from which a tick counts as missed; by default the setting of that name.
             catchup_window (Duration): Age beyond which a missed tick never fires.
             catchup_limit (int): With misfire="all", the most ticks that fire at once, 1 to 100.
-            overlap (Overlap): While a run goes on: "allow" another, "skip" the tick, make it "wait", or "replace" it.
+            overlap (Overlap): During a run, "allow" (the default) another, "skip" the tick, "wait" or "replace" it.
             max_running (int): With overlap="skip" or "wait", how many runs may go on at once, 1 to 100.
             max_waiting (int): With overlap="wait", how many ticks may wait, 1 to 1,000.
             max_runs (int): Number of runs after which the schedule has finished.
@@ -179,7 +182,7 @@ class Registry:
             return Schedule(id="refused", func="beat.refused", timing=Every("1d"), enabled=False)
 
     def schedulable(self, func: F) -> F:
-        """Decorates a function that has no schedule of its own: `Client.add` may give it any number of them."""
+        """Expose a function without a schedule, so that `Client.add` and `beat add` may schedule it."""
         here = place.caller(__file__)
         try:
             path = functions.path(func)
@@ -190,7 +193,14 @@ class Registry:
         return func
 
     def group(self, name: str, **limits: Unpack[Limits]) -> Group:
-        """Says how much room the schedules of a group share; the same may be said in several places."""
+        """Limit how many runs of a group's schedules may go on at once; several places may declare the same.
+
+        Args:
+            name (str): The group that schedules name with group=.
+            max_running (int): The capacity, 1 to 1,000.
+            when_full ("wait" | "skip"): What becomes of a tick when it is full; by default it waits.
+            max_waiting (int): With when_full="wait", how many ticks may wait, 1 to 1,000.
+        """
         return self._groups.declare(name, limits, place.caller(__file__))
 
     @property
@@ -346,13 +356,13 @@ default = Registry(sources.defaults)
 """The registry behind `beat.periodic` and `beat.register`."""
 
 periodic = default.periodic
-"""Decorates a function with a schedule: `@periodic("0 9 * * mon-fri", tz="Europe/Paris")`."""
+"""Decorate a function with a schedule: `@periodic("0 9 * * mon-fri", tz="Europe/Paris")`."""
 
 group = default.group
-"""Says how much room the schedules of a group share: `group("reports", max_running=5)`."""
+"""Limit how many runs of a group's schedules may go on at once: `group("reports", max_running=5)`."""
 
 schedulable = default.schedulable
-"""Decorates a function that may be scheduled from data, and has no schedule of its own."""
+"""Expose a function without a schedule, so that it may be scheduled from data."""
 
 register = default.register
-"""Schedules a function of a library: `register(shutil.disk_usage, "@daily", args=["/"])`."""
+"""Schedule a function of a library: `register(shutil.disk_usage, "@daily", args=["/"])`."""

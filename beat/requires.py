@@ -19,7 +19,7 @@ _WITHIN = " within "
 
 @dataclass(frozen=True, init=False)
 class Requires:
-    """A success of the schedule with that id, no longer ago than `within`; without it, since the tick before."""
+    """Require a success of another schedule: at most `within` ago, or else since the tick before."""
 
     id: str
     within: timedelta | None

@@ -1,7 +1,7 @@
 """What becomes of schedules whose code is gone: at first their ticks are held, after a while they are retired.
 
-A scheduler looks only after schedules of its own application whose module it has loaded: of such a module it knows
-every declaration. What another module declares may still be in the code of another scheduler.
+A scheduler looks only after schedules of its own application, and of places all of whose declarations it knows. What is
+declared elsewhere may still be in the code of another scheduler.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ import time
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from beat import clock, definitions, prepare
+from beat import announcements, clock, definitions, prepare, provenance
 from beat.errors import BeatError
 from beat.event import Event
 from beat.operations import Operations, Stretch
-from beat.protocol import decoded
 from beat.store import pages
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
+    from collections.abc import Mapping, Sequence
 
     from beat.event import Emit
     from beat.protocol import Reply
+    from beat.provenance import Provenance
     from beat.schedule import Schedule
     from beat.store import Store
     from beat.sync import Sync
@@ -40,7 +40,9 @@ class Retirement:
         self._looked_at = -float(LOOK_S)
         self._held: set[str] = set()
         self._elsewhere: set[str] = set()
-        """Schedules of modules that this scheduler has not loaded."""
+        """Schedules of places that this scheduler does not know."""
+        self._nameless: set[str] = set()
+        """Those of them that only a name of the application could give to this scheduler."""
 
     def turn(self, sync: Sync, *, at_once: bool = False) -> None:
         """Looks for what nobody declares: once a minute, and when another registry came or went."""
@@ -54,9 +56,20 @@ class Retirement:
         if at_once:  # what was registered meanwhile may have come from another module
             self._elsewhere.clear()
         for page in pages(each for each in known if each not in sync.schedules and each not in self._elsewhere):
-            self._elsewhere |= elsewhere(self._store, page, sync.modules)
+            places = provenance.read(self._store, page)
+            self._elsewhere |= {each for each, place in places.items() if not sync.known.has(place)}
+            self._warn({each: place for each, place in places.items() if not sync.known.is_here(place)})
             if ids := [each for each in page if each not in self._elsewhere]:
                 self.retire(ids)
+
+    def _warn(self, nameless: Mapping[str, Provenance]) -> None:
+        """Name schedules that nobody declares, and that are left alone because their application has no name."""
+        news = {each: place for each, place in nameless.items() if each not in self._nameless}
+        news = {each: news[each] for each in announcements.undeclared(self._store, list(news))}
+        self._nameless |= news.keys()
+        if news:
+            fields = {"count": len(news), "ids": sorted(news)[:10], "place": str(news[min(news)])}
+            self._emit(Event("nameless", min(news), fields))
 
     def retire(self, ids: Sequence[str]) -> list[str]:
         """Holds these, or retires those that were held for long enough; which were retired."""
@@ -88,16 +101,6 @@ class Retirement:
         held = prepare.resume(rule, first, max(self._store.time(), first + _SECOND))
         following = clock.text(held.next) if held.next else ""
         return Stretch(schedule_id, tick, clock.text(held.last), held.count, following)
-
-
-def elsewhere(store: Store, ids: Sequence[str], modules: Container[str]) -> set[str]:
-    """Return those of these schedules that modules declare which are not among the given ones."""
-    with store.client.pipeline(transaction=False) as pipe:
-        for each in ids:
-            pipe.hget(store.keys.schedule(each), "module")
-        found = pipe.execute(raise_on_error=False)
-    named = zip(ids, found, strict=True)
-    return {each for each, module in named if isinstance(module, bytes) and decoded(module) not in modules}
 
 
 def _readable(text: str) -> Schedule | None:

@@ -20,7 +20,7 @@ CONTEXT_KEYS = ("traceparent", "tracestate")
 
 @dataclass(frozen=True)
 class Run:
-    """What became of a fired tick, as the job itself knows it."""
+    """The run that a job is, as the job itself can ask for it."""
 
     schedule_id: str
     scheduled_for: datetime | None

@@ -40,12 +40,20 @@ _KEYS = frozenset(("api", "private", "access", "secret", "signing", "encryption"
 """Before `key`: a key alone opens nothing but a dict."""
 _HARMLESS = frozenset(("tokens_used", "max_tokens", "token_count", "token_limit"))
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_IN_URL = re.compile(r"(?P<before>\b[A-Za-z][A-Za-z0-9+.-]{0,30}://[^\s/@:]{0,200}:)[^\s/@]{1,500}(?=@)")
-_BEARER = re.compile(r"(?i)\b(?P<before>(?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{8,}")
+_URL = r"\b[A-Za-z][A-Za-z0-9+.-]{0,30}://"
+_IN_URL = re.compile(rf"({_URL}[^\s/?#@:'\"]*:)[^\s/'\"]+(?=@)|({_URL})[^\s/?#@:'\"]+(?=@)")
+"""The password in a URL, up to its last @. A user without a password may be a token, so it is masked, too."""
+_IN_REDIS_URL = re.compile(r"\b((?:rediss?|unix)://(?:[^\s/?#@:'\"]*:)?)[^\s'\"@]{1,300}(?=@)")
+"""The same, also where the password holds a /, which a URL should write as %2F. The limit keeps this linear."""
+_CUT_SHORT = re.compile(rf"({_URL}[^\s/?#@:\['\"]*:)(?!\d{{1,5}}(?:[\s.…,;)]|\Z))[^\s/'\"…@]+?(?=\s?…|\.\.\.|\Z)")
+"""The beginning of a password where a text was cut short before its @. A port is left."""
+_IN_QUERY = re.compile(r"([?&]([A-Za-z0-9_.-]{1,100})=)[^\s&#'\"]+")
+_BEARER = re.compile(r"\b((?i:bearer|basic)\s+)(?=.[a-z.-]*[A-Z0-9_~+/=])[A-Za-z0-9._~+/=-]{8,}")
+"""A token has a digit, a sign or a capital within; a word as in "basic authentication" has none."""
 
 
 def looks_secret(name: object) -> bool:
-    """Whether that is how somebody would name a secret: `api_token`, `dbPassword`, `SENTRY-DSN`."""
+    """Return whether a name looks like that of a secret: `api_token`, `dbPassword`, `SENTRY-DSN`."""
     if not isinstance(name, str):
         return False
     words = [word.lower() for word in re.split(r"[^A-Za-z0-9]+", _HUMP.sub("_", name[:_LONGEST])) if word]
@@ -70,16 +78,21 @@ def masked(value: Any, name: object = "", _depth: int = 0) -> Any:
         return {_key(key): masked(item, key, _depth + 1) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [masked(item, "", _depth + 1) for item in value]
-    return _without_passwords(value) if isinstance(value, str) else value
+    return without_passwords(value) if isinstance(value, str) else value
 
 
 def _key(key: object) -> object:
-    return _without_passwords(key) if isinstance(key, str) else key
+    return without_passwords(key) if isinstance(key, str) else key
 
 
-def _without_passwords(text: str) -> str:
-    """`redis://user:•••@host`, `Bearer •••`."""
-    return _BEARER.sub(rf"\g<before>{MASK}", _IN_URL.sub(rf"\g<before>{MASK}", text))
+def without_passwords(text: str) -> str:
+    """Mask the passwords in a text: `redis://ann:•••@host`, `https://host/?token=•••`, `Bearer •••`."""
+    if "://" in text:
+        text = _IN_REDIS_URL.sub(rf"\1{MASK}", _IN_URL.sub(rf"\1\2{MASK}", text))
+        text = _CUT_SHORT.sub(rf"\1{MASK}", text)
+    if "=" in text:
+        text = _IN_QUERY.sub(lambda found: f"{found[1]}{MASK}" if looks_secret(found[2]) else found[0], text)
+    return _BEARER.sub(rf"\1{MASK}", text)
 
 
 def shown(value: Any, name: str = "") -> Any:

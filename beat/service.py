@@ -73,11 +73,11 @@ _STOP_S = 1.5
 
 
 class Scheduler:
-    """A beat: fires the ticks of all schedules of its Redis, beside any number of others.
+    """A scheduler, which fires the ticks of all schedules in its Redis, beside any number of others.
 
-    `schedules` is the registry behind `beat.periodic` unless another is given; `redis` is a URL, a client, or what the
-    settings say. Options are settings by name, as in `prefix="app:"` or `lock_ttl="5s"`. `beside` makes companions, as
-    `beat.web.companion.Page` is one.
+    `schedules` is the registry behind `beat.periodic` unless another is given. `redis` is a URL or a client; the
+    settings name it otherwise. Options are settings by name, as in `prefix="app:"` or `lock_ttl="5s"`. `beside` makes
+    services that run beside the scheduler, such as `beat.web.companion.Page`.
     """
 
     def __init__(

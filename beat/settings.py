@@ -51,8 +51,6 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
     from pydantic_core import ErrorDetails
 
-UNNAMED = "default"
-"""The application where nothing names it."""
 _S = timedelta(seconds=1)
 
 
@@ -111,7 +109,7 @@ class Settings(BaseSettings):
         default=10_000, ge=100, le=10_000_000, description="About how many events are kept for other programs to read."
     )
     app: App = Field(
-        default=UNNAMED,
+        default=sources.UNNAMED,
         description="The application, named after the project unless it is set; each retires only its own schedules.",
     )
     retire_after: Duration = Field(
@@ -131,13 +129,15 @@ class Settings(BaseSettings):
     metrics_port: Port = Field(default=None, ge=1, le=65_535, description="Where metrics are served, if at all.")
     metrics_host: Host = Field(default="127.0.0.1", description="The address at which they are: only this machine's.")
     metrics_schedules: Globs = Field(default=("*",), description="The schedules that have metrics of their own.")
-    web_host: Host = Field(default="127.0.0.1", description="The address of the page: only this machine's.")
+    web_host: Host = Field(default="127.0.0.1", description="The address of the web UI: only this machine's.")
     web_port: Count = Field(default=8420, ge=0, le=65_535, description="Its port; with 0 any that is free.")
-    web_path: Place = Field(default="", description="The path below which a proxy shows the page, if not at its root.")
-    web_token: Token = Field(default=None, repr=False, description="What opens the page, as a bearer or a password.")
-    web_users: Users = Field(default={}, repr=False, description="Who may see the page, each with a password.")
-    web_hosts: HostGlobs = Field(default=(), description="Names of the page, beside addresses and localhost.")
-    web_read_only: Switch = Field(default="off", description="Whether the page only shows, and changes nothing.")
+    web_path: Place = Field(
+        default="", description="The path below which a proxy shows the web UI, if not at its root."
+    )
+    web_token: Token = Field(default=None, repr=False, description="What opens the web UI, as a bearer or a password.")
+    web_users: Users = Field(default={}, repr=False, description="Who may see the web UI, each with a password.")
+    web_hosts: HostGlobs = Field(default=(), description="Names of the web UI, beside addresses and localhost.")
+    web_read_only: Switch = Field(default="off", description="Whether the web UI is read-only.")
 
     @classmethod
     def settings_customise_sources(

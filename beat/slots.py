@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from beat import clock, jobs
-from beat.protocol import Reply, Slot, decoded
+from beat.protocol import Slot, decoded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +20,15 @@ _TOLD_MS = 90_000
 """How soon a worker is told again to stop a job: RQ gives who is called back then a minute."""
 
 
+class HandedOn(NamedTuple):
+    """What came of handing successes on to followers."""
+
+    code: str
+    words: str
+    dropped: Sequence[tuple[str, str]] = ()
+    """The schedules whose success cannot be handed on to all followers, each with the reason."""
+
+
 class Slots:
     """Those for which ticks wait."""
 
@@ -28,10 +37,10 @@ class Slots:
         self.pending = 0
         """How many successes were still to be handed on to followers when this was asked last."""
 
-    def follow(self, *, token: str) -> Reply:
+    def follow(self, *, token: str) -> HandedOn:
         """Hand successes on to some of their followers; `pending` says how many successes are left."""
-        code, _, words = self._store.run("follow", token=token)
-        reply = Reply(decoded(code), decoded(words))
+        code, _, words, *dropped = self._store.run("follow", token=token)
+        reply = HandedOn(decoded(code), decoded(words), [(decoded(each), decoded(why)) for each, why in dropped])
         self.pending = int(reply.words) if reply.code == "OK" else 0
         return reply
 

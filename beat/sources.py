@@ -22,6 +22,8 @@ ENV = "BEAT_"
 QUEUES: Mapping[str, str] = {"high": "high", "normal": "default", "low": "low"}
 PRESET = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
 LONGEST_QUEUE = 200
+UNNAMED = "default"
+"""The application of code whose project has no name."""
 _APP = re.compile(r"[a-z0-9-]{1,100}", re.ASCII)
 _TABLES = {"presets": ";", "queues": ",", "groups": ","}  # what separates `name=value` pairs in the environment
 _SHOWN = 60

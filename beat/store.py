@@ -117,6 +117,7 @@ class Store:
         declared: Mapping[str, str],
         functions: Iterable[str] = (),
         signatures: Mapping[str, str] = _NO_SIGNATURES,
+        app: str = "default",
         *,
         digest: str,
         ttl: int,
@@ -129,7 +130,8 @@ class Store:
         schedules = ((schedule_id, text, "") for schedule_id, text in declared.items())
         exposed = ((path, "", signatures.get(path, "")) for path in functions)
         reply, items = Reply("OK"), pages([*schedules, *exposed])
-        named = {"announced": self.keys.announced(digest), "digest": digest, "ttl": ttl, "kept": kept}
+        own = {"announced": self.keys.announced(digest), "signatures": self.keys.signatures(app)}
+        named = {**own, "digest": digest, "ttl": ttl, "kept": kept}
         for said in self.in_turn("announce", items, **named):
             reply = Reply(*map(decoded, said))
         return reply
@@ -183,8 +185,7 @@ class Store:
         mine = self.keys
         wanted = {mine.schedules: "set", mine.due: "zset", mine.meta: "hash", mine.events: "stream"}
         wanted |= {mine.open: "zset", mine.closed: "zset", mine.records: "hash", mine.waiting_slots: "zset"}
-        wanted |= {mine.functions: "zset", mine.signatures: "hash", mine.groups: "hash", mine.unread: "hash"}
-        wanted |= {mine.fanout: "zset"}
+        wanted |= {mine.functions: "zset", mine.groups: "hash", mine.unread: "hash", mine.fanout: "zset"}
         found = {key: decoded(self.client.type(key)) for key in wanted}
         wrong = (key for key, kind in found.items() if kind not in {wanted[key], "none"})
         return [f"{key} is a {found[key]}, not a {wanted[key]}" for key in wrong]

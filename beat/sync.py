@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import json
 from collections import deque
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from beat.health import Once
 from beat.placement import foresee, standing
 from beat.planning.differences import plain, summary
 from beat.protocol import Registration, Reply, Sight
+from beat.provenance import Known
 from beat.registrations import Origin, registration
 from beat.replies import misplaced
 from beat.store import pages
@@ -60,27 +60,26 @@ class Sync:
         self.groups = list(groups)
         self.app, self.functions = app, list(functions)
         """Those that may be scheduled from data."""
-        self._signatures = {path: _of_app(app, written) for path, written in (signatures or {}).items()}
+        self._signatures = signatures or {}
         revs = [f"{schedule.id} {schedule.rev}" for schedule in self.schedules.values()]
         told = "\n".join(sorted([*revs, *self.functions]))
-        self.digest = f"{app}.{hashlib.sha256(told.encode()).hexdigest()[:16]}" if told else ""
+        self.digest = f"{app}.{hashlib.sha256(told.encode()).hexdigest()[:16]}" if revs else ""
+        """Empty without schedules: a scheduler that only exposes functions declares nothing."""
         self.older: set[str] = set()
         """The schedules of which a live beat has a newer definition."""
         self.refused: set[str] = set()
         """Those that are not this application's in Redis: somebody else's, or not to be written."""
-        self.modules: Container[str] = self._declaring() if modules is None else modules
-        """Those whose declarations are all here."""
+        self.known = Known.of(self.schedules.values(), app, host=host, modules=modules)
+        """The declarations that are all here."""
         self._store, self._beat, self._emit, self._host = store, beat, emit, host
         self._taken_over: dict[str, list[str]] = {}
         self._once = Once(emit)
 
-    def _declaring(self) -> frozenset[str]:
-        return frozenset(each.declared.module for each in self.schedules.values() if each.declared)
-
     def announce(self) -> None:
         """Announce all declarations; this comes before registering, so that what is in Redis is always announced."""
         declared = {schedule.id: Declaration.of(schedule).write() for schedule in self.schedules.values()}
-        reply = self._store.announce(declared, self.functions, self._signatures, digest=self.digest, ttl=ANNOUNCED_MS)
+        exposed = self.functions, self._signatures, self.app
+        reply = self._store.announce(declared, *exposed, digest=self.digest, ttl=ANNOUNCED_MS)
         if reply.code != "OK":
             self._once.say("", misplaced(reply))
         else:
@@ -205,11 +204,6 @@ def _changes(former: str, schedule: Schedule) -> str:
     """Return what is different from the former definition, as JSON; nothing where that is unknown."""
     was = plain(former)
     return summary(was, plain(definitions.write(schedule))) if was else ""
-
-
-def _of_app(app: str, signature: str) -> str:
-    """Add the application to the parameters of a function: two may have functions of the same path."""
-    return json.dumps({"app": app, **json.loads(signature)})
 
 
 def _sights(page: Sequence[Schedule], now: datetime) -> list[Sight]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from beat import clock, jobs, outcomes
 from beat.event import Event
 from beat.health import Once
+from beat.hearing import Hearing
 from beat.lifetimes import SEARCH_MS, WATCH_MS
 from beat.lock import Lock
 from beat.outcomes import Close, Forget, Mark, Reopen
@@ -53,13 +54,15 @@ class Watcher:
     def __init__(self, store: Store, *, name: str, emit: Emit, is_busy: Callable[[], bool] = lambda: False) -> None:
         self._store, self._name, self._emit, self._is_busy = store, name, emit, is_busy
         self._runs = Runs(store, between=self.turn)  # a long search keeps nobody waiting for an outcome
-        self._once = Once(emit)
+        self._once, self._hearing = Once(emit), Hearing()
         self._searched_at = self._looked_at = time.monotonic()
 
     def turn(self) -> None:
         """Looks at what is due to be looked at, if no other beat has just done so."""
         lock = Lock(self._store.client, self._store.keys.watching, WATCH_MS)
-        if not lock.acquire():
+        is_ours = lock.acquire()
+        self._hearing.answered()
+        if not is_ours:
             return
         seen = self._runs.observe(limit=_PAGE, interval=INTERVAL_MS, closed_limit=_CLOSED_PAGE)
         self.settle(seen)
@@ -102,7 +105,8 @@ class Watcher:
 
     def settle(self, seen: Observed) -> None:
         """Has decided what was seen, and written down what was decided."""
-        decided = [(each, what) for each in seen.sightings if (what := outcomes.judge(each, seen.now))]
+        since = self._hearing.since(seen.now)
+        decided = [(each, what) for each in seen.sightings if (what := outcomes.judge(each, seen.now, since))]
         for page in pages(decided, _CLOSE_PAGE):
             while page:  # one script does only as much as keeps Redis for a few milliseconds
                 items = [_closing(each, what, seen.now) for each, what in page]

@@ -29,12 +29,13 @@ STOREYS = {
         "kinds", "schedule", "declaring", "loader", "registry", "lint", "run", "state", "definitions", "placement",
         "prepare", "event", "guard", "globs", "ledger", "history", "verification", "statistics", "report", "sighting",
         "shards", "planning",
-        "blocks", "outcomes", "overrides", "instance", "pulse", "setback", "facts", "routing", "dependencies",
+        "blocks", "outcomes", "overrides", "instance", "pulse", "setback", "hearing", "facts", "routing",
+        "dependencies",
     ],
     "doors": [
         "scripts", "connection", "jobs", "server", "protocol", "crowds", "names", "store", "groups_kept", "dialogue",
         "lock", "runs", "slots", "outbox", "operations", "glance", "staff", "inquiry", "notify", "probe",
-        "announcements",
+        "announcements", "provenance",
         "posting",
     ],
     "engine": [

@@ -41,11 +41,17 @@ def on_event(
     after: str | float | timedelta | None = None,
     timeout: str | float | timedelta | None = None,
 ) -> Callable[[F], F]:
-    """Has the function called with each alert, a dict, by one of the beats that have imported it.
+    """Call the decorated function with each alert, as a dict, in one of the schedulers that have imported it.
 
-    `on` are the events, as `"failed", "recovered"`; `schedules` is a glob over ids or several of them, `times` how many
-    runs in a row have failed. A function that raises, or takes longer than `timeout`, is called again for a day: the
-    alert's `incident` and `state` stay the same.
+    Args:
+        on: The events, as in `@on_event("failed", "recovered")`.
+        schedules: Glob over ids, or several.
+        queues: Glob over queues, or several, for "no_worker".
+        times: How many runs in a row must have failed.
+        after: How long the trouble must have lasted.
+        timeout: How long a call may take, 100 ms to 10 minutes.
+
+    A function that raises or takes too long is called again for a day, with the same `incident` and `state`.
     """
     given = {"schedules": schedules, "queues": queues, "times": times, "after": after}
     wanted = {name: value for name, value in given.items() if value is not None}

@@ -23,7 +23,7 @@ EVENTS = {
     "late_end": "a run has started and not ended",
     "no_worker": "ticks go to a queue that no worker reads",
     "broken": "what Redis holds about a schedule cannot be used",
-    "no_beat": "no beat was at work",
+    "no_beat": "no scheduler was running",
 }
 """What a rule can name."""
 AFTER = {

@@ -10,7 +10,7 @@ from beat.alerts import config, sending
 from beat.alerts.incidents import State
 from beat.alerts.kept import Kept
 from beat.client.connected import Connected
-from beat.settings import UNNAMED
+from beat.sources import UNNAMED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

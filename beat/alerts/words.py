@@ -81,7 +81,7 @@ def _opened(subject: str, facts: Mapping[str, object]) -> str:
         case "broken":
             return f"{subject} is broken, and does not fire{why}"
         case "no_beat":
-            return f"no beat was at work from {since} to {facts['at']}"
+            return f"no scheduler was running from {since} to {facts['at']}"
         case _:
             return str(facts["text"])
 

@@ -32,34 +32,34 @@ _SHARED = {"--redis-url": " URL", "--json": ""}
 COMMANDS: Mapping[str, Mapping[str, str]] = {
     "Run": {
         "run": "Fire every tick of every schedule, exactly once.",
-        "dev": "A private Redis, a beat, a worker and the page in one terminal.",
-        "web": "The page: did it run, will it run, why not. In a browser.",
+        "dev": "Start a private Redis, a scheduler, a worker and the web UI.",
+        "web": "Serve the web UI: did it run, will it run, why not.",
     },
     "Look": {
-        "list": "All schedules: what is next, and how they have been doing.",
-        "show": "One schedule: where it stands, and how it has been doing.",
-        "history": "What became of every tick, newest first.",
-        "why": "What became of one tick, or why there is none.",
-        "verify": "Is every tick accounted for? Recomputes and compares.",
-        "timeline": "Past and coming load, drawn; and where schedules pile up.",
-        "next": "When will this expression tick? Teaches cron, zones and DST.",
+        "list": "List the schedules: what is next, and how their runs ended.",
+        "show": "Show one schedule: its state, policies and statistics.",
+        "history": "Show what became of every tick, newest first.",
+        "why": "Explain what became of one tick, or why there is none.",
+        "verify": "Recompute all ticks, and compare them with the history.",
+        "timeline": "Draw past and coming load, and show where schedules pile up.",
+        "next": "Show when an expression ticks, with its zone and DST.",
     },
     "Change": {
-        "trigger": "Run a schedule now, and if you like, wait for its end.",
-        "pause": "Hold the ticks of schedules, until a time or until you resume them.",
+        "trigger": "Run a schedule now; --wait for its end.",
+        "pause": "Hold the ticks of schedules until a time, or until you resume.",
         "resume": "End pauses; nothing fires at once.",
-        "reschedule": "Another rule than the code's, or another time for the next tick.",
-        "backfill": "Make up for ticks of the past, a few at a time, none twice.",
-        "add": "Add schedules from data: one, a file of them, or a predecessor's.",
+        "reschedule": "Override the rule of the code, or move the next tick.",
+        "backfill": "Run ticks of the past, a few at a time, none twice.",
+        "add": "Add schedules from data: one, a file, or a predecessor's.",
         "remove": "Delete schedules with their history, after asking.",
     },
     "Check": {
         "check": "Import modules and report every wrong or surprising schedule.",
-        "plan": "What would a deploy of this code change? Writes nothing.",
-        "doctor": "Everything that could be wrong, each line with its remedy.",
-        "health": "Is a beat alive, and does it pass? For the probes of containers.",
+        "plan": "Show what a deploy of this code would change; write nothing.",
+        "doctor": "Check everything that could be wrong; print remedies.",
+        "health": "Tell container probes whether a scheduler is alive.",
         "config": "Show the effective settings and where each came from.",
-        "alerts": "Who is told of what; open incidents; and do the channels work?",
+        "alerts": "Show alert rules and open incidents; test channels.",
         "redis": "Send one command to Redis, for people without redis-cli.",
     },
 }
@@ -120,7 +120,7 @@ class _Commands(click.Group):
 @click.version_option(__version__, prog_name="beat")
 @click.pass_context
 def cli(ctx: click.Context) -> None:
-    """Periodic tasks for RQ: any number of beats, every tick exactly one job.
+    """Periodic tasks for RQ: any number of schedulers, every tick exactly one job.
 
     \b
     Write a schedule:         @periodic("0 9 * * mon-fri", tz="Europe/Paris")

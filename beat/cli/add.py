@@ -52,31 +52,33 @@ _IN_PYTHON = {
 
 @click.command("add")
 @click.argument("name", required=False, metavar="[ID|PLACE]")
-@click.option("--func", metavar="PATH", help="The function, as the application has exposed it: app.tasks.report.")
-@click.option("--cron", metavar="EXPR", help="When: an expression, in quotes.")
-@click.option("--every", metavar="PERIOD", help="When: an interval, 10s, 15m, 1h30m, 1d.")
+@click.option("--func", metavar="PATH", help="Run this function, which a scheduler exposes: app.tasks.report.")
+@click.option("--cron", metavar="EXPR", help="Tick by this cron expression, in quotes.")
+@click.option("--every", metavar="PERIOD", help="Tick at this interval: 10s, 15m, 1h30m, 1d.")
 @click.option(
-    "--follows", metavar="ID", shell_complete=schedule_ids.complete, help="When: after every success of this schedule."
+    "--follows", metavar="ID", shell_complete=schedule_ids.complete, help="Tick after every success of this schedule."
 )
-@click.option("--tz", metavar="ZONE", help="The zone of the expression, or of those of a predecessor.")
-@click.option("--arg", "named", metavar="NAME=VALUE", multiple=True, help="An argument, as JSON or text.")
-@click.option("--args", metavar="JSON", help="The arguments without a name, as a list.")
-@click.option("--queue", "queues", metavar="NAME", multiple=True, help="The queue of its jobs; several with --route.")
-@click.option("--route", metavar="ROUTE", help="How it chooses among them: shortest, failover, broadcast …")
-@click.option("--group", metavar="NAME", help="The group whose room its runs share.")
+@click.option("--tz", metavar="ZONE", help="Use this zone for the expression, or for those of a predecessor.")
+@click.option(
+    "--arg", "named", metavar="NAME=VALUE", multiple=True, help="Pass an argument; the value is JSON or text."
+)
+@click.option("--args", metavar="JSON", help="Pass positional arguments as a JSON list.")
+@click.option("--queue", "queues", metavar="NAME", multiple=True, help="Enqueue its jobs there; several with --route.")
+@click.option("--route", metavar="ROUTE", help="Choose among the queues: shortest, failover, broadcast …")
+@click.option("--group", metavar="NAME", help="Share the capacity of this group.")
 @click.option(
     "--requires",
     metavar="ID",
     shell_complete=schedule_ids.complete,
     multiple=True,
-    help="A success it needs: extract, 'extract within 1h'.",
+    help="Require a success: extract, 'extract within 1h'.",
 )
-@click.option("--slow-queue", metavar="NAME", help="Where its jobs go when they have become slow.")
-@click.option("--option", "others", metavar="NAME=VALUE", multiple=True, help="Any other option of @periodic.")
-@click.option("--file", metavar="FILE", type=_FILE, help="Many, as `beat list --json` prints them; - for stdin.")
+@click.option("--slow-queue", metavar="NAME", help="Enqueue its jobs there when they have become slow.")
+@click.option("--option", "others", metavar="NAME=VALUE", multiple=True, help="Set any other option of @periodic.")
+@click.option("--file", metavar="FILE", type=_FILE, help="Add the schedules of beat list --json --reveal; - for stdin.")
 @moving.the_source
 @moving.the_options
-@click.option("--replace", is_flag=True, help="Take the place of what was added before, and keep its history.")
+@click.option("--replace", is_flag=True, help="Replace schedules that were added before; keep their history.")
 @changing.rehearse
 @changing.the_author
 @asking.the_url
@@ -92,10 +94,9 @@ def command(*, name: str | None, file: TextIO | None, source: str | None, **give
     beat add --file schedules.json --dry-run
     beat list --json --reveal | beat add --file - --redis-url redis://other
 
-    A function can be scheduled if its application decorates it with @schedulable or @periodic, and a beat that imports
-    it has been alive: nothing else is run. Values are JSON where they can be, else text. Of a file each schedule is
-    added, replaced (with --replace), the same, or refused with the reason; those that come from code are left to it.
-    Ends with 4 if one was refused.
+    A function can be scheduled if its application decorates it with @schedulable or @periodic, and a scheduler has
+    imported it. Values are JSON where they can be, else text. Each schedule of a file is added, replaced (with
+    --replace), the same, or refused with the reason. Schedules of code are left alone. Ends with 4 if one was refused.
 
     \b
     beat add --from rq-scheduler                       print the schedules in Redis as Python

@@ -55,8 +55,8 @@ def command(ctx: click.Context, *, url: str | None, as_json: bool) -> None:
     times = 3
     channel = "ops"
 
-    What code asks for with @beat.on_event is known to the beats that have imported it, and not shown here but for its
-    incidents.
+    Of the functions of @beat.on_event, only the incidents are shown here: schedulers know the functions that they have
+    imported.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     if ctx.invoked_subcommand is not None:
         return
@@ -77,7 +77,7 @@ def test(*, channel: str | None, as_json: bool) -> int:
     beat alerts test
     beat alerts test ops
 
-    It needs no Redis and no beat. Ends with 1 if a channel has not taken it.
+    It needs no Redis and no scheduler. Ends with 1 if a channel has not taken it.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     known = config.read(settings.load().settings).channels
     if channel is not None and channel not in known:

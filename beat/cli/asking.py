@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from beat.zones import Zone
 
 the_url: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
-    "--redis-url", "url", metavar="URL", help="The Redis to ask.  [default: the setting, or that of beat dev here]"
+    "--redis-url", "url", metavar="URL", help="Use this Redis.  [default: the setting, or that of beat dev here]"
 )
 as_json: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
-    "--json", "as_json", is_flag=True, help="One JSON document; durations in seconds."
+    "--json", "as_json", is_flag=True, help="Print one JSON document; durations are in seconds."
 )
 
 
 reveal: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
-    "--reveal", is_flag=True, help="Show secrets too, which are masked otherwise."
+    "--reveal", is_flag=True, help="Show secrets instead of masking them."
 )
 
 
@@ -35,6 +35,11 @@ def shown(document: dict[str, Any], *, reveal: bool) -> dict[str, Any]:
     """Return the document as the web UI would show it, with its secrets masked, unless they are to be revealed."""
     masked: dict[str, Any] = secrecy.shown(document)
     return document if reveal else masked
+
+
+def worded(text: str, *, reveal: bool) -> str:
+    """Return the text without the passwords in it, unless they are to be revealed."""
+    return text if reveal else secrecy.without_passwords(text)
 
 
 def where(url: str | None) -> str:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from beat import secrecy
-from beat.cli import output
+from beat.cli import asking, output
 from beat.words import telling
 
 if TYPE_CHECKING:
@@ -14,12 +14,16 @@ if TYPE_CHECKING:
 
 
 def show(run: Fired, *, reveal: bool) -> None:
-    """Print the run; what looks secret in the details of its report is masked, unless it is to be revealed."""
+    """Print the run; secrets in its report and its error are masked, unless they are to be revealed."""
     known = run if reveal else replace(run, details=secrecy.masked(dict(run.details)))
-    output.table(["job", run.job_id], telling.details(known))
+    output.table(["job", run.job_id], _masked(telling.details(known), reveal=reveal))
     if run.advice:
         output.echo()
         output.say(output.printable(str(run.advice)))
     if run.error and run.error.traceback:
         output.echo()
-        output.echo(output.printable(run.error.traceback.rstrip("\n")))
+        output.echo(output.printable(asking.worded(run.error.traceback.rstrip("\n"), reveal=reveal)))
+
+
+def _masked(facts: list[list[str]], *, reveal: bool) -> list[list[str]]:
+    return [[name, asking.worded(value, reveal=reveal)] for name, value in facts]

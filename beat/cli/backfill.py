@@ -34,19 +34,19 @@ _GOES_ON = "those that were enqueued go on; the same command goes on with the ot
 @click.command("backfill")
 @click.argument("schedule_id", metavar="ID", shell_complete=schedule_ids.complete)
 @click.option(
-    "--from", "start", metavar="TIME", required=True, help="The first tick: yesterday, '2026-11-01 03:00', 7d."
+    "--from", "start", metavar="TIME", required=True, help="Begin with this tick: yesterday, '2026-11-01 03:00', 7d."
 )
-@click.option("--to", "end", metavar="TIME", required=True, help="The last tick; of a day, the last one on it.")
+@click.option("--to", "end", metavar="TIME", required=True, help="End with this tick; with a day, its last one.")
 @click.option(
     "--max-parallel",
     metavar="N",
     type=click.IntRange(1, 100),
     default=2,
     show_default=True,
-    help="How many go on at once.",
+    help="Run at most so many at once.",
 )
-@click.option("--again", is_flag=True, help="Also those that have a run.")
-@click.option("--yes", is_flag=True, help=f"Do not ask, and take more than {_MOST:,} ticks.")
+@click.option("--again", is_flag=True, help="Include ticks that have a run.")
+@click.option("--yes", is_flag=True, help=f"Do not ask, and allow more than {_MOST:,} ticks.")
 @changing.rehearse
 @changing.the_author
 @asking.the_url
@@ -196,7 +196,7 @@ def _line(step: Step, where: Zone) -> str:
     if run is None:
         return f"{_tick(step.tick, where)}  unknown    {step.job_id}"
     took = f" after {instants.span(run.duration)}" if run.duration is not None else ""
-    said = (telling.error(run) or run.message).split("\n")[0]
+    said = asking.worded((telling.error(run) or run.message).split("\n")[0], reveal=False)
     return f"{_tick(step.tick, where)}  {run.state}{took}{f': {said}' if said else ''}  {run.job_id}"
 
 
@@ -212,4 +212,4 @@ def _document(plan: Backfill, ended: list[Step], *, dry_run: bool) -> None:
     }
     told["schedule"] = told.pop("schedule_id")
     runs = [telling.plain(step.run) for step in ended if step.run]
-    output.document(backfill=told, dry_run=dry_run, runs=runs)
+    output.document(**asking.shown({"backfill": told, "dry_run": dry_run, "runs": runs}, reveal=False))

@@ -21,18 +21,16 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Option: TypeAlias = "Callable[[Callable[..., Any]], Callable[..., Any]]"
 
-the_author: Option = click.option(
-    "--by", metavar="WHO", help="Who does it: stands in the history.  [default: user@host]"
-)
+the_author: Option = click.option("--by", metavar="WHO", help="Record this name in the history.  [default: user@host]")
 the_version: Option = click.option(
     "--expected-version",
     "version",
     metavar="N",
     type=click.IntRange(0),
-    help="Refuse it if somebody has changed the schedule: `beat show ID --json` tells the version.",
+    help="Refuse unless the schedule has this version (see beat show --json).",
 )
-sure: Option = click.option("--yes", is_flag=True, help="Do it without asking.")
-rehearse: Option = click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+sure: Option = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+rehearse: Option = click.option("--dry-run", is_flag=True, help="Print what would be done; change nothing.")
 NOT_DONE = 1
 
 

@@ -37,9 +37,9 @@ class _Finding:
 @click.command("check")
 @click.argument("names", metavar="[MODULES]...", nargs=-1)
 @click.option("--setup", metavar="MODULE:CALLABLE", help="Call this before importing, to prepare the application.")
-@click.option("--strict", is_flag=True, help="Warnings count as problems.")
-@click.option("-v", "--verbose", is_flag=True, help="List the schedules too, with their next tick.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+@click.option("--strict", is_flag=True, help="Treat warnings as problems.")
+@click.option("-v", "--verbose", is_flag=True, help="List the schedules, too, with their next ticks.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def command(*, names: tuple[str, ...], setup: str | None, strict: bool, verbose: bool, as_json: bool) -> int:
     """Import modules and report every wrong or surprising schedule.
 

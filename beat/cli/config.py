@@ -76,8 +76,8 @@ def data(value: object) -> object:
 
 
 @click.command("config")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document; durations in seconds.")
-@click.option("-v", "--verbose", is_flag=True, help="Also what each setting accepts and means.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document; durations are in seconds.")
+@click.option("-v", "--verbose", is_flag=True, help="Show what each setting accepts and means, too.")
 def command(*, as_json: bool, verbose: bool) -> None:
     """Show the settings in force, and where each one came from.
 

@@ -19,11 +19,11 @@ name the modules that hold schedules, as in 'beat dev tasks.py'. Three lines mak
 
 @click.command("dev")
 @click.argument("names", metavar="[MODULES]...", nargs=-1)
-@click.option("--redis-url", metavar="URL", help="Use this Redis, instead of a private one.")
-@click.option("--no-reload", is_flag=True, help="Do not start again when a file changes.")
-@click.option("--no-web", is_flag=True, help="Do not serve the page.")
+@click.option("--redis-url", metavar="URL", help="Use this Redis instead of a private one.")
+@click.option("--no-reload", is_flag=True, help="Do not restart when a file changes.")
+@click.option("--no-web", is_flag=True, help="Do not serve the web UI.")
 def command(*, names: tuple[str, ...], redis_url: str | None, no_reload: bool, no_web: bool) -> int:
-    """Run Redis, a scheduler, a worker and the page in one terminal, and start again when a file changes.
+    """Run Redis, a scheduler, a worker and the web UI in one terminal, and restart when a file changes.
 
     \b
     beat dev tasks.py                  a file

@@ -36,10 +36,12 @@ _USER = re.compile(r"[^\s()\x00-\x1f]{1,200}")
 
 
 @click.command("doctor")
-@click.option("--acl", is_flag=True, help="Print the least rights alone: a command for redis-cli.")
-@click.option("--user", metavar="NAME", default="beat", show_default=True, help="With --acl: the user who gets them.")
-@click.option("--every-feature", is_flag=True, help="With --acl: also for what nothing uses yet.")
-@click.option("--read-only", is_flag=True, help="With --acl: only what questions need, and a page that only shows.")
+@click.option("--acl", is_flag=True, help="Print only the least rights, as a command for redis-cli.")
+@click.option(
+    "--user", metavar="NAME", default="beat", show_default=True, help="Name the user who gets the rights of --acl."
+)
+@click.option("--every-feature", is_flag=True, help="Include the rights of features that nothing uses yet.")
+@click.option("--read-only", is_flag=True, help="Include only the rights that reading needs.")
 @asking.the_url
 @asking.as_json
 def command(*, acl: bool, user: str, every_feature: bool, read_only: bool, url: str | None, as_json: bool) -> int:
@@ -52,9 +54,9 @@ def command(*, acl: bool, user: str, every_feature: bool, read_only: bool, url: 
     beat doctor --acl --user beat | redis-cli
     beat doctor --acl --user web --read-only | redis-cli      for `beat web --read-only`
 
-    Redis and what it keeps, memory and how fast it grows, beats and their clocks, schedules, queues and their workers,
-    the keys, and the rights of the user as whom you ask. Nothing is written. Where that user may not look, the right is
-    named that it lacks. Ends with 1 if there is a problem; notes and warnings are none.
+    This checks Redis, memory and how fast it grows, schedulers and their clocks, schedules, queues and their workers,
+    the keys, and the rights of the Redis user. Nothing is written. If that user may not look, the missing right is
+    named. Ends with 1 if there is a problem; notes and warnings are none.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     doctor = Doctor(asking.where(url))
     if acl:

@@ -98,7 +98,7 @@ def _callback(value: Any) -> Any:
 
 def _masked_places(found: Mapping[str, Any]) -> Iterator[str]:
     """Yield the places of values that were exported without their secrets."""
-    left: list[tuple[str, Any]] = [(name, found.get(name)) for name in ("args", "kwargs", "meta")]
+    left: list[tuple[str, Any]] = [(name, found.get(name)) for name in options.Options.__annotations__]
     while left:
         place, value = left.pop()
         if isinstance(value, str) and secrecy.MASK in value:

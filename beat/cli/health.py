@@ -35,23 +35,25 @@ _OURS = re.compile(rf"(?<=[?&])(?:{'|'.join(_SPEAKS)})=[^&]*&?")  # a URL may no
 
 
 @click.command("health")
-@click.option("--local", is_flag=True, help="The beats of this machine: there must be one, and all must be fresh.")
-@click.option("--max-age", metavar="PERIOD", help="How old a pass may be.  [default: 30s, or twice the interval]")
+@click.option("--local", is_flag=True, help="Require schedulers on this machine, all of them healthy.")
 @click.option(
-    "--redis-url", "url", metavar="URL", help="The Redis to ask.  [default: the setting, or that of beat dev here]"
+    "--max-age", metavar="PERIOD", help="Accept cycles up to this age.  [default: 30s, or twice the interval]"
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON document; durations in seconds.")
+@click.option(
+    "--redis-url", "url", metavar="URL", help="Use this Redis.  [default: the setting, or that of beat dev here]"
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document; durations are in seconds.")
 def command(*, local: bool, max_age: str | None, url: str | None, as_json: bool) -> int:
-    """Say whether a beat is alive and passes: 0 if so, 1 if not.
+    """Say whether a scheduler is alive and at work: exit with 0 if so, and with 1 if not.
 
     \b
-    beat health                  any beat of this Redis has passed within 30 seconds
-    beat health --local          all beats of this machine have: for the probe of a container
+    beat health                  a scheduler of this Redis has ended a cycle within 30 seconds
+    beat health --local          all schedulers of this machine have: for the probe of a container
     beat health --max-age 2m     within two minutes
     beat health --json | jq '.beats[] | select(.fresh | not)'
 
-    A beat that has just started is not healthy before its first pass. Ends with 1 when no beat is alive or the last
-    pass is too old, and with 69 when there is no Redis to ask. If Redis' clock went back, a second line says until
+    A scheduler is not healthy before its first cycle has ended. Ends with 1 when no scheduler is alive or the last
+    cycle is too old, and with 69 when there is no Redis to ask. If Redis' clock went back, a second line says until
     when nothing fires. The exit code stays the same, because a restart would not help.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     found = sources.find({"redis_url": url}).values

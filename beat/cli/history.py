@@ -24,12 +24,18 @@ _FAILED = ("failed", "lost")
 
 @click.command("history")
 @click.argument("schedule_id", required=False, metavar="[ID]", shell_complete=schedule_ids.complete)
-@click.option("--failed", is_flag=True, help="Only runs that failed or were lost.")
-@click.option("--since", metavar="TIME", help="From then on: 24h, yesterday, 2026-11-16 or 2026-11-16T02:00Z.")
+@click.option("--failed", is_flag=True, help="Show only runs that failed or were lost.")
+@click.option("--since", metavar="TIME", help="Begin then: 24h, yesterday, 2026-11-16, 2026-11-16T02:00Z.")
 @click.option(
-    "-n", "number", metavar="N", type=click.IntRange(1, _MOST), default=20, show_default=True, help="How many at most."
+    "-n",
+    "number",
+    metavar="N",
+    type=click.IntRange(1, _MOST),
+    default=20,
+    show_default=True,
+    help="Show at most so many.",
 )
-@click.option("-v", "--verbose", is_flag=True, help="All that is known of each, tracebacks too.")
+@click.option("-v", "--verbose", is_flag=True, help="Show all details, tracebacks included.")
 @asking.reveal
 @asking.the_url
 @asking.as_json
@@ -74,7 +80,10 @@ def command(
         output.say(f"the ledger holds no {wanted}{' since then' if since else ''}", err=True)
         return
     zones = {each: asking.zone_of(client, each) for each in {line.schedule_id for line in lines}}
-    _at_length(lines, zones, now, reveal=reveal) if verbose else _table(lines, zones, single=schedule_id is not None)
+    if verbose:
+        _at_length(lines, zones, now, reveal=reveal)
+    else:
+        _table(lines, zones, single=schedule_id is not None, reveal=reveal)
 
 
 def _instant(line: Line) -> datetime:
@@ -95,12 +104,13 @@ def _at_length(lines: Sequence[Line], zones: dict[str, Zone], now: datetime, *, 
         if place:
             output.echo()
         head = f"{line.schedule_id}, {instants.both(_instant(line), where)}"
-        output.say(output.printable(f"{head}: {telling.story(line, where, now)}"))
+        story = asking.worded(telling.story(line, where, now), reveal=reveal)
+        output.say(output.printable(f"{head}: {story}"))
         if isinstance(line, Fired):
             at_length.show(line, reveal=reveal)
 
 
-def _table(lines: Sequence[Line], zones: dict[str, Zone], *, single: bool) -> None:
+def _table(lines: Sequence[Line], zones: dict[str, Zone], *, single: bool, reveal: bool) -> None:
     """Columns that would say nothing are left out; of many schedules, there are fewer."""
     placed = [(line, _instant(line), zones[line.schedule_id]) for line in lines]
     fine = any(at.second for _, at, _ in placed)
@@ -118,7 +128,7 @@ def _table(lines: Sequence[Line], zones: dict[str, Zone], *, single: bool) -> No
         columns["late"] = _spans([None if run is None or run.late_ms is None else run.late_ms / 1000 for run in runs])
         columns["wait"] = _spans([run.wait if run else None for run in runs])
         columns["took"] = _spans([run.duration if run else None for run in runs])
-    columns["note"] = [telling.note(line, where) for line, _, where in placed]
+    columns["note"] = [asking.worded(telling.note(line, where), reveal=reveal) for line, _, where in placed]
     told = {name: cells for name, cells in columns.items() if any(cells)}
     output.table(list(told), list(zip(*told.values(), strict=True)))
     for words in telling.advised(lines):

@@ -42,32 +42,35 @@ _FOOT = 9  # lines of a terminal for headings and footer
 
 @click.command("list")
 @click.argument("match", required=False, metavar="[GLOB]")
-@click.option("--state", type=click.Choice(STATES), metavar="STATE", help=f"Only those: {', '.join(STATES)}.")
-@click.option("--failing", is_flag=True, help="Only those that failed when they last ran.")
-@click.option("--overridden", is_flag=True, help="Only those with another rule than their code's.")
-@click.option("--source", metavar="GLOB", help="Only those from `code`, or from data: `api`.")
-@click.option("--app", metavar="GLOB", help="Only those of an application.")
-@click.option("--queue", metavar="GLOB", help="Only those whose jobs go there.")
-@click.option("--func", metavar="GLOB", help="Only those of a function: app.tasks.report, 'app.*'.")
+@click.option("--state", type=click.Choice(STATES), metavar="STATE", help=f"List only {', '.join(STATES)}.")
+@click.option("--failing", is_flag=True, help="List only schedules whose last run failed.")
+@click.option("--overridden", is_flag=True, help="List only schedules with another rule than their code's.")
+@click.option("--source", metavar="GLOB", help="List only schedules from code (code) or from data (api).")
+@click.option("--app", metavar="GLOB", help="List only schedules of this application.")
+@click.option("--queue", metavar="GLOB", help="List only schedules of this queue.")
+@click.option("--func", metavar="GLOB", help="List only schedules of this function: app.tasks.report, 'app.*'.")
 @click.option(
     "--sort",
     type=click.Choice(list(ORDERS)),
     metavar="ORDER",
     default="id",
     show_default=True,
-    help=f"By {', '.join(ORDERS)}.",
+    help=f"Sort by {', '.join(ORDERS)}.",
 )
 @click.option(
     "-n",
     "number",
     metavar="N",
     type=click.IntRange(1, _MOST),
-    help=f"How many at most.  [default: {_PAGE}; with --json all]",
+    help=f"List at most so many.  [default: {_PAGE}; with --json all]",
 )
 @click.option(
-    "--after", metavar="ID", shell_complete=schedule_ids.complete, help="Go on after this one: the next page."
+    "--after",
+    metavar="ID",
+    shell_complete=schedule_ids.complete,
+    help="Show the next page, which begins after this id.",
 )
-@click.option("--watch", is_flag=True, help=f"Draw it again every {_AGAIN_S} seconds, until Ctrl-C.")
+@click.option("--watch", is_flag=True, help=f"Refresh every {_AGAIN_S} seconds until Ctrl-C.")
 @asking.reveal
 @asking.the_url
 @asking.as_json
@@ -84,14 +87,14 @@ def command(*, number: int | None, watch: bool, reveal: bool, url: str | None, a
     beat list --json | jq -r '.schedules[] | select(.last.state == "failed") | .id'
 
     In the line of the last runs a bar is as high as the run took long: ▁█. Others have a sign: ✗ failed, ? lost,
-    ! stopped, · skipped, ○ not ended yet. Below the table stand how many schedules there are, and whether beats are
-    alive to fire them. What --json --reveal prints, `beat add --file` takes; without --reveal, secrets are masked.
+    ! stopped, · skipped, ○ not ended yet. The lines below the table say how many schedules there are, and whether a
+    scheduler is alive. `beat add --file` takes what --json --reveal prints; without --reveal, secrets are masked.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     client = asking.client(url)
     if as_json and not watch:
         _document(client, number, asked, reveal=reveal)
         return
-    look = functools.partial(_page, client, asked)
+    look = functools.partial(_page, client, asked, reveal=reveal)
     if not watch:
         _show(look(number or _PAGE))
     elif as_json or not output.is_terminal():
@@ -100,12 +103,12 @@ def command(*, number: int | None, watch: bool, reveal: bool, url: str | None, a
         _watch(look, number or _MOST)
 
 
-def _page(client: Client, asked: dict[str, Any], number: int) -> list[str]:
+def _page(client: Client, asked: dict[str, Any], number: int, *, reveal: bool) -> list[str]:
     """The lines of one page, and of what stands below it."""
     found = list(itertools.islice(client.schedules(**asked, runs=_RUNS, page=min(number + 1, _AT_ONCE)), number + 1))
     counts, beats, now = client.counts(), client.beats(), client.now()
     shown = found[:number]
-    table = rows.lines(shown, now, zone(client.settings.tz)) if shown else []
+    table = rows.lines(shown, now, zone(client.settings.tz), reveal=reveal) if shown else []
     footer = _footer(shown, counts, beats, now)
     return [*table, *([""] if table else []), *footer, *_without_workers(client, shown), *_more(shown, found)]
 
@@ -137,7 +140,9 @@ def _footer(shown: list[Listed], counts: Counts, beats: list[Instance], now: dat
     if any(each.standing.override for each in shown):
         yield from output.wrapped("a rule with (override) or ! is not the code's: beat show ID has both")
     if not beats:
-        yield from output.complained("warning", "no beat is alive: nothing fires until one runs (beat run MODULE)")
+        yield from output.complained(
+            "warning", "no scheduler is running: nothing fires until one runs (beat run MODULE)"
+        )
 
 
 def _without_workers(client: Client, shown: list[Listed]) -> Iterator[str]:
@@ -178,9 +183,9 @@ def _alive(beats: list[Instance], now: datetime) -> Iterator[str]:
         return
     passes = [each.last_pass for each in beats if each.last_pass]
     age = max(0.0, (now - max(passes)).total_seconds()) if passes else None
-    fresh = "not passed yet" if age is None else f"passed {instants.span(age)} ago"
+    fresh = "not checked yet" if age is None else f"checked {instants.span(age)} ago"
     late = ", which is late" if age is not None and age > _STALE_S else ""
-    yield f"{len(beats):,} beat{'s' * (len(beats) > 1)} {fresh}{late}"
+    yield f"{len(beats):,} scheduler{'s' * (len(beats) > 1)}, {fresh}{late}"
 
 
 def _more(shown: list[Listed], found: list[Listed]) -> Iterator[str]:

@@ -25,12 +25,14 @@ _NEEDS = {
 }
 
 the_source: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
-    "--from", "source", type=click.Choice(moving.SOURCES), help="Read the schedules of a predecessor, from PLACE."
+    "--from", "source", type=click.Choice(moving.SOURCES), help="Read the schedules of a predecessor from PLACE."
 )
 _OPTIONS = (
-    click.option("--add", "adding", is_flag=True, help="--from: add them; without it nothing is changed."),
-    click.option("--system", is_flag=True, help="crontab: a user stands before each command, as in /etc/crontab."),
-    click.option("--import", "importing", is_flag=True, help="celery, rq-cron: run the file, to learn all it says."),
+    click.option("--add", "adding", is_flag=True, help="Add what --from reads; without it, nothing changes."),
+    click.option("--system", is_flag=True, help="Expect a user before each command, as in /etc/crontab."),
+    click.option(
+        "--import", "importing", is_flag=True, help="Import the file of celery or rq-cron to see everything in it."
+    ),
 )
 
 

@@ -33,16 +33,16 @@ _ID = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 @click.command("next")
 @click.argument("expression", nargs=-1, metavar="[EXPR|ID]")
-@click.option("--tz", metavar="ZONE", help="IANA time zone, such as Europe/Paris.  [default: the setting tz, or UTC]")
-@click.option("--every", metavar="PERIOD", help="An interval instead of an expression: 10s, 15m, 1h30m, 1d, 2w.")
-@click.option("--seconds", is_flag=True, help="The expression has six fields, seconds first.")
-@click.option("--id", "name", metavar="NAME", help="The schedule whose id decides what H is.")
+@click.option("--tz", metavar="ZONE", help="Use this IANA zone, as in Europe/Paris.  [default: setting tz, or UTC]")
+@click.option("--every", metavar="PERIOD", help="Use an interval, not an expression: 10s, 15m, 1h30m, 1d, 2w.")
+@click.option("--seconds", is_flag=True, help="Read six fields, seconds first.")
+@click.option("--id", "name", metavar="NAME", help="Resolve H for the schedule with this id.")
 @click.option(
-    "-n", "number", metavar="N", type=click.IntRange(1, _MOST), default=5, show_default=True, help="How many ticks."
+    "-n", "number", metavar="N", type=click.IntRange(1, _MOST), default=5, show_default=True, help="Show so many ticks."
 )
-@click.option("--from", "start", metavar="TIME", help="Start here, not now: yesterday, 2026-03-28, 2026-03-28T12:00Z.")
-@click.option("--redis-url", "url", metavar="URL", help="The Redis that has the schedule with this ID.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+@click.option("--from", "start", metavar="TIME", help="Start then, not now: yesterday, 2026-03-28, 2026-03-28T12:00Z.")
+@click.option("--redis-url", "url", metavar="URL", help="Look for the schedule with this ID in this Redis.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def command(
     expression: tuple[str, ...],
     *,

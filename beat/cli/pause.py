@@ -1,4 +1,4 @@
-"""`beat pause`: holds the ticks of schedules, until a time or until somebody resumes them."""
+"""`beat pause`: holds the ticks of schedules, until a time or until an operator resumes them."""
 
 from __future__ import annotations
 
@@ -20,11 +20,9 @@ if TYPE_CHECKING:
 
 @click.command("pause")
 @click.argument("ids", nargs=-1, metavar="ID...", shell_complete=schedule_ids.complete)
-@click.option(
-    "--until", metavar="TIME", help="When it goes on by itself: 2h, 09:00, monday, 'monday 09:00', 2026-11-20."
-)
-@click.option("--reason", metavar="TEXT", help="Why: everybody who looks will see it.")
-@click.option("--all", "everything", is_flag=True, help="Every schedule that is active.")
+@click.option("--until", metavar="TIME", help="Resume then: 2h, 09:00, monday, 'monday 09:00', 2026-11-20.")
+@click.option("--reason", metavar="TEXT", help="Show this reason wherever the pause is shown.")
+@click.option("--all", "everything", is_flag=True, help="Pause every active schedule.")
 @changing.sure
 @changing.the_version
 @changing.the_author
@@ -48,7 +46,7 @@ def command(
     beat pause report --until monday --reason "the disk is full"
     beat pause report --until "monday 09:00"     in the zone of the schedule
     beat pause report invoices --until 2h
-    beat pause report                            until somebody resumes it
+    beat pause report                            until you resume it
     beat pause --all --reason "moving house"     the whole namespace
 
     TIME is a length of time (2h, 1h30m), a time of day (09:00: the next one), a day (monday, tomorrow, 2026-11-20: its
@@ -88,7 +86,7 @@ def _end(client: Client, until: str | None, tz: str) -> datetime | None:
 def _all(client: Client, until: str | None, reason: str | None, *, yes: bool, as_json: bool) -> int:
     own = zone(client.settings.tz)
     end, number = _end(client, until, own.name), client.number_active()
-    told = f"until {changing.when(end, own, client.now())}" if end else "until somebody resumes them"
+    told = f"until {changing.when(end, own, client.now())}" if end else "until an operator resumes them"
     if number and not changing.agreed(f"Pause all {number:,} active schedules, {told}?", yes=yes):
         return changing.NOT_DONE
     done = client.pause_all(end, reason)
@@ -108,7 +106,7 @@ def _tell(found: Standing, now: datetime) -> None:
     reason = f" ({found.pause.reason})" if found.pause and found.pause.reason else ""
     if until is None:
         following = f"; its next tick, {instants.both(found.next_run, where)}, is held" if found.next_run else ""
-        output.say(output.printable(f"{found.schedule_id}: paused until somebody resumes it{reason}{following}"))
+        output.say(output.printable(f"{found.schedule_id}: paused until an operator resumes it{reason}{following}"))
         return
     output.say(output.printable(f"{found.schedule_id}: paused until {changing.when(until, where, now)}{reason}"))
     stretch = held(found, until)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,7 +11,7 @@ from beat import clock, durations, settings
 from beat.cli import asking, modules, output
 from beat.client import Client
 from beat.planning import KINDS
-from beat.planning.differences import shown
+from beat.planning.differences import masked, shown
 from beat.registry import default
 from beat.words import instants, telling
 from beat.zones import zone
@@ -34,9 +35,10 @@ _MARKS = {
 
 @click.command("plan")
 @click.argument("names", metavar="[MODULES]...", nargs=-1)
-@click.option("--app", metavar="NAME", help="The application whose code this is.  [default: the setting app]")
+@click.option("--app", metavar="NAME", help="Compare as this application.  [default: the setting app]")
 @click.option("--setup", metavar="MODULE:CALLABLE", help="Call this before importing, to prepare the application.")
 @click.option("--exit-code", is_flag=True, help="End with 1 if there are changes.")
+@asking.reveal
 @asking.the_url
 @asking.as_json
 def command(
@@ -45,13 +47,14 @@ def command(
     app: str | None,
     setup: str | None,
     exit_code: bool,
+    reveal: bool,
     url: str | None,
     as_json: bool,
 ) -> int:
     """Compare the schedules of the code with those in Redis: what would a deploy change? Nothing is written.
 
     \b
-    beat plan app.tasks                 name all the modules that your beats run
+    beat plan app.tasks                 name all the modules that your schedulers load
     beat plan                           the modules of BEAT_MODULES or [tool.beat], else ./tasks.py
     beat plan app.tasks --exit-code     for CI: ends with 1 if there are changes
     beat plan --json | jq -r '.removed[].id'
@@ -62,10 +65,10 @@ def command(
     + returning   it was held or retired, and goes on from now
     ! overridden  an operator's rule stays in force, whatever the code says
     x taken       another live application declares this id, or it was added from data: the code's is refused
-    - removed     its ticks are held when no live beat declares it, and it is retired after retire_after
+    - removed     its ticks are held when no running scheduler declares it, and it is retired after retire_after
 
     What is removed is found among the schedules that modules of this code have declared, for this application.
-    Starting a scheduler applies the plan.
+    Starting a scheduler applies the plan. Values whose names look secret, and passwords in URLs, are masked.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     loaded = settings.load({"setup": setup, "app": app, "modules": names or None, "redis_url": url})
     chosen = modules.choose(names, loaded)
@@ -76,6 +79,9 @@ def command(
     with output.kept_for_the_report():
         _load(chosen.names, loaded.settings.setup)
     found = Client(asking.where(url), app=loaded.settings.app).plan(default)
+    if not reveal:
+        steps = (replace(each, differences=tuple(map(masked, each.differences))) for each in found.steps)
+        found = replace(found, steps=tuple(steps))
     if as_json:
         told: dict[str, Any] = {kind: [_plain(each) for each in found.of(kind)] for kind in KINDS}
         other_ids = [each._asdict() for each in found.other_ids()]
@@ -138,6 +144,8 @@ def _facts(each: Step) -> Iterator[tuple[str, str]]:
     yield from _ticks(each)
     if each.kind == "removed":
         yield "then", _retirement(each)
+        if each.place:
+            yield "if", f"the scheduler runs in {each.place}: the application has no name (BEAT_APP)"
 
 
 def _overridden(each: Step) -> Iterator[tuple[str, str]]:
@@ -168,8 +176,8 @@ def _retirement(each: Step) -> str:
     if each.held_since:
         return f"held since {_at(each.held_since, each.tz)}; retired after {after}"
     if each.state == "paused":
-        return f"held when no live beat declares it; retired after {after}, when its pause has ended"
-    return f"held when no live beat declares it; retired after {after}"
+        return f"held when no running scheduler declares it; retired after {after}, when its pause has ended"
+    return f"held when no running scheduler declares it; retired after {after}"
 
 
 def _listed(ticks: Sequence[datetime], tz: str) -> str:
@@ -194,6 +202,7 @@ def _plain(each: Step) -> dict[str, Any]:
         "func": each.func or None,
         "follows": each.follows or None,
         "owner": each.owner or None,
+        "place": each.place or None,
         "options": [option._asdict() for option in each.differences],
         "before": [clock.text(tick) for tick in each.before],
         "after": [clock.text(tick) for tick in each.after],

@@ -69,9 +69,9 @@ class _Parser(_RESP2Parser):
 
 @click.command("redis", context_settings={"allow_interspersed_args": False})  # after the first word all is Redis' own
 @click.option(
-    "--redis-url", "url", metavar="URL", help="The Redis to ask.  [default: the setting, or that of beat dev here]"
+    "--redis-url", "url", metavar="URL", help="Use this Redis.  [default: the setting, or that of beat dev here]"
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON document; hashes are objects.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document; hashes are objects.")
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="COMMAND [ARG]...")
 def command(words: tuple[str, ...], *, url: str | None, as_json: bool) -> None:
     """Send one command to Redis and print its reply as redis-cli does.

@@ -18,7 +18,7 @@ _NAMED = 20
 
 @click.command("remove")
 @click.argument("ids", nargs=-1, metavar="ID...", shell_complete=schedule_ids.complete)
-@click.option("--retired", is_flag=True, help="All that are retired: no live beat declares them any more.")
+@click.option("--retired", is_flag=True, help="Remove all retired schedules, which no scheduler declares any more.")
 @changing.sure
 @changing.the_version
 @changing.the_author
@@ -41,8 +41,8 @@ def command(
     beat remove --retired             all whose code is gone
     beat remove --retired --yes       in a script
 
-    What was enqueued stays in its queue and runs. A schedule that the code of a live beat declares would come back, and
-    is refused: take it out of the code, or pause it.
+    Jobs that are enqueued stay in their queues and run. A schedule that a live scheduler declares is refused, because
+    it would come back: take it out of the code, or pause it.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     wanted = changing.named(ids, version, everything=retired, option="--retired")
     client = asking.client(url, by)

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 @click.command("reschedule")
 @click.argument("schedule_id", metavar="ID", shell_complete=schedule_ids.complete)
 @click.argument("expression", nargs=-1, metavar="[EXPR]")
-@click.option("--every", metavar="PERIOD", help="An interval instead of an expression: 10s, 15m, 1h30m, 1d.")
-@click.option("--tz", metavar="ZONE", help="The zone of the expression; alone, another zone for the rule that it has.")
-@click.option("--seconds", is_flag=True, help="The expression has six fields, seconds first.")
-@click.option("--at", metavar="TIME", help="The next tick fires then, once: 2h, 09:00, 'monday 09:00'.")
-@click.option("--reset", is_flag=True, help="Back to the rule of the code.")
+@click.option("--every", metavar="PERIOD", help="Use an interval, not an expression: 10s, 15m, 1h30m, 1d.")
+@click.option("--tz", metavar="ZONE", help="Use this zone for the expression, or for the rule that it has.")
+@click.option("--seconds", is_flag=True, help="Read six fields, seconds first.")
+@click.option("--at", metavar="TIME", help="Move the next tick, once: 2h, 09:00, 'monday 09:00'.")
+@click.option("--reset", is_flag=True, help="Return to the rule of the code.")
 @changing.rehearse
 @changing.the_version
 @changing.the_author

@@ -27,8 +27,8 @@ class _Resumed(NamedTuple):
 
 @click.command("resume")
 @click.argument("ids", nargs=-1, metavar="ID...", shell_complete=schedule_ids.complete)
-@click.option("--catch-up", is_flag=True, help="Leave what was held to the misfire policy, as after an outage.")
-@click.option("--all", "everything", is_flag=True, help="All that `beat pause --all` has paused.")
+@click.option("--catch-up", is_flag=True, help="Let the misfire policy decide about held ticks, as after an outage.")
+@click.option("--all", "everything", is_flag=True, help="Resume everything that beat pause --all has paused.")
 @changing.sure
 @changing.the_version
 @changing.the_author

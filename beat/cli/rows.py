@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from beat.cli import output, spark
+from beat.cli import asking, output, spark
 from beat.words import instants
 from beat.words import rows as words
 from beat.zones import zone
@@ -58,7 +58,7 @@ _WITHOUT_NOTES = (
 )
 
 
-def lines(rows: Sequence[Listed], now: datetime, default: Zone) -> list[str]:
+def lines(rows: Sequence[Listed], now: datetime, default: Zone, *, reveal: bool = False) -> list[str]:
     """Return the table in the widest shape that fits; what is piped has all columns.
 
     Times are in the zone that all of these schedules share, else in the `default` one; the heading names it.
@@ -68,7 +68,7 @@ def lines(rows: Sequence[Listed], now: datetime, default: Zone) -> list[str]:
     signs, noted = spark.signs(), any(words.note(row.standing) for row in rows)
     shapes = (*_WITH_NOTES, *_WITHOUT_NOTES) if noted else _WITHOUT_NOTES
     for shape in shapes if output.is_terminal() else _WITH_NOTES[:1]:
-        found = columns(rows, now, where, shape, signs)
+        found = columns(rows, now, where, shape, signs, reveal=reveal)
         if not output.is_terminal() or _fits(found):
             break
     headings, cells = list(found), list(zip(*found.values(), strict=True))
@@ -76,7 +76,7 @@ def lines(rows: Sequence[Listed], now: datetime, default: Zone) -> list[str]:
 
 
 def columns(
-    rows: Sequence[Listed], now: datetime, where: Zone, shape: Shape, signs: spark.Signs
+    rows: Sequence[Listed], now: datetime, where: Zone, shape: Shape, signs: spark.Signs, *, reveal: bool = False
 ) -> dict[str, list[str]]:
     """Return the cells of each column by its heading, without columns that say nothing."""
     known = [row.standing for row in rows]
@@ -89,7 +89,7 @@ def columns(
         "last run": [last(row, now, shape) for row in rows],
         "state": [words.state(each) for each in known] if shape.state else [],
         "runs": [spark.spark(row.runs, signs, shape.runs) for row in rows],
-        "note": [words.note(each) for each in known] if shape.notes else [],
+        "note": [asking.worded(words.note(each), reveal=reveal) for each in known] if shape.notes else [],
     }
     return {name: cells for name, cells in found.items() if any(cells)}
 

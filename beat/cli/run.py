@@ -24,25 +24,25 @@ _LAST_WORDS_S = 2
 
 @click.command("run")
 @click.argument("names", metavar="[MODULES]...", nargs=-1)
-@click.option("--redis-url", metavar="URL", help="The Redis of beat and of RQ.  [default: the setting redis_url]")
+@click.option("--redis-url", metavar="URL", help="Use this Redis for beat and RQ.  [default: the setting redis_url]")
 @click.option("--setup", metavar="MODULE:CALLABLE", help="Call this before importing, to prepare the application.")
-@click.option("--only", metavar="GLOB", help="Register and fire only the schedules whose ids match: a canary.")
+@click.option("--only", metavar="GLOB", help="Register and fire only schedules with matching ids, as a canary.")
 @click.option("--metrics-port", metavar="PORT", help="Serve metrics for Prometheus at this port.")
-@click.option("--metrics-host", metavar="HOST", help="At this address.  [default: 127.0.0.1, this machine only]")
-@click.option("--web", is_flag=True, help="Serve the page, too, in this process.")
-@click.option("--web-port", metavar="PORT", help="With --web: at this port.  [default: 8420]")
-@click.option("--web-host", metavar="HOST", help="With --web: at this address.  [default: 127.0.0.1]")
-@click.option("--log-level", metavar="LEVEL", help="debug, info, warning or error.")
-@click.option("--log-format", metavar="FORMAT", help="text for people, json for machines.")
+@click.option("--metrics-host", metavar="HOST", help="Serve metrics at this address.  [default: 127.0.0.1]")
+@click.option("--web", is_flag=True, help="Serve the web UI in this process, too.")
+@click.option("--web-port", metavar="PORT", help="Serve the web UI at this port.  [default: 8420]")
+@click.option("--web-host", metavar="HOST", help="Serve the web UI at this address.  [default: 127.0.0.1]")
+@click.option("--log-level", metavar="LEVEL", help="Log from this level on: debug, info, warning or error.")
+@click.option("--log-format", metavar="FORMAT", help="Write log lines as text for people, or as json for machines.")
 def command(*, names: tuple[str, ...], only: str | None, web: bool, **flags: str | None) -> None:
-    """Fire every tick of every schedule, exactly once, beside any number of other beats.
+    """Fire every tick of every schedule, exactly once, beside any number of other schedulers.
 
     \b
     beat run app.tasks                  a module, a package with its sub-modules, or a file
     beat run                            the modules of BEAT_MODULES or [tool.beat], else ./tasks.py
     beat run app.tasks --only 'report*' a canary
     beat run app.tasks --metrics-port 9108   numbers for Prometheus, to this machine alone
-    beat run app.tasks --web            the page as well, at http://127.0.0.1:8420/
+    beat run app.tasks --web            the web UI as well, at http://127.0.0.1:8420/
 
     Start as many as you like, on as many machines as you like: no one leads. A stock `rq worker` runs the jobs.
     SIGTERM and Ctrl-C end it within two seconds. If one of its threads hangs, it says where and ends with 70.

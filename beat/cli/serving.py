@@ -18,4 +18,4 @@ def room(name: str) -> Any:
     except ModuleNotFoundError as e:
         if (e.name or "").partition(".")[0] not in _EXTRA:
             raise
-        raise ConfigError(f"the page needs {e.name}, which is not installed: {HOW}") from None
+        raise ConfigError(f"the web UI needs {e.name}, which is not installed: {HOW}") from None

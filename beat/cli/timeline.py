@@ -29,9 +29,9 @@ _WORDS = (*OUTCOMES, "open")
     type=click.IntRange(1, LONGEST),
     default=24,
     show_default=True,
-    help="How far to both sides of now.",
+    help="Show so many hours before and after now.",
 )
-@click.option("--tz", metavar="ZONE", help="IANA time zone, such as Europe/Paris.  [default: the setting tz, or UTC]")
+@click.option("--tz", metavar="ZONE", help="Use this IANA zone, as in Europe/Paris.  [default: setting tz, or UTC]")
 @asking.the_url
 @asking.as_json
 def command(*, hours: int, tz: str | None, url: str | None, as_json: bool) -> None:

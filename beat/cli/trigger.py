@@ -29,15 +29,15 @@ _SECOND = timedelta(seconds=1)
 @click.command("trigger")
 @click.argument("schedule_id", metavar="ID", shell_complete=schedule_ids.complete)
 @click.option(
-    "--arg", "named", metavar="NAME=VALUE", multiple=True, help="Another value for one argument, as JSON or text."
+    "--arg", "named", metavar="NAME=VALUE", multiple=True, help="Replace one argument; the value is JSON or text."
 )
 @click.option(
-    "--args", "args", metavar="JSON", help="All arguments without a name, as a list; or an object of named ones."
+    "--args", "args", metavar="JSON", help="Replace positional arguments by a list, or named ones by an object."
 )
-@click.option("--timeout", metavar="PERIOD", help="With --wait: stop waiting after this time, such as 10m.")
-@click.option("--wait", is_flag=True, help="Stay until it has ended, and end as it did.")
+@click.option("--timeout", metavar="PERIOD", help="Stop waiting after this time, such as 10m; needs --wait.")
+@click.option("--wait", is_flag=True, help="Wait for the run to finish and exit with its result.")
 @click.option("--force", is_flag=True, help="Run even if a previous run is still in progress.")
-@click.option("--skip-next", is_flag=True, help="It takes the place of the next tick, which passes.")
+@click.option("--skip-next", is_flag=True, help="Run in place of the next tick, which is skipped.")
 @changing.the_author
 @asking.the_url
 @asking.as_json
@@ -54,7 +54,7 @@ def command(
     url: str | None,
     as_json: bool,
 ) -> int:
-    """Run a schedule now, whatever is next; no beat needs to be alive.
+    """Run a schedule now, whatever is next; no scheduler needs to be alive.
 
     \b
     beat trigger report
@@ -147,7 +147,7 @@ def _steps(run: Fired, client: Client) -> Iterator[tuple[str, datetime, str]]:
         yield "started", run.started_at, ", ".join(part for part in (by, waited) if part)
     if run.closed_at:
         took = f"after {instants.span(run.duration)}" if run.duration is not None else ""
-        said = telling.error(run) or run.message
+        said = asking.worded(telling.error(run) or run.message, reveal=False)
         yield run.state, run.ended_at or run.closed_at, ": ".join(part for part in (took, said.split("\n")[0]) if part)
     elif run.state == "scheduled":
         yield "waits", client.now(), "for its next attempt: the last one failed"

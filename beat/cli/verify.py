@@ -24,7 +24,7 @@ _ALWAYS = _COUNTS[:4]
 
 @click.command("verify")
 @click.argument("schedule_id", required=False, metavar="[ID]", shell_complete=schedule_ids.complete)
-@click.option("--since", metavar="TIME", help="From then on: 24h, yesterday, 2026-11-16 or 2026-11-16T02:00Z.")
+@click.option("--since", metavar="TIME", help="Begin then: 24h, yesterday, 2026-11-16, 2026-11-16T02:00Z.")
 @asking.the_url
 @asking.as_json
 def command(*, schedule_id: str | None, since: str | None, url: str | None, as_json: bool) -> int:

@@ -24,11 +24,13 @@ _LOOK_S = 0.5
 
 @click.command("web")
 @asking.the_url
-@click.option("--host", "--web-host", "web_host", metavar="HOST", help="At this address.  [default: 127.0.0.1]")
-@click.option("--port", "--web-port", "web_port", metavar="PORT", help="At this port; 0 for any.  [default: 8420]")
-@click.option("--read-only", is_flag=True, help="Only show: no button changes anything, whoever asks.")
+@click.option("--host", "--web-host", "web_host", metavar="HOST", help="Serve at this address.  [default: 127.0.0.1]")
+@click.option(
+    "--port", "--web-port", "web_port", metavar="PORT", help="Serve at this port; 0 for any.  [default: 8420]"
+)
+@click.option("--read-only", is_flag=True, help="Refuse every change, whoever asks.")
 def command(*, url: str | None, web_host: str | None, web_port: str | None, read_only: bool) -> None:
-    """Serve the page: did it run, will it run, why not.
+    """Serve the web UI: did it run, will it run, why not.
 
     \b
     beat web                               http://127.0.0.1:8420/, for this machine alone
@@ -36,9 +38,9 @@ def command(*, url: str | None, web_host: str | None, web_port: str | None, read
     beat web --read-only                   to look at, and not to touch
     BEAT_WEB_USERS=ann:correct-horse-battery beat web --host 0.0.0.0     with a password, for other machines
 
-    It asks Redis, as `beat list` does: it needs no beat, never imports the application, and says when Redis is away.
-    The settings are web_host, web_port, web_path, web_token, web_users, web_hosts, web_read_only. To others than this
-    machine it is served only with a token or users. SIGTERM and Ctrl-C end it within two seconds.
+    The web UI asks Redis, as `beat list` does: it needs no scheduler, never imports the application, and says when
+    Redis is away. The settings are web_host, web_port, web_path, web_token, web_users, web_hosts and web_read_only.
+    Other machines need a token or a user's password. SIGTERM and Ctrl-C end it within two seconds.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     flags = {"web_host": web_host, "web_port": web_port, "web_read_only": "on" if read_only else None}
     where = asking.where(url)
@@ -55,7 +57,7 @@ def _say(mine: Settings, address: str, redis: str) -> None:
     if mine.log_format == "json":
         logs.listen(Event("page_served", fields={"address": address}))
     else:
-        output.say(f"the page is served at {address} (of Redis at {redis})", err=True)
+        output.say(f"the web UI is served at {address} (of Redis at {redis})", err=True)
 
 
 def _serve(page: Any, say: Callable[[], None]) -> None:
@@ -64,4 +66,4 @@ def _serve(page: Any, say: Callable[[], None]) -> None:
         say()
         while not done.wait(_LOOK_S):
             if not page.is_alive:
-                raise ConfigError(f"the server of the page at {page.address} has ended by itself")
+                raise ConfigError(f"the server of the web UI at {page.address} has ended by itself")

@@ -38,10 +38,10 @@ def command(*, schedule_id: str, time: tuple[str, ...], reveal: bool, url: str |
     beat why report 2026-11-16 03:00   another day, in its zone
     beat why report 2026-11-16T02:00Z  any time with its offset
 
-    A tick was enqueued (when, by which beat, and how its run ended) or skipped (with the reason, and the option that
-    decides it), or it waits for an earlier run to end, or it is still to come, or there is no tick at that time: then
-    the nearest ones are named. Of what follows another, the minute counts, and whether the other has succeeded. Of what
-    the ledger no longer holds, nothing is claimed.
+    The answer is one of these: the tick was enqueued (when, by which scheduler, and how its run ended); it was skipped
+    (why, and by which option); it waits for an earlier run; it is still to come; or there is no tick at that time, and
+    the nearest ones are named. For a schedule that follows another, the minute counts, and whether the other has
+    succeeded. Ticks that the ledger no longer holds get no answer.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     client = asking.client(url)
     known = client.get(schedule_id)
@@ -65,7 +65,8 @@ def command(*, schedule_id: str, time: tuple[str, ...], reveal: bool, url: str |
         document = {**words.plain(told), "sentence": words.sentence(told, where, now)}
         output.document(**asking.shown(document, reveal=reveal))
         return
-    output.say(output.printable(f"{instants.both(told.instant, where)}: {words.sentence(told, where, now)}"))
+    sentence = asking.worded(words.sentence(told, where, now), reveal=reveal)
+    output.say(output.printable(f"{instants.both(told.instant, where)}: {sentence}"))
     for run in told.runs:
         output.echo()
         at_length.show(run, reveal=reveal)

@@ -17,12 +17,12 @@ from beat.client.surveying import Surveying
 
 
 class Client(Backfilling, Pausing, Rescheduling, Adding, Surveying, Inspecting, Comparing):
-    """Asks and changes one installation. `redis` is a URL, a client, or what the settings say.
+    """A client that reads and changes one installation. `redis` is a URL or a client; the settings name it otherwise.
 
-    Options are settings by name, as in `prefix="app:"`. `by` is who makes changes, `user@host` unless it is given: it
-    stands in the ledger and among the events. Every method raises NoRedis when Redis does not answer, and
-    UnknownSchedule with the nearest name. A change raises Refused when what stands in Redis speaks against it, and
-    Conflict when somebody else has changed the schedule and it no longer has the `expected_version`.
+    Options are settings by name, as in `prefix="app:"`. `by` names the operator in the ledger and the events; it is
+    `user@host` unless it is given. Every method raises NoRedis when Redis does not answer, and UnknownSchedule with the
+    nearest name. A change raises Refused when the state in Redis forbids it, and Conflict when the schedule no longer
+    has the `expected_version`, because another client has changed it.
     """
 
     @classmethod

@@ -62,7 +62,7 @@ class Explanation:
     deferred: Action | None = None
     """By whom, and to when, it was moved."""
     unannounced_at: datetime | None = None
-    """Since when no live beat declares the schedule."""
+    """Since when no running scheduler declares the schedule."""
     before: datetime | None = None
     """The nearest tick before the instant."""
     after: datetime | None = None

@@ -44,7 +44,7 @@ class Changing(Questions):
     def _until_it_stands(
         self, schedule_id: str, version: int | None, step: Callable[[Standing, datetime], Reply]
     ) -> Standing:
-        """Where the schedule stands after the change; looks again when somebody else was faster."""
+        """Where the schedule stands after the change; looks again when another client was faster."""
         self._settle(schedule_id, version, step)
         return self.get(schedule_id)
 
@@ -111,7 +111,7 @@ def one_line(text: str | None, name: str) -> str:
 
 
 def _conflict(schedule_id: str, version: str) -> str:
-    return f"{schedule_id} has version {version or 0} by now: somebody else has changed it; look again, then try again"
+    return f"{schedule_id} has version {version or 0} by now: another client has changed it; look again, then try again"
 
 
 def _somebody() -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from beat import clock, planning
+from beat import clock, planning, provenance
 from beat.client.connected import Connected
 from beat.placement import foresee, standing
 from beat.planning import KINDS, Kept, Plan
 from beat.protocol import Sight
+from beat.provenance import Known
 from beat.registry import Registry
-from beat.retirement import elsewhere
+from beat.sources import UNNAMED
 from beat.store import pages
 
 if TYPE_CHECKING:
@@ -29,17 +30,17 @@ class Comparing(Connected):
         """Compare the schedules of the whole code with those that Redis knows of its application.
 
         Of modules that this code does not include nothing is removed: a registry knows which ones it has loaded, of
-        other collections they are those in which the schedules are declared.
+        other collections they are those in which the schedules are declared. Where the application has no name, a step
+        that removes says in which place its scheduler must run (`place`).
         """
         declared = {each.id: each for each in schedules}
-        modules: Container[str] = {each.declared.module for each in declared.values() if each.declared}
-        if isinstance(schedules, Registry):
-            modules = schedules.modules
+        modules = schedules.modules if isinstance(schedules, Registry) else None
+        known = Known.of(declared.values(), self.settings.app, host="", modules=modules).modules
         with self._asking():
             now = self._store.time()
             steps = [each for page in pages(declared.values()) for each in self._page(page, now)]
             if declared:  # a beat without schedules retires nothing
-                steps += self._removed(declared, modules)
+                steps += self._removed(declared, known)
         steps.sort(key=lambda each: KINDS.index(each.kind))
         gone = sum(each.kind == "removed" for each in steps)
         return Plan(self.settings.app, tuple(steps), len(declared) - len(steps) + gone)
@@ -59,11 +60,13 @@ class Comparing(Connected):
         ids = (_text(each) for each in self._store.client.sscan_iter(self._keys.app(self.settings.app), count=1000))
         strangers = sorted({*ids} - {*declared})
         for found in pages(strangers):
-            others = elsewhere(self._store, found, modules)
-            page = [each for each in found if each not in others]
+            places = provenance.read(self._store, found)
+            page = [each for each in found if not places[each].module or places[each].module in modules]
             for each, state, kept in zip(page, self._store.look(page), self._kept(page), strict=True):
                 if state and state.rev and (state.source, state.app) == ("code", self.settings.app):
-                    yield planning.removed(each, state, kept, self.settings.retire_after)
+                    is_named = self.settings.app != UNNAMED or not places[each].file
+                    place = "" if is_named else f"{places[each].directory} on {places[each].host}"
+                    yield planning.removed(each, state, kept, self.settings.retire_after, place)
 
     def _kept(self, ids: Sequence[str]) -> list[Kept]:
         with self._store.client.pipeline(transaction=False) as pipe:

@@ -33,7 +33,7 @@ class Pausing(Changing):
         *,
         expected_version: int | None = None,
     ) -> Standing:
-        """Holds the ticks of a schedule until a time, for so long, or until somebody resumes it."""
+        """Holds the ticks of a schedule until a time, for so long, or until an operator resumes it."""
         why, version = one_line(reason, "reason"), "" if expected_version is None else str(expected_version)
 
         def step(_found: Standing, now: datetime) -> Reply:
@@ -65,7 +65,7 @@ class Pausing(Changing):
                 return Reply("SAME")
             tried.append(now)
             reply = sent(self._store, _ended(found, now, catch_up=catch_up)._replace(max_runs=version), self.by)
-            # It had happened, and only the reply was lost; or somebody else was faster.
+            # It had happened, and only the reply was lost; or another client was faster.
             return Reply("SAME") if reply == Reply("INACTIVE", "active") else reply
 
         return self._until_it_stands(schedule_id, expected_version, step)

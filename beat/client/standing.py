@@ -25,7 +25,7 @@ class Pause(NamedTuple):
     by: str
     at: datetime | None
     until: datetime | None
-    """None: until somebody resumes it."""
+    """None: until an operator resumes it."""
     reason: str
     scope: str
     """`all` when its whole namespace was paused, else `one`."""
@@ -86,7 +86,7 @@ class Standing:
     deferred_by: str
     """Who has said when the next tick is due; nothing when nobody has."""
     unannounced_at: datetime | None
-    """Since when no live beat declares it: its ticks are held."""
+    """Since when no running scheduler declares it: its ticks are held."""
     tz: str
     """A zone that exists: UTC where Redis names none."""
     rule: Mapping[str, Any] = field(repr=False)

@@ -43,7 +43,7 @@ class Due(NamedTuple):
     more_late: int
     """How many more are, as the index has it."""
     held: tuple[Standing, ...]
-    """Due, and no live beat declares them."""
+    """Due, and no running scheduler declares them."""
     coming: tuple[Standing, ...]
     """Those that are due next."""
     patience: timedelta

@@ -8,18 +8,18 @@ import secrets
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from beat import clock, connection, functions, jobs, routing, verdicts
-from beat.client import staffing, standing
+from beat import announcements, clock, connection, functions, jobs, routing, verdicts
+from beat.client import staffing
 from beat.client.changing import WAIT_OR_FORCE, Changing, definition_of, timed
 from beat.errors import BadArguments, BadOption, NoRedis, Refused
 from beat.facts import NONE
 from beat.history import Fired
 from beat.inquiry import Inquiry
-from beat.protocol import Reply
+from beat.protocol import Reply, decoded
 from beat.watcher import Watcher
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from beat.client.staffing import Queue
@@ -69,7 +69,9 @@ class Triggering(Changing):
 
         def step(found: Standing, now: datetime) -> Reply:
             schedule = timed(found) if skip_next else definition_of(found)
-            data = b"" if args is None and kwargs is None else _data(found, self._store, args, kwargs)
+            data = (
+                b"" if args is None and kwargs is None else _data(found, self._store, args, kwargs, self._apps(found))
+            )
             named: dict[str, Any] = {"data": data, "force": force, "instead_of": _next(found) if skip_next else None}
             tried.append(now)
             return _fits(asked(self._store, found.rev, schedule, job, now=now, operator=self.by, **named), schedule)
@@ -81,6 +83,12 @@ class Triggering(Changing):
             raise NoRedis(f"{e}{unsure}") from e
         run = self._told(schedule_id, job, tried[-1])
         return [run, *self.follow(job)][-1] if wait else run
+
+    def _apps(self, found: Standing) -> set[str]:
+        """Return the applications whose code a schedule may call: one from data, that of any live scheduler."""
+        if found.app:
+            return {found.app}
+        return {each.app for each in announcements.alive(self._store, self._store.time())}
 
     def _told(self, schedule_id: str, job: str, at: datetime) -> Fired:
         """What is known of a run that was enqueued just now: that it was, if nothing else."""
@@ -190,10 +198,12 @@ def sent(store: Store, item: Item, by: str) -> Reply:
     raise AssertionError  # the last try has returned, or raised
 
 
-def _data(found: Standing, store: Store, args: Sequence[Any] | None, kwargs: Mapping[str, Any] | None) -> bytes:
+def _data(
+    found: Standing, store: Store, args: Sequence[Any] | None, kwargs: Mapping[str, Any] | None, apps: Iterable[str]
+) -> bytes:
     """Return function and arguments as RQ writes them: those of the schedule, with `args` and `kwargs` laid over them.
 
-    Refuse arguments that do not fit the function.
+    Refuse arguments that do not fit the function in these applications.
     """
     schedule = definition_of(found)
     own: Any = store.client.hget(store.keys.template(schedule.id), "data")
@@ -205,14 +215,15 @@ def _data(found: Standing, store: Store, args: Sequence[Any] | None, kwargs: Map
         )
     own_args, own_kwargs = declared or ((), {})
     all_args, all_kwargs = own_args if args is None else args, {**own_kwargs, **(kwargs or {})}
-    functions.check_call(schedule.func, _signature(found, schedule.func, store), all_args, all_kwargs)
+    functions.check_call(schedule.func, _signature(store, schedule.func, apps), all_args, all_kwargs)
     return jobs.data(schedule, all_args, all_kwargs)
 
 
-def _signature(found: Standing, path: str, store: Store) -> str:
-    """Return the parameters of the function as a scheduler wrote them; nothing if none did, or one of another app."""
+def _signature(store: Store, path: str, apps: Iterable[str]) -> str:
+    """Return the parameters of a function as JSON; nothing where these applications do not agree about them."""
     with store.client.pipeline(transaction=False) as pipe:
-        pipe.hget(store.keys.signatures, path)
-        [written] = pipe.execute(raise_on_error=False)
-    text = written.decode(errors="replace") if isinstance(written, bytes) else ""
-    return text if not found.app or standing.parsed(text).get("app") == found.app else ""
+        for app in apps:
+            pipe.hget(store.keys.signatures(app), path)
+        found = pipe.execute(raise_on_error=False)
+    [written, *others] = {decoded(each) for each in found if isinstance(each, bytes)} or {""}
+    return "" if others else written

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from beat.settings import Settings
 
 _LIBRARIES = ("jinja2", "starlette", "uvicorn")
-_HOW = "the page is not here: pip install 'rq-beat[web]'"
+_HOW = "the web UI is not here: pip install 'rq-beat[web]'"
 
 
 class Page:

@@ -16,6 +16,7 @@ from beat.doctor import survey
 from beat.doctor.facts import Beats, Case, Declarations, Far, Growth, Kept, Ledger, Queue, Queues, Server, Unseen
 from beat.names import FORMAT
 from beat.protocol import decoded
+from beat.provenance import Provenance
 from beat.store import pages
 
 if TYPE_CHECKING:
@@ -98,6 +99,9 @@ def declarations(store: Store, now: datetime) -> Declarations:
     return Declarations(len(live), tuple(conflicts), tuple(unrelated), tuple(undeclared))
 
 
+_UNDECLARED = ("state", "unannounced_at", *Provenance._fields)
+
+
 def _undeclared(store: Store, app: str, known: Container[str]) -> Iterator[Case]:
     """Find the schedules of an application that fire although no live scheduler declares them."""
     client: Any = store.client
@@ -108,9 +112,9 @@ def _undeclared(store: Store, app: str, known: Container[str]) -> Iterator[Case]
             raise
         return  # it is no set
     strangers = sorted(each for each in ids if each not in known)
-    for schedule_id, fields in survey.details(store, strangers, "state", "unannounced_at", "module").items():
+    for schedule_id, fields in survey.details(store, strangers, *_UNDECLARED).items():
         if fields["state"] == "active" and not fields["unannounced_at"]:
-            yield Case(schedule_id, fields["module"])
+            yield Case(schedule_id, str(Provenance(*(fields[name] for name in Provenance._fields))))
 
 
 def growth(store: Store, settings: Settings, taken: Taken, now: datetime) -> Growth:

@@ -1,7 +1,7 @@
-"""The outbox for other programs: every verdict, outcome and change, read from Redis and followed as it comes.
+"""The event stream for other programs: read and follow every decision, outcome and change.
 
-Nobody who reads loses anything in silence: an event is handed to a group until it is acknowledged, and what was trimmed
-before it could be read is told as `Missed`.
+No reader loses an event silently. A group gets an event until it is acknowledged, and events that were trimmed before
+they could be read become a `Missed`.
 """
 
 from __future__ import annotations

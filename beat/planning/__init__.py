@@ -84,6 +84,8 @@ class Step:
     overridden: Overridden | None = None
     owner: str = ""
     """The live application that keeps the id, of what is taken; nothing if it comes from data."""
+    place: str = ""
+    """The directory and the host where a scheduler must run to remove it, if the application has no name."""
     held_since: datetime | None = None
     retire_after: timedelta | None = None
     """Of what is removed."""
@@ -159,7 +161,7 @@ def step(found: Prospect, kept: Kept, now: datetime, app: str, owner: str = "") 
     )
 
 
-def removed(schedule_id: str, state: State, kept: Kept, retire_after: timedelta) -> Step:
+def removed(schedule_id: str, state: State, kept: Kept, retire_after: timedelta, place: str = "") -> Step:
     """What becomes of a schedule that the code no longer declares."""
     was = _read(kept.definition)
     return Step(
@@ -173,6 +175,7 @@ def removed(schedule_id: str, state: State, kept: Kept, retire_after: timedelta)
         before=_coming(was, state.next) if state.state == "active" else (),
         held_since=clock.found(state.unannounced_at),
         retire_after=retire_after,
+        place=place,
     )
 
 

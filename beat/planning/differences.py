@@ -6,7 +6,7 @@ import json
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from beat import kinds, monitor
+from beat import kinds, monitor, secrecy
 from beat.schedule import Schedule
 
 if TYPE_CHECKING:
@@ -35,6 +35,23 @@ def differences(was: Mapping[str, Any], becomes: Mapping[str, Any]) -> list[Diff
     return [each for name in names if name not in _LEFT_OUT for each in _compared(name, was, becomes)]
 
 
+def masked(each: Difference) -> Difference:
+    """Mask the secrets of an option; where both values then look alike, the new one says that it is another."""
+    name, _, key = each.option.partition(".")
+    old, new = (_masked(name, key, value) for value in (each.was, each.becomes))
+    is_hidden = old == new and (old, new) != (each.was, each.becomes)
+    return Difference(secrecy.masked(each.option), old, f"{shown(new)} (another)" if is_hidden else new)
+
+
+def _masked(name: str, key: str, value: Any) -> Any:
+    if name == "monitor":
+        return monitor.hidden({name: value})[name]
+    if not key:
+        return secrecy.shown({name: value})[name]
+    [found] = secrecy.shown({name: {key: value}})[name].values()  # a key may be masked, too
+    return found
+
+
 def plain(written: str) -> dict[str, Any]:
     """A definition as it was written; nothing where it cannot be read."""
     try:
@@ -53,7 +70,7 @@ def summary(was: Mapping[str, Any], becomes: Mapping[str, Any]) -> str:
         f"{each.option} changed"
         if each.option.partition(".")[0] in _MAY_BE_SECRET
         else f"{each.option} {shown(each.was):.{_LONGEST}} → {shown(each.becomes):.{_LONGEST}}"
-        for each in differences(was, becomes)
+        for each in map(masked, differences(was, becomes))  # before they are cut: of a password, half is too much
     )
 
 
@@ -74,7 +91,4 @@ def _compared(name: str, was: Mapping[str, Any], becomes: Mapping[str, Any]) -> 
             if old.get(key) != new.get(key) or (key in old) != (key in new):
                 yield Difference(f"{name}.{key}", old.get(key), new.get(key))
         return
-    if name == "monitor":
-        old, new = (monitor.hidden({name: each})[name] for each in (old, new))
-        new = f"{new} (another)" if new == old else new
     yield Difference(name, old, new)

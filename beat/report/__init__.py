@@ -44,11 +44,11 @@ def Report(  # noqa: N802 (named for what it makes)
     message: str = "",
     details: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """What a job may return to speak in the history: `Report(False, "3 rows refused", {"rows": [4, 8, 15]})`.
+    """Explain a run in the history; a job returns it.
 
-    The run of a report without success counts as failed, though nothing was raised. A report is a plain dict, so RQ
-    keeps it like any other result. Refused is what is no plain data; what is so large that beat would not read it is
-    left out.
+    For example, `return Report(False, "3 rows refused", {"rows": [4, 8, 15]})`. The run of a report without
+    success counts as failed, although nothing was raised. A report is a plain dict, so RQ keeps it like any other
+    result. Details must be plain data, and are left out if they are too large for beat to read.
     """
     if type(success) is not bool:
         raise TypeError(f"success must be True or False, not {_kind(success)}: write Report(True, '42 rows copied')")

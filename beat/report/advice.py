@@ -8,9 +8,9 @@ before the function began, is recognized.
 from __future__ import annotations
 
 import re
-import shlex
 from typing import TYPE_CHECKING, NamedTuple
 
+from beat import shell
 from beat.report.failure import LINK, LONGEST_TRACEBACK
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def advice(error: Error | None, queue: str = "") -> Advice | None:
     links = LINK.split(error.traceback)
     frames = [(_JOB.search(path) is not None, name) for path, name in _FRAME.findall(links[-1])]
     inside = frames[frames.index((True, "_execute")) + 1 :] if (True, "_execute") in frames else None
-    name = shlex.quote(queue) if queue else "QUEUE"
+    name = shell.arguments(queue) if queue else "QUEUE"
     worker = f"`rq worker -P DIR {name}`"
     if error.type.endswith("DeserializationError"):
         is_rqs = bool(frames) and frames[-1] == (True, "_deserialize_data") and (not inside or inside[0][0])

@@ -1,5 +1,5 @@
 #!lua
--- Takes a lock that nobody holds. One that would last longer than its time is cut to that.
+-- Takes a lock that no scheduler holds. A lock that would last longer than its time is cut to it.
 --
 -- KEYS[1] lock   string  the token of its holder
 -- ARGV[1] token  text    ours

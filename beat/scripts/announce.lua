@@ -6,8 +6,8 @@
 -- KEYS[2] announcements  zset   digest → when it lapses, in ms
 -- KEYS[3] meta           hash   format
 -- KEYS[4] functions      zset   path → when it was last announced, in ms
--- KEYS[5] signatures     hash   path → the parameters of that function, as JSON
--- ARGV[1] digest         text   of all the definitions together
+-- KEYS[5] signatures     hash   path → the parameters of that function in this application, as JSON
+-- ARGV[1] digest         text   of all the definitions together; nothing if there is none
 -- ARGV[2] ttl            ms     how long it lasts
 -- ARGV[3] format         count  the format of the keys that this beat writes, noted if there is none yet
 -- ARGV[4] kept           ms     how long a function stays that nobody announces any more
@@ -54,7 +54,10 @@ for _, path in ipairs(redis.call('ZRANGEBYSCORE', functions, '-inf', now - kept)
   redis.call('ZREM', functions, path)
   redis.call('HDEL', signatures, path)
 end
-redis.call('PEXPIRE', announced, ttl)
+redis.call('PEXPIRE', signatures, kept)
 redis.call('ZREMRANGEBYSCORE', announcements, '-inf', now)
-redis.call('ZADD', announcements, now + ttl, digest)
+if digest ~= '' then
+  redis.call('PEXPIRE', announced, ttl)
+  redis.call('ZADD', announcements, now + ttl, digest)
+end
 return {'OK', ''}

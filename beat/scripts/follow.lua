@@ -1,7 +1,7 @@
 #!lua
--- Hands successes on to followers where one success has too many of them for `close`: a part of them each time. Who is still
--- to have a tick stands in a set of its own, and leaves it in the step that writes the tick: so each follower has one tick for
--- this success, whichever scheduler is killed, and whoever goes on.
+-- Hands successes on to followers where one success has too many of them for `close`: a part of them each time. The followers
+-- that are still to have a tick stand in a set, and each leaves it in the step that writes its tick. So each follower has one
+-- tick for this success, whichever scheduler is killed and whichever goes on.
 --
 -- KEYS[1] fanout           zset    `schedule tick job` of each success, and ` begun` once its set is made → when, in ms
 -- KEYS[2] events           stream  every decision, for other programs
@@ -15,7 +15,8 @@
 -- ARGV[7] history_limit    count   how many decisions a ledger keeps
 -- ARGV[8] events_limit     count   about how many events are kept
 --
--- Replies {code, now in ms, words}
+-- Replies {code, now in ms, words, {schedule, why}, …}, with the schedule of each success that is dropped because the set of its
+-- followers has been overwritten
 --   OK       words: how many successes are left
 --   BADTYPE  a key has another type; words: which
 local fanout, events, waiting_slots = unpack(KEYS)
@@ -33,12 +34,20 @@ local schedule_prefix, runs_prefix, waiting_prefix, followers_prefix, fanout_pre
 
 local most, copied = 500, 20  -- so many followers in a step; to copy so many ids takes as long as one of these
 
-local function begin(entry, id, rest)  -- those who follow it now
+local function begin(entry, id, rest)  -- with the followers that it has now
   redis.call('ZADD', fanout, redis.call('ZSCORE', fanout, entry), entry .. ' begun')
   redis.call('ZREM', fanout, entry)
   if kind_of(followers_prefix .. id) ~= 'set' then return 0 end
   redis.call('COPY', followers_prefix .. id, rest, 'REPLACE')
   return redis.call('SCARD', rest) / copied
+end
+
+local dropped = {}
+local function drop(entry, id, job, kind)  -- the others must not wait, and a second tick for this success would be worse than none
+  local words = fanout_prefix .. job .. ' is a ' .. kind .. ', not a set; some followers have no tick for the success of ' .. job
+  redis.call('ZREM', fanout, entry)
+  if kind_of(schedule_prefix .. id) == 'hash' then redis.call('HSET', schedule_prefix .. id, 'last_error', words) end
+  dropped[#dropped + 1] = {id, words}
 end
 
 local function step(entry, room)  -- how much was done
@@ -52,9 +61,14 @@ local function step(entry, room)  -- how much was done
     work = work + begin(entry, id, rest)
     entry = entry .. ' begun'
   end
-  local ids = kind_of(rest) == 'set' and redis.call('SRANDMEMBER', rest, room) or {}
+  local kind = kind_of(rest)
+  if kind ~= 'set' and kind ~= 'none' then
+    drop(entry, id, job, kind)
+    return work
+  end
+  local ids = kind == 'set' and redis.call('SRANDMEMBER', rest, room) or {}
   for _, each in ipairs(ids) do
-    if not hand_on(id, each, tick, job) then redis.call('SREM', followers_prefix .. id, each) end
+    if not hand_on(id, each, tick, job) then redis.pcall('SREM', followers_prefix .. id, each) end  -- an index only
   end
   if #ids > 0 then redis.call('SREM', rest, unpack(ids)) end
   if redis.call('EXISTS', rest) == 0 then redis.call('ZREM', fanout, entry) end
@@ -78,4 +92,4 @@ while work < most do
   if not entry then break end
   work = work + step(entry, math.floor(most - work))
 end
-return {'OK', now, tostring(redis.call('ZCARD', fanout))}
+return {'OK', now, tostring(redis.call('ZCARD', fanout)), unpack(dropped)}

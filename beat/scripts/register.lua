@@ -171,7 +171,7 @@ local function upsert(at)
     if origin == 'operator' then
       redis.call('HDEL', key, 'override', 'overridden_by', 'overridden_at')
     else
-      redis.call('HDEL', key, 'unannounced_at', 'module', 'host', 'result_ttl', 'failure_ttl', 'job_meta', 'overlap', 'jitter', 'max_runs', 'misfire', 'exclude', 'group', 'route', 'slow', 'requires', 'monitor')
+      redis.call('HDEL', key, 'unannounced_at', 'module', 'host', 'file', 'result_ttl', 'failure_ttl', 'job_meta', 'overlap', 'jitter', 'max_runs', 'misfire', 'misfire_after', 'exclude', 'group', 'route', 'slow', 'requires', 'monitor')
     end
   end
   local written = {'rev', rev, 'rule', rule, 'state', state, 'updated_at', now_text, 'version', (tonumber(now_version or '') or 0) + (back and 0 or 1),

@@ -2,7 +2,7 @@
 -- Takes jobs out of their queues that are no longer wanted. What a worker has begun it leaves: that one must be told, and
 -- once: a worker of RQ that is told again while it calls back whoever wants to know of the stop kills itself.
 --
--- The record of each run keeps which tick replaced it, before its worker is told: so its outcome can say so, whoever records it.
+-- The record of each run keeps which tick replaced it, before its worker is told. So its outcome can say so, whichever scheduler records it.
 --
 -- KEYS[1] records           hash  job id → what a run is, as JSON
 -- ARGV[1] job_prefix        text  followed by a job id: RQ's hash
@@ -43,7 +43,7 @@ end
 
 local function tell(job, worker)
   if worker == '' or forbidden({{'set', told_prefix .. job, worker, 'NX', 'PX', told}, {'pttl', told_prefix .. job}, {'pexpire', told_prefix .. job, told},
-    {'hset', records, 'x', ''}}) then
+    {'hget', records, 'x'}, {'hset', records, 'x', ''}}) then
     return 'STALE', ''
   end
   note(job)
@@ -58,7 +58,8 @@ local function withdraw(job)
   local status, worker, origin = unpack(redis.call('HMGET', key, 'status', 'worker_name', 'origin'))
   if status == 'started' then return tell(job, worker or '') end
   local queue, scheduled = queue_prefix .. (origin or ''), scheduled_prefix .. (origin or '')
-  if forbidden({{'llen', queue}, {'lrem', queue, -1, job}, {'zrem', scheduled, job}, {'hset', key, 'x', ''}, {'expire', key, 1}, {'hset', records, 'x', ''}}) then
+  if forbidden({{'llen', queue}, {'lrem', queue, -1, job}, {'zrem', scheduled, job}, {'hset', key, 'x', ''}, {'expire', key, 1}, {'hget', records, 'x'},
+    {'hset', records, 'x', ''}}) then
     return 'STALE', ''
   end
   local is_list = kind_of(queue) == 'list'

@@ -55,7 +55,7 @@ def verify(
     """The whole ledger of a schedule, newest first, against its hash: both as they were at one instant, `now`.
 
     `due_at` is when its next tick is due, where jitter or an operator makes that another time than its own; `held`
-    whether nothing is decided for now, because it is paused or no live beat declares it.
+    whether nothing is decided for now, because it is paused or no running scheduler declares it.
     `jobs` are the RQ jobs that exist and say that they are of this schedule, with their ticks; `open_jobs` those of it
     whose outcome is waited for, and `other_jobs` those of which no record names the schedule; `waiting` the ticks that
     wait for an earlier run to end; `counts` its success_count, failure_count and stopped_count; `bonds` whom it

@@ -45,7 +45,7 @@ class Verification:
     pending: int = 0
     """Ticks that are due and not decided yet."""
     held: int = 0
-    """Ticks that are due, and held: by a pause, or because no live beat declares the schedule."""
+    """Ticks that are due, and held: by a pause, or because no running scheduler declares the schedule."""
     waiting: int = 0
     """Ticks that wait for an earlier run to end: their verdict comes then."""
     off: tuple[Stretch, ...] = ()

@@ -56,8 +56,8 @@ class Access:
         asks = bool(settings.web_token or settings.web_users)
         if not asks and not _is_loopback(settings.web_host):
             raise ConfigError(
-                f"the page would be open to whoever reaches {settings.web_host}: set BEAT_WEB_TOKEN or BEAT_WEB_USERS, "
-                "or leave it at 127.0.0.1 (web_host)"
+                f"the web UI would be open to whoever reaches {settings.web_host}: set BEAT_WEB_TOKEN or "
+                "BEAT_WEB_USERS, or leave it at 127.0.0.1 (web_host)"
             )
         return cls(
             token=settings.web_token,

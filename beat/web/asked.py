@@ -29,7 +29,7 @@ _COOKIE, _FIELD = "beat_csrf", "csrf"
 _TZ = "beat_tz"
 THEME = "beat_theme"
 _HEADER = "x-csrf-token"
-_OLD = "this form has grown old, or is not of this page: nothing was done; load it again"
+_OLD = "this form has expired or is not from this web UI: nothing was done; load it again"
 _UNSIGNED = "a browser asks for a change with the X-CSRF-Token that came with an answer before it: nothing was done"
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{22}")
 
@@ -54,7 +54,7 @@ class Asked:
         try:
             return dict(parse_qsl(self.body.decode(), keep_blank_values=True, max_num_fields=200))
         except ValueError as e:  # half a character; too many fields
-            raise BadOption("that is no form of this page") from e
+            raise BadOption("that is no form of the web UI") from e
 
     @property
     def query(self) -> Mapping[str, str]:

@@ -20,7 +20,7 @@ _WORDS = {
     "paused": "Paused: its ticks are held, and pass as one skip when the pause ends.",
     "resumed": "Resumed: what the pause held has passed, and it goes on with its next tick.",
     "caught_up": "Resumed: what the pause held is left to its misfire policy.",
-    "rescheduled": "It has another rule now. Deploys keep it until somebody goes back to that of the code.",
+    "rescheduled": "It has another rule now. Deploys keep it until an operator goes back to that of the code.",
     "moved": "The next tick is moved, once; those after it stay as they are.",
     "reset": "Back to the rule of the code.",
 }

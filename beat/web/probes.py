@@ -48,9 +48,9 @@ def ready(site: Site, _asked: Asked) -> Response:
         return _not_now("Redis does not answer")
     told = pulse.tell(beats, now, pulse.limit(site.client.settings.interval))
     if not told:
-        return _not_now("no beat is alive")
+        return _not_now("no scheduler is running")
     if not any(each.fresh for each in told):
-        return _not_now("no beat has passed lately")
+        return _not_now("no scheduler checked lately")
     return PlainTextResponse("ok\n", headers=_PLAIN)
 
 

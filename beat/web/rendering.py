@@ -1,14 +1,16 @@
-"""Pages from templates: everything is escaped, and a name that does not exist is an error."""
+"""Render pages from templates: all text is escaped and without passwords, and an unknown name is an error."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse
 
-from beat import clock
+from beat import clock, shell
 from beat._version import __version__
+from beat.secrecy import without_passwords
 from beat.web.asked import csrf_cookie
 from beat.web.times import away, checked, moment, of_day
 from beat.words import instants
@@ -34,9 +36,22 @@ def _plural(number: int, word: str) -> str:
     return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
+def _shown(value: object) -> object:
+    """Return the value of an expression in a template without passwords; markup passes unchanged."""
+    return without_passwords(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
 _templates = Environment(
-    loader=PackageLoader("beat.web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    loader=PackageLoader("beat.web"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    finalize=_shown,
 )
+_templates.filters["as_typed"] = escape
+"""For what a form sends back: a mask in it would become the value."""
+_templates.filters["as_arguments"] = shell.arguments
 _templates.globals.update(
     moment=moment,
     away=away,

@@ -83,7 +83,7 @@ class Guard:
         """Why not; None for who is let in."""
         hosts = request.headers.getlist("host")
         if not self._access.knows(hosts[0] if len(hosts) == 1 else ""):
-            return answer(request, 421, "this page is not known by that name: add the host to web_hosts")
+            return answer(request, 421, "the web UI is not known by that name: add the host to web_hosts")
         if inner_path(request.scope) in OPEN:
             return None
         wait_s = 0.0 if self._access.authorize is not None else self._strangers.wait_s(request)
@@ -93,7 +93,7 @@ class Guard:
             return answer(request, e.status_code, str(e.detail), e.headers)
         except Exception:  # noqa: BLE001 (whatever it is, it is no yes)
             _log.exception("authorize= cannot say who asks, and nobody is let in")
-            return answer(request, 500, "the application around this page cannot say who you are: see its log")
+            return answer(request, 500, "the application around the web UI cannot say who you are: see its log")
         if who is None:
             return _too_many(request, wait_s) if wait_s else self._stranger(request)
         request.scope[WHO] = who
@@ -101,7 +101,7 @@ class Guard:
 
     def _stranger(self, request: Request) -> Response:
         if self._access.authorize is not None:
-            return answer(request, 403, "you may not see this page: sign in to the application that it is part of")
+            return answer(request, 403, "you may not see the web UI: sign in to the application that it is part of")
         self._strangers.note(request)
         asking = {"www-authenticate": 'Basic realm="beat", charset="UTF-8"'}
         return answer(request, 401, "say who you are: a name and a password, or a token", asking)
@@ -120,7 +120,7 @@ class Guard:
 
     def _refused_change(self, request: Request) -> Response | None:
         if self._access.read_only:
-            return answer(request, 403, "this page only shows, and changes nothing: it is read-only")
+            return answer(request, 403, "the web UI is read-only, so nothing was changed")
         if not comes_from_here(request):
             return answer(
                 request, 403, "another site asked for this change, or a proxy hides the host: nothing was done"

@@ -104,4 +104,4 @@ def _listening(host: str, port: int) -> socket.socket:
 def _cannot(host: str, port: int, error: Exception) -> ConfigError:
     taken = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
     why = "another process is there" if taken else getattr(error, "strerror", None) or "that is no host"
-    return ConfigError(f"the page cannot be served at {host}:{port}: {why} (web_host, web_port)")
+    return ConfigError(f"the web UI cannot be served at {host}:{port}: {why} (web_host, web_port)")

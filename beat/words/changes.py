@@ -32,7 +32,7 @@ def acted(line: Action, where: Zone) -> str:
     until = instants.local(line.until, where, fine=bool(line.until.second)) if line.until else ""
     match line.type:
         case "paused":
-            end = f"until {until}" if until else "until somebody resumes it"
+            end = f"until {until}" if until else "until an operator resumes it"
             return f"{end}: {line.reason}" if line.reason else end
         case "resumed":
             return f"the pause ended at {until}" if until else line.reason
@@ -40,14 +40,14 @@ def acted(line: Action, where: Zone) -> str:
             tick = instants.local(line.tick, where) if line.tick else "the next one"
             return f"the tick of {tick} fires at {until}"
         case "retired":
-            return line.reason or "no live beat declares it any more"
+            return line.reason or "no running scheduler declares it any more"
     return line.reason
 
 
 def paused(found: Pause, where: Zone) -> str:
     """By whom, since when, until when, and why."""
     since = f" since {instants.both(found.at.replace(microsecond=0), where)}" if found.at else ""
-    until = f"until {instants.both(found.until, where)}" if found.until else "until somebody resumes it"
+    until = f"until {instants.both(found.until, where)}" if found.until else "until an operator resumes it"
     why = f" ({found.reason})" if found.reason else ""
     return f"the schedule is paused by {found.by or 'somebody'}{since}, {until}{why}"
 

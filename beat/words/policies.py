@@ -86,7 +86,7 @@ def _elsewhere(told: Explanation, passed: Passed) -> str:
 def _operated(told: Explanation, passed: Passed, where: Zone) -> str:
     """What somebody did, or left undone."""
     if passed.reason == "retired":
-        return f"no live beat declared the schedule any more, and {passed.beat} retired it"
+        return f"no running scheduler declared the schedule any more, and {passed.beat} retired it"
     if passed.reason == "instead":
         at, run = _time(passed.at, told, where), f": {passed.behind}" if passed.behind else ""
         return f"{passed.beat} asked for a run in its place, at {at}{run}"
@@ -127,7 +127,7 @@ def _misfire(told: Explanation, passed: Passed, where: Zone) -> str:
 
 def _late(told: Explanation, passed: Passed) -> str:
     late = instants.span((passed.at - told.instant).total_seconds())
-    return f"no beat decided it in time, the first to do so came {late} later"
+    return f"no scheduler decided it in time, the first to do so came {late} later"
 
 
 def _window(told: Explanation) -> str:

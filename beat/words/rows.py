@@ -64,7 +64,7 @@ def note(known: Standing) -> str:
     if known.pause:
         told.append(": ".join(part for part in (f"paused by {known.pause.by}", known.pause.reason) if part))
     if known.unannounced_at:
-        told.append("no live beat declares it")
+        told.append("no running scheduler declares it")
     if known.deferred_by:
         told.append(f"moved by {known.deferred_by}")
     if known.override:

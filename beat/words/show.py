@@ -74,7 +74,9 @@ def _operated(known: Standing, where: Zone) -> dict[str, str]:
         told["paused"] = changes.paused(known.pause, where).removeprefix("the schedule is paused ")
     if known.unannounced_at:
         since = instants.both(known.unannounced_at.replace(microsecond=0), where)
-        told["held"] = f"no live beat declares it since {since}: its ticks wait until one does, or it is retired"
+        told["held"] = (
+            f"no running scheduler declares it since {since}: its ticks wait until one does, or it is retired"
+        )
     return told
 
 
@@ -98,7 +100,7 @@ def _next(known: Standing, where: Zone, now: datetime) -> dict[str, str]:
     if not ticks and known.policies.follows and not known.pause:
         return {"next": f"after the next success of {known.policies.follows}"}
     if not ticks:
-        return {"next": "none until somebody resumes it" if known.pause else ""}
+        return {"next": "none until an operator resumes it" if known.pause else ""}
     first, *others = ticks
     put_off = _put_off(known, where) if first.tick == known.next_run else ""
     then = [instants.both(each.tick, where, first.tick) for each in others]

@@ -34,7 +34,7 @@ class Situation:
     late: int = 0
     """Due for longer than a beat may need, and not decided."""
     held: int = 0
-    """Due, and no live beat declares them."""
+    """Due, and no running scheduler declares them."""
     beats: int = 0
     stuck: tuple[str, ...] = ()
     """The beats that live and do not pass."""
@@ -100,8 +100,8 @@ def due(known: Standing, beats: int, now: datetime) -> str:
     """Why a tick that is due has no verdict yet, as far as a glance tells."""
     late = instants.span(max(0.0, (now - (known.due_at or now)).total_seconds()))
     if known.unannounced_at:
-        return f"due for {late}, and held: no live beat declares it"
-    alive = f"{beats:,} beat{'s are' if beats > 1 else ' is'} alive" if beats else "no beat is alive"
+        return f"due for {late}, and held: no running scheduler declares it"
+    alive = f"{beats:,} scheduler{'s are' if beats > 1 else ' is'} running" if beats else "no scheduler is running"
     return f"due for {late}, and not decided yet: {alive}"
 
 
@@ -136,7 +136,7 @@ def _every(number: int) -> str:
 def _machinery(found: Situation) -> Iterator[str]:
     """What is wrong with beats and clocks."""
     if not found.beats:
-        yield "No beat is alive: nothing fires." if found.schedules else "No beat is alive."
+        yield "No scheduler is running: nothing fires." if found.schedules else "No scheduler is running."
     if found.missing:
         yield f"{_named(found.missing)} missing."
     if found.stuck:
@@ -151,6 +151,6 @@ def _machinery(found: Situation) -> Iterator[str]:
 
 def _named(names: tuple[str, ...]) -> str:
     if len(names) == 1:
-        return f"The beat {names[0]} is"
+        return f"The scheduler {names[0]} is"
     shown = ", ".join(names[:_NAMED])
-    return f"{len(names):,} beats ({shown}{' …' if len(names) > _NAMED else ''}) are"
+    return f"{len(names):,} schedulers ({shown}{' …' if len(names) > _NAMED else ''}) are"

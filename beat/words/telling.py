@@ -22,15 +22,15 @@ __all__ = ["advised", "details", "error", "note", "outcome", "plain", "skipped",
 
 _MOST = 120
 _REASONS = {
-    "misfire": "no beat decided it in time",
+    "misfire": "no scheduler decided it in time",
     "too_old": "too late for any policy",
     "overlap": "an earlier run had not ended",
     "replaced": "a newer tick took its place",
     "excluded": "the schedule rests on that day",
     "finished": "as many as max_runs allows had become jobs",
     "paused": "the schedule was paused",
-    "retired": "no live beat declared the schedule any more",
-    "instead": "somebody asked for a run in its place",
+    "retired": "no running scheduler declared the schedule any more",
+    "instead": "an operator asked for a run in its place",
     "group": "its group was full",
     "dependency": "what it requires had not happened",
 }

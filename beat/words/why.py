@@ -18,7 +18,7 @@ _STATES = {
     "paused": "the schedule is paused",
     "disabled": "the schedule is disabled",
     "finished": "the schedule has finished: no tick is left",
-    "retired": "the schedule is retired: no live beat declares it",
+    "retired": "the schedule is retired: no running scheduler declares it",
     "broken": "the schedule is broken: see `beat show`",
 }
 
@@ -74,7 +74,7 @@ def _held(told: Explanation, where: Zone, _now: datetime) -> str:
     if told.pause:
         return f"not decided: {changes.paused(told.pause, where)}; when that ends, the tick passes without a job"
     if since := told.unannounced_at:
-        declares = f"no live beat declares the schedule since {_tick(since.replace(microsecond=0), where)}"
+        declares = f"no running scheduler declares the schedule since {_tick(since.replace(microsecond=0), where)}"
         return f"not decided: {declares}; it fires when one does, and passes when the schedule is retired"
     return f"not decided: {_STATES.get(told.state, f'the state of the schedule is {told.state!r}')}"
 
@@ -107,15 +107,15 @@ def _due(told: Explanation, *_: object) -> str:
     if told.holder:
         return f"{late}: {told.holder} is at work on it"
     if not told.beats:
-        return f"{late}: no beat is alive"
-    return f"{late}: {told.beats} beat{'s are' if told.beats > 1 else ' is'} alive, none is at work on it"
+        return f"{late}: no scheduler is running"
+    return f"{late}: {told.beats} scheduler{'s are' if told.beats > 1 else ' is'} running, none is at work on it"
 
 
 def _catching_up(told: Explanation, *_: object) -> str:
     limit = told.policies and told.policies.catchup_limit
     few = f"{limit} at a time" if limit else "a few at a time"
     turn = f"{told.ahead:,} of them go before it" if told.ahead else "it is the next of them"
-    alive = "" if told.beats else "; no beat is alive"
+    alive = "" if told.beats else "; no scheduler is running"
     late = instants.span(told.late or 0)
     return f"due for {late}: missed ticks are caught up with, {few} (catchup_limit); {turn}{alive}"
 

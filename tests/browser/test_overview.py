@@ -24,7 +24,7 @@ def test_a_newcomer_sees_it_come_alive_by_itself(stage: Stage, page: Page) -> No
     page.goto(stage.address)
     loaded = page.evaluate("performance.timeOrigin")
     summary = page.locator("#summary")
-    expect(summary).to_have_text("There is no schedule yet. No beat is alive.")
+    expect(summary).to_have_text("There is no schedule yet. No scheduler is running.")
     expect(page.locator("#first")).to_contain_text("@periodic")
     stage.beat()
     stage.worker("default")
@@ -76,7 +76,7 @@ def test_everybody_can_read_both_pages_on_any_screen(stage: Stage, page: Page) -
 def test_both_pages_say_all_without_javascript(stage: Stage, browser: Browser) -> None:
     with chromium.window(browser, java_script_enabled=False) as (page, _):
         page.goto(f"{stage.address}/system")
-        expect(page.locator("#beats")).to_contain_text("alive")
+        expect(page.locator("#beats")).to_contain_text("running")
         page.get_by_role("link", name="Overview").click()
         expect(page.locator("#summary")).to_contain_text("schedules")
         expect(page.locator("#day svg.strip")).to_be_visible()
@@ -85,7 +85,7 @@ def test_both_pages_say_all_without_javascript(stage: Stage, browser: Browser) -
 
 def test_the_system_page_says_who_did_what(stage: Stage, page: Page) -> None:
     page.goto(f"{stage.address}/system")
-    expect(page.locator("#summary")).to_contain_text("1 beat alive", timeout=LONG_MS)
+    expect(page.locator("#summary")).to_contain_text("1 scheduler running", timeout=LONG_MS)
     stage.client.named("ana@ops").pause("billing", reason="<b>not</b> today")
     audit = page.locator("#audit")
     expect(audit).to_contain_text("<b>not</b> today", timeout=LONG_MS)

@@ -55,6 +55,11 @@ FANOUT = ("tests/redis/test_fanout.py",)
 FOLLOWED = ("tests/redis/test_following.py",)
 REQUIRED = ("tests/redis/test_requires.py",)
 ROUTED = ("tests/redis/test_routing.py",)
+RETRIED = ("tests/unit/test_retrying.py",)
+AHEAD = ("tests/redis/test_ahead.py",)
+ENDED = ("tests/unit/test_outcomes.py",)
+WATCHED = ("tests/redis/test_watcher.py", "-k", "just_started")
+HEARD = ("tests/unit/test_hearing.py",)
 STRUCK = ("tests/faults/test_commands.py", "-k", "fire or claim")
 
 MUTANTS = [
@@ -305,7 +310,23 @@ MUTANTS = [
     ),
     Mutant(
         "schedules of modules that are not loaded are retired",
-        (("beat/retirement.py", "and decoded(module) not in modules}", "and False}"),),
+        (("beat/provenance.py", "(not place.module or place.module in self.modules)", "True"),),
+        APART,
+    ),
+    Mutant(
+        "without a name of the application, another directory or host is retired",
+        (
+            (
+                "beat/provenance.py",
+                "place.host == self.host and place.directory in self.directories",
+                "True",
+            ),
+        ),
+        APART,
+    ),
+    Mutant(
+        "a scheduler that only exposes functions announces nothing as its declarations",
+        (("beat/sync.py", 'hexdigest()[:16]}" if revs else', 'hexdigest()[:16]}" if told else'),),
         APART,
     ),
     Mutant(
@@ -529,6 +550,114 @@ MUTANTS = [
         "a turn that nobody remembers",
         (("beat/scripts/fire.lua", "if uses ~= '' then redis.call('HSET', key, 'uses', uses) end", ""),),
         ROUTED,
+    ),
+    *(
+        Mutant(f"a rejected tick: {name}", ((f"beat/{file}", what, instead),), RETRIED)
+        for name, file, what, instead in (
+            ("waits without a bound", "scripts/parts/retry.lua", ", longest_wait)", ")"),
+            ("waits for a whole interval", "pace.py", ", LONGEST_WAIT)", ")"),
+            ("waits for more than a quarter of misfire_after", "scripts/parts/retry.lua", "limit / 4, ", ""),
+            (
+                "waits until it is a misfire",
+                "scripts/parts/retry.lua",
+                "if left and left + limit > now then",
+                "if false then",
+            ),
+            (
+                "waits without regard to its own misfire_after",
+                "scripts/parts/retry.lua",
+                "return type(own) == 'string' and",
+                "return false and",
+            ),
+            ("believes any misfire_after", "scripts/parts/retry.lua", "and is_count(own) and own ~= '0' ", ""),
+            ("is retried at once for ever", "scripts/parts/retry.lua", "(now - due) / 2 or", "0 or"),
+        )
+    ),
+    *(
+        Mutant(f"too far ahead: {name}", ((f"beat/scripts/{file}.lua", what, instead),), AHEAD)
+        for name, file, what, instead in (
+            (
+                "a lock lasts as long as it likes",
+                "parts/remaining",
+                "  redis.call('PEXPIRE', key, most)",
+                "  local _ = most",
+            ),
+            (
+                "a lock of another is taken for short",
+                "acquire",
+                "local _, is_cut = remaining(lock, ttl)",
+                "local is_cut",
+            ),
+            ("a score stays where it is", "parts/ahead", "if #moves > 0 then", "if false then"),
+            (
+                "an open run is not looked at",
+                "observe",
+                "bring_near(open, math.max(",
+                "bring_near(open, math.huge + math.max(",
+            ),
+            (
+                "a slot is not looked at",
+                "attend",
+                "bring_near(waiting_slots, math.max(",
+                "bring_near(waiting_slots, math.huge + math.max(",
+            ),
+            ("a scheduler lives for ever", "heartbeat", "remaining(instance_prefix .. other, ttl)", "local _ = other"),
+            (
+                "a right that a cut lock needs is missed too late",
+                "claim",
+                "if barred then return",
+                "if false then return",
+            ),
+            ("a hold begins some day", "claim", "if hold_from and hold_from > now then", "if false then"),
+            ("a hidden schedule stays hidden", "repair", "tonumber(found) <= furthest", "true"),
+        )
+    ),
+    *(
+        Mutant(f"many followers: {name}", ((f"beat/scripts/{file}.lua", what, instead),), FANOUT)
+        for name, file, what, instead in (
+            ("all in one step", "follow", "redis.call('SRANDMEMBER', rest, room)", "redis.call('SMEMBERS', rest)"),
+            ("all at once", "close", "if number > most then", "if false then"),
+            ("all runs in one step", "close", "if work >= most then", "if false then"),
+            (
+                "without a bound on successes",
+                "close",
+                ">= most_pending then return 'CHANGED'",
+                "< 0 then return 'CHANGED'",
+            ),
+            ("a foreign key stops all", "follow", "    drop(entry, id, job, kind)\n", ""),
+            (
+                "a foreign index stops all",
+                "follow",
+                "redis.pcall('SREM', followers_prefix",
+                "redis.call('SREM', followers_prefix",
+            ),
+            ("a missing right is noticed too late", "follow", "if barred then return", "if false then return"),
+        )
+    ),
+    *(
+        Mutant(f"a silent run: {name}", ((f"beat/{file}.py", what, instead),), tests)
+        for name, file, what, instead, tests in (
+            ("lost at the first look", "outcomes", "LISTEN_MS = 35_000", "LISTEN_MS = 0", ENDED),
+            (
+                "lost by a scheduler that has just started",
+                "outcomes",
+                "max(record.missing, since) +",
+                "record.missing +",
+                ENDED,
+            ),
+            ("lost before its callbacks have ended", "outcomes", "(limit + callbacks) * 1000", "limit * 1000", ENDED),
+            ("lost without a time limit", "outcomes", "        return math.inf\n", "        return 0\n", ENDED),
+            ("lost by the clock of its worker", "outcomes", "max(started, enqueued)", "started", ENDED),
+            ("heard through an outage", "hearing", "if now - self._answered_ms > BREAK_MS:", "if False:", HEARD),
+            (
+                "nobody asks since when it is heard",
+                "watcher",
+                "judge(each, seen.now, since)",
+                "judge(each, seen.now, 0)",
+                WATCHED,
+            ),
+            ("heard through a leap", "hearing", " or abs(ahead - self._ahead_ms) > LEAP_MS:", ":", HEARD),
+        )
     ),
     *(
         Mutant(f"many ticks in a page: {name}", ((f"beat/scripts/{file}.lua", what, instead),), tests)

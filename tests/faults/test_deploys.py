@@ -64,7 +64,7 @@ def arriving(): ...
 @periodic(every="1s", id="old")
 def new(): ...
 """
-SETTINGS = {"BEAT_LOCK_TTL": "1500ms", "BEAT_MISFIRE_AFTER": "5m", "BEAT_RETIRE_AFTER": "10s"}
+SETTINGS = {"BEAT_APP": "shop", "BEAT_LOCK_TTL": "1500ms", "BEAT_MISFIRE_AFTER": "5m", "BEAT_RETIRE_AFTER": "10s"}
 CHANGES = {"updated", "moved", "rescheduled", "reset"}
 
 

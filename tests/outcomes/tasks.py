@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import rq
 
-from beat import register
+from beat import outcomes, register
 from tests.workers import attempt, say
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rq.job import Job
 
 SELDOM = "0 0 29 2 *"
+outcomes.LISTEN_MS = 2_000  # the schedulers of these tests begin to listen with each test
 
 
 # --- jobs ------------------------------------------------------------------------------------------------------------

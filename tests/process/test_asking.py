@@ -294,7 +294,7 @@ def test_next_of_a_paused_schedule_says_so(here: Path, redis: Redis) -> None:
     redis.hset("beat:schedule:nightly", mapping={"state": "paused", "paused_by": "ann"})
     done = beat("next", "nightly", cwd=here)
     assert done.stdout == "nightly: at 03:00, every day, Europe/Berlin time\n"
-    assert done.stderr == "the schedule is paused by ann, until somebody resumes it\n"
+    assert done.stderr == "the schedule is paused by ann, until an operator resumes it\n"
 
 
 def test_next_of_an_unknown_id_says_that_it_is_neither(here: Path) -> None:

@@ -128,7 +128,7 @@ def test_without_redis_it_says_so(here: Path, command: list[str]) -> None:
 def test_what_somebody_else_has_changed_is_refused(refused: Any, command: list[str]) -> None:
     code, said = refused(*command, "--expected-version", "7")
     assert (code, said) == (
-        4, "error: report has version 1 by now: somebody else has changed it; look again, then try again\n",
+        4, "error: report has version 1 by now: another client has changed it; look again, then try again\n",
     )  # fmt: skip
 
 
@@ -211,7 +211,7 @@ def test_trigger_says_that_the_schedule_is_paused(beat: Any) -> None:
     done = beat("trigger", "report")
     assert done.returncode == 0
     assert re.match(
-        rf"the schedule is paused by ann since {INSTANT}, until somebody resumes it \(the disk is full\); "
+        rf"the schedule is paused by ann since {INSTANT}, until an operator resumes it \(the disk is full\); "
         r"only this run is enqueued\n",
         done.stderr,
     )
@@ -394,7 +394,7 @@ def test_a_pause_is_told_as_it_was_understood(beat: Any, client: Client) -> None
 
 def test_a_pause_without_an_end(beat: Any) -> None:
     told = beat("pause", "report").stdout
-    assert re.fullmatch(rf"report: paused until somebody resumes it; its next tick, {INSTANT}, is held\n", told)
+    assert re.fullmatch(rf"report: paused until an operator resumes it; its next tick, {INSTANT}, is held\n", told)
 
 
 def test_pauses_for_programs(document: Any) -> None:
@@ -422,7 +422,7 @@ def test_one_that_is_refused_does_not_keep_the_others(beat: Any, client: Client)
         (["pause", "report", "--until", "soon"], "--until 'soon' is not a time to come: write 2h, 09:00, monday,"),
         (["pause", "report", "--until", "2020-01-01"], "--until '2020-01-01' is past: that is Wed 2020-01-01 00:00"),
         (["pause", "report", "--reason", "a\nb"], "reason must be one line of at most 500 characters"),
-        (["pause", "--all"], "Pause all 2 active schedules, until somebody resumes them? There is no terminal"),
+        (["pause", "--all"], "Pause all 2 active schedules, until an operator resumes them? There is no terminal"),
         (["resume", "--all"], "There is no terminal on which to answer: say --yes."),
         (["remove"], "which schedule? Name it, or say --retired"),
         (["remove", "report"], "Remove report, with 1 line of history? There is no terminal on which to answer"),
@@ -489,7 +489,7 @@ def test_a_terminal_asks_before_all_are_paused(terminal: Any, client: Client) ->
 
 
 def test_with_yes_nobody_is_asked(beat: Any, document: Any) -> None:
-    assert beat("pause", "--all", "--yes").stdout == "2 schedules are paused, until somebody resumes them\n"
+    assert beat("pause", "--all", "--yes").stdout == "2 schedules are paused, until an operator resumes them\n"
     assert beat("pause", "--all", "--yes").stdout == "no schedule is active: there was nothing to pause\n"
     assert document("resume", "--all", "--yes")["resumed"] == 2
     assert beat("resume", "--all", "--yes").stdout.startswith("no schedule was paused with --all")

@@ -252,7 +252,7 @@ def test_the_example_greets(here: Path, start: Start) -> None:
 def test_the_page_is_part_of_it_at_another_port_if_that_one_is_taken(start: Start) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         dev = start("tasks.py", web=True, BEAT_WEB_PORT=str(taken.getsockname()[1]))
-        line = dev.lines[dev.said(r"^web   │ the page is served at http://127\.0\.0\.1:\d+/$") - 1]
+        line = dev.lines[dev.said(r"^web   │ the web UI is served at http://127\.0\.0\.1:\d+/$") - 1]
         address = line.rpartition(" ")[2]
         assert not address.endswith(f":{taken.getsockname()[1]}/")
     dev.said("✓ greet done")
@@ -265,7 +265,7 @@ def test_the_page_is_part_of_it_at_another_port_if_that_one_is_taken(start: Star
 def test_without_the_libraries_of_the_page_the_rest_works(here: Path, start: Start) -> None:
     lay_out(here, {"sitecustomize.py": "import sys\nsys.modules['starlette'] = None\n"})
     dev = start("tasks.py", web=True, cold=True, PYTHONPATH=f"{ROOT}{os.pathsep}{here}")
-    dev.said(r"^web   │ the page is not here: pip install 'rq-beat\[web\]'$")
+    dev.said(r"^web   │ the web UI is not here: pip install 'rq-beat\[web\]'$")
     dev.said("✓ greet done")
 
 

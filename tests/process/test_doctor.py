@@ -40,7 +40,7 @@ def redis(running: Path) -> Iterator[Redis]:
 
 @pytest.fixture
 def here(running: Path, redis: Redis) -> Path:
-    """With a schedule that is late, for no beat is alive."""
+    """With a schedule that is late, for no scheduler is running."""
     book = Ledger("report").registered(NINE, NINE + MINUTE).fired(NINE + MINUTE)
     book.keep(redis, queue="mail", kept="1")
     redis.zadd("beat:due", {"report": 5})
@@ -58,7 +58,7 @@ def test_a_problem_ends_with_1_and_has_its_remedy_below(here: Path) -> None:
     done = beat("doctor", cwd=here)
     assert (done.returncode, done.stderr) == (1, "")
     lines = done.stdout.splitlines()
-    at = next(n for n, line in enumerate(lines) if "no beat is alive: nothing fires" in line)
+    at = next(n for n, line in enumerate(lines) if "no scheduler is running: nothing fires" in line)
     assert lines[at].split()[0] == "problem"
     assert lines[at + 1].strip() == "→ beat run app.tasks"
     assert [line for line in lines if not line.startswith(" ")][:-1] == [

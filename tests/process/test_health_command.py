@@ -66,7 +66,7 @@ def ward(here: Path, server: PrivateRedis, store: Store) -> Ward:
 
 
 def test_no_beat_is_alive(ward: Ward) -> None:
-    assert ward.asked() == (1, "no beat is alive\n", "")
+    assert ward.asked() == (1, "no scheduler is running\n", "")
 
 
 def test_a_beat_that_passes_is_healthy(ward: Ward) -> None:
@@ -96,19 +96,19 @@ def test_one_fresh_beat_of_many_is_enough(ward: Ward) -> None:
     code, said, _ = ward.asked()
     assert code == 0
     assert said.startswith("ok: c passed ")
-    assert said.endswith(" s ago; 1 of 3 beats is fresh\n")
+    assert said.endswith(" s ago; 1 of 3 schedulers is fresh\n")
 
 
 def test_a_heartbeat_that_has_lapsed_does_not_count(ward: Ward, redis: Any) -> None:
     ward.beat("web-2")
     redis.zadd("beat:instances", {"web-2": clock.to_ms(ward.store.time()) - 1})
-    assert ward.asked()[:2] == (1, "no beat is alive\n")
+    assert ward.asked()[:2] == (1, "no scheduler is running\n")
 
 
 def test_a_heartbeat_that_lapses_while_we_ask_does_not_count(ward: Ward, redis: Any) -> None:
     ward.beat("web-2")
     redis.delete("beat:instance:web-2")
-    assert ward.asked()[:2] == (1, "no beat is alive\n")
+    assert ward.asked()[:2] == (1, "no scheduler is running\n")
 
 
 def test_a_pass_in_the_future_is_not_fresh(ward: Ward) -> None:
@@ -135,7 +135,7 @@ def test_a_key_of_the_wrong_kind_holds_no_beat(ward: Ward, redis: Any, key: str)
     ward.beat("web-2")
     redis.delete(key)
     redis.set(key, "text", px=60_000)
-    assert ward.asked() == (1, "no beat is alive\n", "")
+    assert ward.asked() == (1, "no scheduler is running\n", "")
     redis.delete(key)
 
 
@@ -172,11 +172,11 @@ def test_what_is_no_age_is_refused(ward: Ward, written: str) -> None:
 
 
 def test_beats_elsewhere_do_not_make_this_machine_healthy(ward: Ward) -> None:
-    assert ward.asked("--local")[:2] == (1, f"no beat is alive on {HERE}\n")
+    assert ward.asked("--local")[:2] == (1, f"no scheduler is running on {HERE}\n")
     ward.beat("other", host="elsewhere")
-    assert ward.asked("--local")[:2] == (1, f"no beat is alive on {HERE}; elsewhere 1 is\n")
+    assert ward.asked("--local")[:2] == (1, f"no scheduler is running on {HERE}; elsewhere 1 is\n")
     ward.beat("more", host="elsewhere")
-    assert ward.asked("--local")[:2] == (1, f"no beat is alive on {HERE}; elsewhere 2 are\n")
+    assert ward.asked("--local")[:2] == (1, f"no scheduler is running on {HERE}; elsewhere 2 are\n")
     assert ward.asked()[0] == 0
 
 
@@ -199,7 +199,7 @@ def test_all_beats_of_this_machine_must_be_fresh(ward: Ward, age_s: float | None
     code, said, _ = ward.asked("--local")
     assert code == 1
     assert said.startswith(words)
-    assert said.endswith("; 2 of 3 beats are fresh\n")
+    assert said.endswith("; 2 of 3 schedulers are fresh\n")
 
 
 # --- for programs ----------------------------------------------------------------------------------------------------
@@ -289,7 +289,7 @@ def test_who_is_not_let_in_hears_why(here: Path, login: str, query: str) -> None
         url = private.url.replace("unix://", f"unix://{login}") + query.replace("?", "&")
         done = called("health", cwd=here, BEAT_REDIS_URL=url)
         good = private.url.replace("unix://", f"unix://:{SECRET}@") + query.replace("?", "&")
-        assert called("health", cwd=here, BEAT_REDIS_URL=good).stdout == b"no beat is alive\n"
+        assert called("health", cwd=here, BEAT_REDIS_URL=good).stdout == b"no scheduler is running\n"
     assert done.returncode == 69
     assert b"refuses: " in done.stderr
     assert SECRET.encode() not in done.stderr
@@ -341,7 +341,7 @@ def test_the_prefix_and_the_database_keep_installations_apart(ward: Ward) -> Non
 def test_where_none_is_set_the_private_redis_of_this_directory_is_asked(here: Path) -> None:
     with embedded.start(here / embedded.DIRECTORY):
         done = called("health", cwd=here)
-    assert (done.returncode, done.stdout) == (1, b"no beat is alive\n")
+    assert (done.returncode, done.stdout) == (1, b"no scheduler is running\n")
 
 
 # --- a beat that lives -----------------------------------------------------------------------------------------------

@@ -143,11 +143,11 @@ def test_below_it_stand_how_many_there_are_and_who_is_alive(here: Path, redis: R
     *_, sums, rules, warning, no_worker = listed(cwd=here)
     assert no_worker == "warning: no live worker reads the queue default: rq worker default"
     assert (sums, rules) == (counted, "a rule with (override) or ! is not the code's: beat show ID has both")
-    assert warning == "warning: no beat is alive: nothing fires until one runs (beat run MODULE)"
+    assert warning == "warning: no scheduler is running: nothing fires until one runs (beat run MODULE)"
     alive(redis, "web-1", timedelta(seconds=90))
-    assert re.fullmatch(rf"{counted}, 1 beat passed 1m3\ds ago, which is late", listed(cwd=here)[-3])
+    assert re.fullmatch(rf"{counted}, 1 scheduler, checked 1m3\ds ago, which is late", listed(cwd=here)[-3])
     alive(redis, "web-2", timedelta(milliseconds=-10_000))
-    assert listed(cwd=here)[-3] == f"{counted}, 2 beats passed 0 ms ago"
+    assert listed(cwd=here)[-3] == f"{counted}, 2 schedulers, checked 0 ms ago"
     assert listed("--state", "paused", cwd=here)[-1].startswith("1 of 5 schedules, 1 failing, ")
 
 
@@ -258,14 +258,14 @@ def test_a_queue_that_no_worker_reads_is_a_warning(here: Path, redis: Redis) -> 
         worker.says("Listening on")
         queue(redis, "nightly", queue="mail")
         queue(redis, "search", queue="a", queues=["a", "b"], route="failover")
-        assert listed(cwd=here)[-1].startswith("warning: no beat is alive")
+        assert listed(cwd=here)[-1].startswith("warning: no scheduler is running")
         queue(redis, "ended", queue="retired")
         queue(redis, "customer_42", queue="paused")
         queue(redis, "poll", queue="some reports")
         redis.rpush("rq:queue:some reports", "x", "y")
         words = "warning: no live worker reads the queue some reports, and 2 jobs wait there: rq worker 'some reports'"
         assert listed(cwd=here)[-1] == words
-        assert listed("nightly", cwd=here)[-1].startswith("warning: no beat is alive")
+        assert listed("nightly", cwd=here)[-1].startswith("warning: no scheduler is running")
         queue(redis, "nightly", queue="c", queues=["c", "b"], route="broadcast")
         queue(redis, "search", queue="a", queues=["a", "d"], route="first_idle")
         words = (
@@ -350,7 +350,7 @@ def test_what_cannot_be_listed_is_refused(here: Path, arguments: list[str], code
 
 def test_it_is_drawn_again_until_somebody_ends_it(here: Path, redis: Redis) -> None:
     with Terminal("list", "--watch", cwd=here, columns=120) as terminal:
-        terminal.shows("no beat is alive")
+        terminal.shows("no scheduler is running")
         keep(redis, "a_new_one", "s")
         drawn = terminal.shows("a_new_one")
         terminal.process.send_signal(signal.SIGINT)

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from beat import Client
+from beat import Client, ledger
+from beat.planning.differences import Difference, masked, summary
 from beat.secrecy import MASK
+from tests.beats import Beat
 from tests.files import lay_out
 from tests.lines import MINUTE, NINE, Ledger
 from tests.process import test_command_line
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from beat.store import Store
 
 SECRETS = {"password": "hunter2", "where": "redis://ann:hunter2@host/0", "copies": 2}
+FAILED = ledger.Error("OSError", f"no answer: {SECRETS['where']}", f"Traceback\nOSError: {SECRETS['where']}\n")
 PING = "https://hc-ping.com/hunter2-4f1e"
 
 
@@ -37,6 +40,9 @@ def here(home: Path, store: Store) -> Path:
     )
     book = Ledger("talking").registered(NINE - MINUTE, NINE)
     book.fired(NINE).ended(NINE, details={"session_cookie": "hunter2", "rows": 3}).keep(store.client)
+    book = Ledger("failing").registered(NINE - MINUTE, NINE)
+    book.fired(NINE).ended(NINE, "failed", error=FAILED)
+    book.keep(store.client, consecutive_failures="1", last_error=FAILED.message)
     return home
 
 
@@ -60,6 +66,14 @@ COMMANDS = [
     ["history", "talking", "-v"],
     ["why", "talking", "2026-11-16T09:00Z"],
     ["why", "talking", "2026-11-16T09:00Z", "--json"],
+    ["show", "failing"],
+    ["show", "failing", "--json"],
+    ["list"],
+    ["history"],
+    ["history", "failing"],
+    ["history", "failing", "-v"],
+    ["history", "failing", "--json"],
+    ["why", "failing", "2026-11-16T09:00Z"],
 ]
 
 
@@ -82,6 +96,8 @@ def test_a_masked_export_is_refused_and_a_revealed_one_is_taken(
 ) -> None:
     given = {"BEAT_REDIS_URL": server.url, "BEAT_MONITOR_HOSTS": "hc-ping.com"}
     (here / "masked.json").write_text(beat("list", "secretive", "--json"))
+    described = {"id": "other", "func": FUNC, "every": "1h", "description": f"reads redis://ann:{MASK}@host"}
+    (here / "described.json").write_text(json.dumps({"schedules": [described]}))
     (here / "whole.json").write_text(beat("list", "secretive", "--json", "--reveal"))
     redis.delete("beat:schedule:secretive")
     redis.srem("beat:schedules", "secretive")
@@ -89,6 +105,51 @@ def test_a_masked_export_is_refused_and_a_revealed_one_is_taken(
     assert done.returncode == 4
     assert "is masked" in done.stderr + done.stdout
     assert "beat list --json --reveal" in done.stderr + done.stdout
+    done = test_command_line.beat("add", "--file", "described.json", cwd=here, **given)
+    assert done.returncode == 4
+    assert "description is masked" in done.stderr + done.stdout
     done = test_command_line.beat("add", "--file", "whole.json", cwd=here, **given)
     assert done.returncode == 0, done
     assert json.loads(redis.hget("beat:schedule:secretive", "definition") or "{}")["kwargs"] == SECRETS
+
+
+PLANNED = """
+    from os import environ
+    from beat import periodic
+
+    WORD = environ["WORD"]
+
+    @periodic(every="1h", kwargs={"password": WORD, "copies": 2}, monitor=f"https://hc-ping.com/{WORD}",
+              description=f"from redis://ann:{WORD}@host/0")
+    def nightly(**kwargs): ...
+"""
+
+
+def test_a_plan_and_the_log_mask_what_becomes_of_a_secret(here: Path, server: PrivateRedis) -> None:
+    lay_out(here, {"tasks.py": PLANNED})
+    with Beat(here, server.url, WORD="hunter2") as old:
+        old.says("registered")
+    given = {"BEAT_REDIS_URL": server.url, "WORD": "hunter3"}
+    for form in ([], ["--json"]):
+        done = test_command_line.beat("plan", *form, cwd=here, **given)
+        assert "hunter" not in done.stdout + done.stderr
+        assert done.stdout.count(" (another)") == 3
+        revealed = test_command_line.beat("plan", "--reveal", *form, cwd=here, **given).stdout
+        assert revealed.count("hunter2") == revealed.count("hunter3") == 3
+    with Beat(here, server.url, WORD="hunter3") as new:
+        new.says("the definition was replaced: kwargs.password changed")
+    assert "hunter" not in old.log + new.log
+
+
+def test_a_password_that_is_cut_off_is_masked_in_the_log() -> None:
+    was, becomes = ({"description": f"{'x' * 70} redis://ann:{word * 5}@host"} for word in ("hunter2", "hunter3"))
+    assert "hunter" not in summary(was, becomes)
+
+
+def test_an_option_is_masked_whatever_it_is_called() -> None:
+    assert masked(Difference("kwargs.redis://ann:hunter2@host", 1, 2)) == (f"kwargs.redis://ann:{MASK}@host", 1, 2)
+    assert masked(Difference("kwargs.a", None, None)) == ("kwargs.a", None, None)
+    assert masked(Difference("args", [{"token": 1}], [{"token": 2}])) == (
+        "args", [{"token": MASK}], '[{"token": "•••"}] (another)',
+    )  # fmt: skip
+    assert masked(Difference("kwargs", "{'key': Key('x', token='hunter2')}", None)) == ("kwargs", MASK, None)

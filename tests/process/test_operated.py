@@ -126,7 +126,7 @@ def test_show_has_both_rules_the_pause_and_who_did_it(here: Path, server: Privat
     assert (found["source"], found["app"], len(found["next_ticks"])) == ("code", "default", 3)
     assert found["version"] == client.get("tick").version
     client.pause("tick")
-    assert re.search(r"^next +none until somebody resumes it$", beat(*asked, cwd=here).stdout, re.MULTILINE)
+    assert re.search(r"^next +none until an operator resumes it$", beat(*asked, cwd=here).stdout, re.MULTILINE)
     assert redis.exists("beat:schedule:tick")
 
 
@@ -136,7 +136,9 @@ def test_of_what_nobody_declares_show_says_that_it_is_held(here: Path, server: P
         running.end()
     redis.hset("beat:schedule:tick", "unannounced_at", "2026-11-16T09:00:00.000Z")
     told = beat("show", "tick", "--redis-url", server.url, cwd=here).stdout
-    assert re.search(r"^held +no live beat declares it since Mon 2026-11-16 09:00 UTC: its ticks", told, re.MULTILINE)
+    assert re.search(
+        r"^held +no running scheduler declares it since Mon 2026-11-16 09:00 UTC: its ticks", told, re.MULTILINE
+    )
     listed = beat("list", "--redis-url", server.url, cwd=here).stdout
     assert re.search(r"^tick +every 2s +held +.*active, held", listed, re.MULTILINE)
 

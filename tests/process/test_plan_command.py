@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from typing import TYPE_CHECKING
 
 import pytest
@@ -79,7 +80,7 @@ PLAN = """\
 - cleanup  removed
     when  at 03:00, every day, UTC
     next  {ticks} UTC
-    then  held when no live beat declares it; retired after 15m
+    then  held when no running scheduler declares it; retired after 15m
 
 1 added, 2 changed, 1 overridden, 1 removed; 1 the same
 """
@@ -89,6 +90,7 @@ PLAN = """\
 def here(home: Path, server: PrivateRedis, redis: Redis) -> Path:  # noqa: ARG001 (it is empty)
     """Two versions of an application; the old one has been running, and an operator was here."""
     lay_out(home, {"old/tasks.py": OLD, "new/tasks.py": NEW, "new/broken.py": "import nowhere"})
+    lay_out(home, {"pyproject.toml": "[project]\nname = 'shop'\n"})
     with Beat(home / "old", server.url) as old:
         old.says("registered")
         Client(server.url, by="ann").reschedule("hourly", every="7m")
@@ -141,7 +143,7 @@ def test_programs_get_one_document(here: Path, server: PrivateRedis) -> None:
         "added": ["yearly"], "changed": ["report", "poll"], "returning": [], "overridden": ["hourly"],
         "taken": [], "removed": ["cleanup"],
     }  # fmt: skip
-    assert (found["app"], found["changes"], found["same"]) == ("default", True, 1)
+    assert (found["app"], found["changes"], found["same"]) == ("shop", True, 1)
     [report, _], [hourly], [cleanup] = found["changed"], found["overridden"], found["removed"]
     assert {each["option"]: (each["was"], each["becomes"]) for each in report["options"]}["cron"] == (
         "0 9 * * *", "0 10 * * *",
@@ -165,7 +167,7 @@ def test_after_the_deploy_there_is_nothing_left_to_do(here: Path, server: Privat
         found = document("plan", "tasks", cwd=here / "new", BEAT_REDIS_URL=server.url)
         assert [each["id"] for each in found["removed"]] == ["cleanup"]
         assert (found["same"], found["added"], found["changed"]) == (5, [], [])
-        new.says("cleanup: no live beat declares it any more", 45)
+        new.says("cleanup: no running scheduler declares it any more", 45)
     done = beat("plan", "tasks", "--json", cwd=here / "new", BEAT_REDIS_URL=server.url, BEAT_RETIRE_AFTER="1h")
     assert '"held_since": "20' in done.stdout
 
@@ -178,6 +180,22 @@ def test_another_id_for_the_same_function_is_named(here: Path, server: PrivateRe
     assert words in printed.splitlines()
     found = document("plan", "tasks", cwd=here / "new", BEAT_REDIS_URL=server.url)
     assert found["other_ids"] == [{"func": "tasks.poll", "old": "poll", "new": "poll_often"}]
+
+
+def test_without_a_name_the_plan_says_where_the_scheduler_must_run(
+    here: Path, server: PrivateRedis, redis: Redis
+) -> None:
+    redis.flushall()
+    given = {"BEAT_REDIS_URL": server.url, "BEAT_APP": "default"}
+    with Beat(here / "old", server.url, BEAT_APP="default") as old:
+        old.says("registered")
+    place = f"{(here / 'old').resolve()} on {socket.gethostname()}"
+    assert document("plan", "tasks", cwd=here / "new", **given)["removed"][0]["place"] == place
+    told = beat("plan", "tasks", cwd=here / "new", **given).stdout
+    assert f"    if    the scheduler runs in {place}: the application has no name (BEAT_APP)\n" in told
+    (here / "old/tasks.py").write_text((here / "new/tasks.py").read_text())
+    with Beat(here / "old", server.url, BEAT_APP="default") as old:
+        old.says("cleanup: no running scheduler declares it any more", 45)
 
 
 def test_another_application_removes_nothing(here: Path, server: PrivateRedis) -> None:

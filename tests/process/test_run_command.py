@@ -68,6 +68,7 @@ STATE = {
     "due_at": SECOND,
     "last_enqueued": INSTANT, "last_job": r"beat_tick_\d{10}", "run_count": r"[1-9]\d*", "skip_count": "0",
     "host": re.escape(socket.gethostname()), "module": "tasks",
+    "file": r"/.*/tasks\.py",
     "created_at": INSTANT, "updated_at": INSTANT, "version": "1", "rev": "[0-9a-f]+", "timing_rev": "[0-9a-f]+",
     "definition": r"\{.*\}", "rule": r'\{"every":"1s","tz":"UTC"\}', "kept": r"[1-9]\d*",
     "job_meta": "[0-9a-f]+ [0-9a-f]+",

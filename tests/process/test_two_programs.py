@@ -165,10 +165,10 @@ def test_a_scheduler_of_some_modules_leaves_those_of_others_alone(programs: Prog
     wait_until(lambda: redis.zcard("beat:announcements") == 0 or not list(redis.scan_iter("beat:announced:*")), 20)
     programs.write("shop", OWN.format(name="daily"), module="reports")
     reports = programs.start("shop", "reports")
-    reports.says("weekly: no live beat declares it any more")
+    reports.says("weekly: no running scheduler declares it any more")
     heartbeats(redis, 2)
     assert "unannounced_at" not in state(redis, "invoice")
-    assert "invoice (billing)" in programs.doctor("shop")["undeclared"]["what"]
+    assert "invoice (billing, " in programs.doctor("shop")["undeclared"]["what"]
 
 
 def test_config_names_where_the_application_comes_from(programs: Programs) -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from beat.embedded import PrivateRedis
 
 NOWHERE = "redis://127.0.0.1:1/0"
-SERVED = re.compile(r"the page is served at http://127\.0\.0\.1:(\d+)/")
+SERVED = re.compile(r"the web UI is served at http://127\.0\.0\.1:(\d+)/")
 
 
 class Web(Beat):
@@ -173,7 +173,7 @@ def test_the_page_is_served_beside_a_beat_whose_ticks_no_load_holds_up(
     redis.flushall()
     port = free_port()
     with Beat(home, server.url, "--web", "--web-port", str(port)) as beat:
-        beat.says(f"the page is served at http://127.0.0.1:{port}/")
+        beat.says(f"the web UI is served at http://127.0.0.1:{port}/")
         beat.says("fired tick")
         stop = threading.Event()
         crowd = [threading.Thread(target=_ask, args=(port, stop)) for _ in range(8)]

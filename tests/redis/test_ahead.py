@@ -8,13 +8,14 @@ import pytest
 
 from beat import clock, lifetimes
 from beat.alerts.kept import Kept
+from beat.doctor import rights
 from beat.lock import Lock
 from beat.protocol import Reply
 from beat.runs import Runs
 from beat.slots import Slots
 from beat.store import Store
-from tests.redis.hand_made import JOB, close, closing, put_job, put_run, record
-from tests.redis.making import claim, put, score, second, shows
+from tests.redis.hand_made import JOB, close, closing, put_job, put_run, put_schedule, record
+from tests.redis.making import TOKEN, changed, claim, everything, put, restricted, score, second, shows
 
 DAY_MS = 86_400_000
 KEY, TTL = "beat:watching", 450
@@ -54,6 +55,44 @@ def test_a_claim_cuts_the_lock_of_a_schedule_to_its_time(px: int | None, store: 
     assert claimed.troubles == (("report", Reply("LOCKED", "10000")),)
     assert 0 < store.client.pttl("beat:lock:report") <= 10_000
     assert score(store) == claimed.now + 10_000
+
+
+@pytest.mark.parametrize("right", ["pttl", "pexpire", "zadd", "hget"])
+def test_a_missing_right_stops_a_claim_before_it_takes_a_lock(right: str, store: Store) -> None:
+    put(store, "first", second(store) - 20)
+    put(store, "report", second(store) - 10)
+    store.client.set("beat:lock:report", "another", px=DAY_MS)
+    before = everything(store)
+    with restricted(store, f"-{right}") as barred, pytest.raises(Exception, match=right):
+        claim(barred)
+    assert not changed(before, store)
+
+
+def test_least_rights_are_enough_to_correct_and_to_hand_on(store: Store) -> None:
+    put_schedule(store)
+    ids = [f"f{n:03}" for n in range(501)]
+    for each in ids:
+        put_schedule(store, each, follows="report")
+    store.client.sadd("beat:followers:report", *ids)
+    put_run(store)
+    put(store, "late", second(store) - 10)
+    for key in ("beat:lock:late", KEY):
+        store.client.set(key, "another", px=DAY_MS)
+    for key in ("beat:open", "beat:waiting", "beat:instances", "beat:announcements"):
+        store.client.zadd(key, {"other": far(store)})
+    grants = rights.rule(store.keys).words()
+    with restricted(store, "resetkeys", "-@all", *grants[grants.index("clearselectors") + 1 :]) as least:
+        assert close(Runs(least), closing()) == [Reply("OK")]
+        for _ in range(3):
+            assert Slots(least).follow(token=TOKEN).code == "OK"
+        assert [reply.code for _, reply in claim(least).troubles] == ["LOCKED"]
+        assert not Lock(least.client, KEY, TTL).acquire()
+        Runs(least).observe(limit=10, interval=900)
+        Slots(least).attend(limit=10, interval=900)
+        least.heartbeat({}, name="web-1", ttl=20_000, digest="", announced_ttl=30_000, judged=0, mark="")
+        assert least.repair(["late"]) == [Reply("INDEXED")]
+    assert store.client.zcard("beat:waiting") == len(ids) + 1
+    assert not store.client.exists("beat:fanout")
 
 
 def test_a_worker_is_told_again_to_stop_when_its_time_has_come(store: Store) -> None:

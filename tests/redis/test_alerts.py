@@ -524,7 +524,7 @@ def test_a_time_without_any_beat_is_told_once_by_the_first_that_comes(redis: Red
     with pytest.raises(Lost):
         other.go_on(lock, stopping)
     [said] = texts(redis)
-    assert said.startswith("no beat was at work from 2026-11-01T00:00:00Z to 20")
+    assert said.startswith("no scheduler was running from 2026-11-01T00:00:00Z to 20")
 
 
 def test_one_beat_at_a_time_decides_and_another_goes_on_where_it_ended(redis: Redis, kept: Kept) -> None:

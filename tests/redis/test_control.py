@@ -143,6 +143,13 @@ def kept(schedule_func: Callable[..., Any], path: str = FUNC) -> dict[str, Any]:
     return {"functions": [path], "signatures": {path: functions.signature(schedule_func)}}
 
 
+def announces(store: Store, app: str, func: Callable[..., Any]) -> None:
+    """A live scheduler of that application exposes the function."""
+    sync = Sync(store, [], beat=app, emit=lambda _: None, app=app, **kept(func))
+    sync.announce()
+    store.heartbeat({"app": app}, name=app, ttl=60_000, digest=sync.digest, announced_ttl=1, judged=0, mark="")
+
+
 def test_arguments_that_the_function_does_not_take_are_refused(client: Client, store: Store) -> None:
     deploy(store, schedule(kwargs={"kind": "daily"}), **kept(declared.report))
     misspelt = (
@@ -160,11 +167,34 @@ def test_arguments_that_the_function_does_not_take_are_refused(client: Client, s
 
 
 def test_arguments_of_a_schedule_from_data_are_checked_too(client: Client, store: Store) -> None:
-    deploy(store, **kept(declared.report))
+    announces(store, "shop", declared.report)
     client.add("data", func=FUNC, cron="@hourly", args=["daily"])
     with pytest.raises(BadArguments, match="unexpected keyword argument 'copie'"):
         client.trigger("data", kwargs={"copie": 2})
     assert given(store, client.trigger("data", kwargs={"copies": 2}).job_id) == (("daily",), {"copies": 2})
+
+
+def test_arguments_fit_the_function_of_the_schedules_own_application(client: Client, store: Store) -> None:
+    deploy(store, schedule(), **kept(declared.report))
+    announces(store, "till", declared.plain)
+    assert given(store, client.trigger("report", args=["daily"]).job_id) == (("daily",), {})
+    with pytest.raises(BadArguments):
+        client.trigger("report", kwargs={"copie": 2})
+
+
+def test_two_applications_that_disagree_about_a_function_leave_the_arguments_to_it(
+    client: Client, store: Store
+) -> None:
+    announces(store, "shop", declared.report)
+    announces(store, "till", declared.report)
+    client.add("data", func=FUNC, cron="@hourly", args=["daily"])
+    with pytest.raises(BadArguments):
+        client.trigger("data", kwargs={"copie": 2})
+    announces(store, "till", declared.plain)
+    assert given(store, client.trigger("data", kwargs={"copie": 2}).job_id) == (("daily",), {"copie": 2})
+    store.leave(name="till", digest="", linger=1)
+    with pytest.raises(BadArguments):
+        client.trigger("data", kwargs={"copie": 2})
 
 
 @pytest.mark.parametrize("why", ["unannounced", "of another application", "garbled", "of another type"])
@@ -173,9 +203,10 @@ def test_arguments_are_not_checked_where_the_parameters_are_unknown(why: str, cl
     if why == "of another application":
         Sync(store, [], beat="web-2", emit=lambda _: None, app="other", **kept(declared.report)).announce()
     elif why == "garbled":
-        store.client.hset("beat:signatures", FUNC, b"{\xff")
+        store.client.hset("beat:signatures:default", FUNC, b"{\xff")
+        store.client.pexpire("beat:signatures:default", 60_000)
     elif why == "of another type":
-        store.client.set("beat:signatures", "x")
+        store.client.set("beat:signatures:default", "x", px=60_000)
     assert given(store, client.trigger("report", kwargs={"a": 1}).job_id) == ((), {"a": 1})
 
 
@@ -445,7 +476,7 @@ def test_what_somebody_else_has_changed_is_left_alone(client: Client, store: Sto
     ]
     before = everything(store)
     for act in acts:
-        with pytest.raises(Conflict, match=f"report has version {version} by now: somebody else has changed it"):
+        with pytest.raises(Conflict, match=f"report has version {version} by now: another client has changed it"):
             act()
     assert changed(before, store) == set()
     assert client.pause("report", expected_version=version).version == version + 1

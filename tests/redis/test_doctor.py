@@ -304,7 +304,7 @@ def test_a_function_that_nobody_exposes_is_found(doctor: Doctor, redis: Redis, s
 @pytest.mark.usefixtures("healthy")
 def test_no_beat_alive_is_a_problem(doctor: Doctor, redis: Redis) -> None:
     redis.delete("beat:instances", "beat:instance:web-1", "beat:instance:web-2")
-    assert found(doctor, "alive") == [("problem", "no beat is alive: nothing fires")]
+    assert found(doctor, "alive") == [("problem", "no scheduler is running: nothing fires")]
 
 
 @pytest.mark.usefixtures("healthy")

@@ -18,12 +18,13 @@ from beat.runs import Runs
 from beat.slots import Slots
 from beat.watcher import Watcher
 from tests.redis.hand_made import close, closing, put_run, put_schedule, record
-from tests.redis.making import TOKEN, changed, everything, restricted, shows
+from tests.redis.making import TOKEN, changed, everything, hash_of, restricted, shows
 from tests.redis.town import Town, following, periodic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from beat.event import Event
     from beat.store import Store
 
 MANY = 1200
@@ -230,6 +231,51 @@ def test_success_that_makes_no_sense_is_dropped(store: Store) -> None:
     succeed(store, "beat_report_1")
     list(hand_on(store))
     assert waiting(store) == Counter((each, "beat_report_1") for each in ids)
+
+
+def test_success_whose_followers_were_overwritten_is_dropped_and_the_next_one_goes_on(store: Store) -> None:
+    ids = followed(store)
+    succeed(store, "beat_report_1")
+    Slots(store).follow(token=TOKEN)
+    before = waiting(store)
+    succeed(store, "beat_report_2")
+    store.client.delete(REST)
+    store.client.set(REST, "garbage")
+    reply = Slots(store).follow(token=TOKEN)
+    words = f"{REST} is a string, not a set; some followers have no tick for the success of beat_report_1"
+    assert (reply.code, reply.dropped) == ("OK", [("report", words)])
+    assert hash_of(store)["last_error"] == words
+    list(hand_on(store))
+    assert waiting(store) == before + Counter((each, "beat_report_2") for each in ids)
+    assert not store.client.exists(FANOUT)
+    assert store.client.get(REST) == b"garbage", "the key may be of use to whoever wrote it"
+
+
+def test_success_that_is_dropped_is_logged_once(store: Store) -> None:
+    put_schedule(store, "report")
+    store.client.zadd(FANOUT, {"report 2026-11-16T09:00:00.000Z beat_report_1 begun": 1})
+    store.client.set(REST, "garbage")
+    events: list[Event] = []
+    watcher = Watcher(store, name=TOKEN, emit=events.append)
+    attendant = Attendant(store, Book(store), watcher, token=TOKEN, emit=events.append)
+    attendant.turn()
+    attendant.turn()
+    assert [(event.name, event.schedule_id) for event in events] == [("unfollowed", "report")]
+    assert f"{REST} is a string, not a set" in events[0].fields["error"]
+
+
+def test_index_of_followers_that_is_overwritten_meanwhile_does_not_stop_a_success(store: Store) -> None:
+    ids = followed(store)
+    succeed(store, "beat_report_1")
+    found: Counter[tuple[str, str]] = Counter()
+    for n, _ in enumerate(hand_on(store)):
+        found += drain(store)
+        if not n:
+            store.client.set("beat:followers:report", "garbage")
+            store.client.hdel(f"beat:schedule:{ids[-1]}", "follows")
+            store.client.sadd(REST, ids[-1])
+    found.pop((ids[-1], "beat_report_1"), None)
+    assert found == Counter((each, "beat_report_1") for each in ids[:-1])
 
 
 def test_missing_right_stops_before_any_write(store: Store) -> None:

@@ -91,16 +91,16 @@ def test_thousands_are_announced_page_by_page(store: Store) -> None:
 
 def test_announce_keeps_the_parameters_of_functions_until_the_function_lapses(store: Store) -> None:
     store.announce({"report": "r1"}, ["app.f", "app.g"], {"app.f": "{}", "app.g": "{}"}, digest="d1", ttl=LONG)
-    assert store.client.hgetall("beat:signatures") == {b"app.f": b"{}", b"app.g": b"{}"}
+    assert store.client.hgetall("beat:signatures:default") == {b"app.f": b"{}", b"app.g": b"{}"}
     store.announce({"report": "r1"}, ["app.f", "app.g"], {"app.f": "{1}"}, digest="d1", ttl=LONG)
-    assert store.client.hgetall("beat:signatures") == {b"app.f": b"{1}"}
+    assert store.client.hgetall("beat:signatures:default") == {b"app.f": b"{1}"}
     store.client.zadd("beat:functions", {"app.f": 1})
     store.announce({}, ["app.g"], digest="d1", ttl=LONG)
-    assert not store.client.exists("beat:signatures")
+    assert not store.client.exists("beat:signatures:default")
     assert store.client.zrange("beat:functions", 0, -1) == [b"app.g"]
 
 
-@pytest.mark.parametrize("key", ["beat:announced:d1", "beat:announcements", "beat:signatures"])
+@pytest.mark.parametrize("key", ["beat:announced:d1", "beat:announcements", "beat:signatures:default"])
 @shows("announce", "BADTYPE")
 def test_an_announcement_of_the_wrong_type_is_refused_before_any_write(key: str, store: Store) -> None:
     store.client.set(key, "garbage", px=LONG)
@@ -110,7 +110,8 @@ def test_an_announcement_of_the_wrong_type_is_refused_before_any_write(key: str,
 
 
 @pytest.mark.parametrize(
-    ("key", "kind"), [("beat:announced:d1", "hash"), ("beat:announcements", "zset"), ("beat:signatures", "hash")]
+    ("key", "kind"),
+    [("beat:announced:d1", "hash"), ("beat:announcements", "zset"), ("beat:signatures:default", "hash")],
 )
 def test_a_refusal_names_the_key(key: str, kind: str, store: Store) -> None:
     store.client.set(key, "garbage", px=LONG)

@@ -79,7 +79,7 @@ def test_a_run_of_another_version_is_refused(client: Client, store: Store, redis
     deploy(store, schedule(timing=HOURLY))
     before = client.get("report").version
     client.pause("report")
-    with pytest.raises(Conflict, match="somebody else has changed it"):
+    with pytest.raises(Conflict, match="another client has changed it"):
         client.trigger("report", expected_version=before)
     assert redis.llen("rq:queue:default") == 0
 

@@ -120,7 +120,7 @@ def test_every_word_arrives_as_it_was_sent(word: Any, store: Store) -> None:
         "announcements": "beat:announcements",
         "meta": "beat:meta",
         "functions": "beat:functions",
-        "signatures": "beat:signatures",
+        "signatures": "beat:signatures:default",
     }
     call = Call(
         "announce",

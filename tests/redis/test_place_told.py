@@ -195,7 +195,7 @@ def test_pauses_are_told_without_ticks(crew: Crew) -> None:
     assert "load" in says(crew, "resume", "load")
     assert crew.client.get("load").state == "active"
     says(crew, "pause", "load")
-    assert "none until somebody resumes it" in says(crew, "show", "load")
+    assert "none until an operator resumes it" in says(crew, "show", "load")
 
 
 # --- groups, requirements, routes, the slow lane ---------------------------------------------------------------------

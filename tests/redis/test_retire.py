@@ -1,4 +1,4 @@
-"""Retiring: what no live beat declares any more is held, then fires no more, and nothing about it is forgotten."""
+"""Retiring: what no running scheduler declares is held, then fires no more, and nothing about it is forgotten."""
 
 from __future__ import annotations
 

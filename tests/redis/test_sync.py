@@ -181,6 +181,7 @@ def test_only_a_raised_max_runs_revives_a_finished_schedule(redis: Redis, store:
 OPTIONS: dict[str, dict[str, Any]] = {
     "requires": {"requires": ["extract"]},
     "misfire": {"misfire": "all"},
+    "misfire_after": {"misfire_after": "8s"},
     "overlap": {"overlap": "skip"},
     "max_runs": {"max_runs": 2},
     "exclude": {"exclude": ["2026-11-17"]},

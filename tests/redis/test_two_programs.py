@@ -268,7 +268,7 @@ def test_the_doctor_names_what_no_live_scheduler_declares(store: Store, server: 
     part = Code(store, of("app.reports", "daily")).start()
     beating(part)
     found = findings(server)["undeclared"]
-    assert (found.level, "invoice (app.billing)" in found.what) == ("note", True)
+    assert (found.level, "invoice (app.billing, " in found.what) == ("note", True)
     assert "beat remove invoice" in found.remedy
 
 
@@ -300,6 +300,72 @@ def test_what_moves_into_a_loaded_module_and_vanishes_is_retired(store: Store) -
     Code(store, of("app.reports", "daily"), moved).start().end()
     beating(part)
     assert hash_of(store, "invoice")["state"] == "retired"
+
+
+def test_a_scheduler_that_only_exposes_functions_declares_nothing(store: Store, server: PrivateRedis) -> None:
+    shop = Code(store, schedule("a"), host="web-1").start()
+    beating(shop)
+    settled = everything(store)
+    data = Code(store, host="web-2", functions=["app.tasks.export"]).start()
+    beating(shop, data)
+    assert data.told() == shop.told() == []
+    assert store.client.zrange("beat:functions", 0, -1) == [b"app.tasks.export"]
+    assert {key.partition(":")[2].partition(":")[0] for key in changed(settled, store)} == {
+        "functions", "announcements", "announced", "instance", "instances",
+    }  # fmt: skip
+    assert store.client.zrange("beat:announcements", 0, -1) == [shop.sync.digest.encode()]
+    assert [(check, each.level) for check, each in findings(server).items()] == [("conflict", "ok")]
+    assert data.heartbeat() == "OK", "it is not asked to announce again"
+
+
+# --- an application without a name -----------------------------------------------------------------------------------
+
+
+def at(file: str, schedule_id: str) -> Schedule:
+    return schedule(schedule_id, declared=Place(file, 1, "tasks"))
+
+
+ONE = [at("/srv/one/tasks.py", each) for each in ("a", "b")]
+
+
+@pytest.mark.parametrize(
+    ("file", "host", "app", "state"),
+    [
+        ("/srv/one/tasks.py", "web-1", "default", "retired"),
+        ("/srv/one/others.py", "web-1", "default", "retired"),
+        ("/srv/two/tasks.py", "web-1", "default", "active"),
+        ("/srv/one/tasks.py", "web-2", "default", "active"),
+        ("/srv/two/tasks.py", "web-2", "shop", "retired"),
+    ],
+)
+def test_without_a_name_host_and_directory_say_whose_schedule_it_is(
+    store: Store, file: str, host: str, app: str, state: str
+) -> None:
+    Code(store, *ONE, host="web-1", app=app).start().end()
+    other = Code(store, at(file, "c"), host=host, app=app, modules={"tasks"}, after=AT_ONCE).start()
+    beating(other)
+    assert [hash_of(store, each)["state"] for each in "abc"] == [state, state, "active"]
+    named = [event.fields for event in warnings(other, "nameless")]
+    is_left = state == "active"
+    assert named == [{"count": 2, "ids": ["a", "b"], "place": "tasks, /srv/one/tasks.py on web-1"}] * is_left
+
+
+def test_what_a_live_scheduler_declares_is_nobodys_worry(store: Store) -> None:
+    one = Code(store, *ONE, at("/srv/one/tasks.py", "both"), host="web-1").start()
+    two = Code(store, at("/srv/two/tasks.py", "c"), at("/srv/two/tasks.py", "both"), host="web-2").start()
+    beating(one, two)
+    assert warnings(one, "nameless") + warnings(two, "nameless") == []
+    one.end()
+    beating(two)
+    assert [event.fields["ids"] for event in warnings(two, "nameless")] == [["a", "b"]]
+
+
+def test_what_an_earlier_version_of_beat_registered_is_retired_by_its_module(store: Store) -> None:
+    Code(store, *ONE, host="web-1").start().end()
+    for each in "ab":
+        store.client.hdel(f"beat:schedule:{each}", "host", "file")
+    beating(Code(store, at("/srv/two/tasks.py", "c"), host="web-2", after=AT_ONCE).start())
+    assert [hash_of(store, each)["state"] for each in "ab"] == ["retired", "retired"]
 
 
 # --- what is kept ----------------------------------------------------------------------------------------------------

@@ -362,10 +362,25 @@ def test_nor_do_they_when_they_run_again(watch: Watch, store: Store) -> None:
     assert counts(store) == (0, 1, 0, 1)
 
 
-def test_a_worker_that_was_given_up_and_finishes_makes_a_success_of_a_loss(watch: Watch, store: Store) -> None:
-    lost = record(missing=1, missing_as="started")
-    for n in range(5):  # one in five is looked at
-        put_run(store, f"job-{n}", "started", record=lost, started_at=STARTED, timeout=5)
+def put_silent_runs(store: Store) -> None:
+    """Runs whose time limit is long over, and whose worker is silent; a look asks one of them for a sign of life."""
+    silent = record(missing=1, missing_as="started")
+    for n in range(5):
+        put_run(store, f"job-{n}", "started", record=silent, started_at=STARTED, timeout=5)
+
+
+def test_a_scheduler_that_has_just_started_declares_no_silent_run_lost(watch: Watch, store: Store) -> None:
+    put_silent_runs(store)
+    for _ in range(3):
+        watch.look()
+    assert (watch.names, closed_runs(store)) == ([], {})
+
+
+def test_a_worker_that_was_given_up_and_finishes_makes_a_success_of_a_loss(
+    watch: Watch, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("beat.outcomes.LISTEN_MS", 0)
+    put_silent_runs(store)
     watch.look()
     (job,) = closed_runs(store)
     assert (outcomes(store, job), counts(store)) == (["lost"], (0, 1, 0, 1))

@@ -13,7 +13,7 @@ from beat.schedule import Schedule
 from beat.sync import ANNOUNCED_MS, Sync
 
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Container, Iterable
 
     from beat.event import Event
     from beat.store import Store
@@ -36,11 +36,13 @@ class Code:
         after: timedelta = LONG,
         modules: Container[str] | None = None,
         age: timedelta = timedelta(0),
+        functions: Iterable[str] = (),
         **about: str,
     ) -> None:
         self.events: list[Event] = []
         host = about.get("host", "")
-        self.sync = Sync(store, schedules, beat="tests", emit=self.events.append, app=app, host=host, modules=modules)
+        told: Any = {"app": app, "host": host, "modules": modules, "functions": functions}
+        self.sync = Sync(store, schedules, beat="tests", emit=self.events.append, **told)
         self._store, self._started = store, store.time() - age
         self._about = {"app": app, "tz": "UTC", "host": "tests", "digest": self.sync.digest, **about}
         self._retirement = Retirement(store, beat="tests", app=app, after=after, emit=self.events.append)
@@ -51,8 +53,8 @@ class Code:
         self.sync.register()
         return self
 
-    def heartbeat(self) -> None:
-        """As the housekeeper does it, when another registry has come or gone."""
+    def heartbeat(self) -> str:
+        """As the housekeeper does it, when another registry has come or gone; returns what Redis said."""
         name, digest, lasts = self.sync.digest or "none", self.sync.digest, ANNOUNCED_MS
         about = {**self._about, "started_at": clock.text(self._started)}
         reply = self._store.heartbeat(
@@ -66,6 +68,7 @@ class Code:
             self.neighbours.turn(reply.words)
             if not self.neighbours.unrelated:
                 self._retirement.turn(self.sync, at_once=True)
+        return reply.code
 
     def end(self) -> None:
         """It is gone, and what it announced has lapsed."""

@@ -110,6 +110,9 @@ def test_the_name_of_a_queue_is_quoted_for_the_shell() -> None:
     found = report.advice(failure("no_such_module.good"), "low; rm -rf ~")
     assert found is not None
     assert "`rq worker -P DIR 'low; rm -rf ~'`" in found.remedy
+    option = report.advice(failure("no_such_module.good"), "--burst")
+    assert option is not None
+    assert "`rq worker -P DIR -- --burst`" in option.remedy
 
 
 def written(data: bytes, **options: Any) -> Job:

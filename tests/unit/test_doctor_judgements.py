@@ -215,11 +215,11 @@ def living(*alive: Instance, schedules: int = 3) -> Beats:
 
 BEATS: dict[str, tuple[Beats, list[Expected]]] = {
     "two": (living(instance("a"), instance("b")), [
-        ok("alive", "2 beats alive: a, b"), ok("passes", "2s ago"), ok("versions", "1.0"),
+        ok("alive", "2 schedulers running: a, b"), ok("passes", "2s ago"), ok("versions", "1.0"),
         ok("tzdata", "2026b"), ok("clocks", "within 4 ms")]),
     "none": (living(), [problem("alive", "nothing fires", "beat run")]),
     "none, and nothing to do": (living(schedules=0), [note("alive")]),
-    "one": (living(instance("a")), [note("alive", "one beat alive: a")]),
+    "one": (living(instance("a")), [note("alive", "one scheduler running: a")]),
     "a stuck one": (living(instance("a"), instance("b", last_pass=NOW - 45 * SECOND)),
                     [problem("passes", "b has not looked for due ticks for 45s", "pid 7 on web")]),
     "one that never looked": (living(instance("a"), instance("b", last_pass=None)), [problem("passes", "15m")]),
@@ -349,7 +349,7 @@ KEPT = Kept((), "1", 1, None, 17, 17, {}, (), NOW)
     ("found", "expected"),
     [
         (KEPT, ok("format", "format 1")),
-        (replace(KEPT, format=""), ok("format", "no beat has written")),
+        (replace(KEPT, format=""), ok("format", "no scheduler has written")),
         (replace(KEPT, format="2"), problem("format", "of format 2", "upgrade")),
         (replace(KEPT, format="abc"), problem("format", "of format abc")),
         (KEPT, ok("types")),

@@ -328,3 +328,26 @@ def test_a_very_long_signature_is_cut_short() -> None:
 
 def test_arguments_that_cannot_be_shown_still_fit() -> None:
     functions.check_arguments(declared.anything, [BadRepr()], {"a": BadRepr()})
+
+
+class Incomparable:
+    """A value as an array is: comparing two of them raises."""
+
+    def __eq__(self, other: object) -> bool:
+        raise ValueError("the truth value of an array with more than one element is ambiguous")
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def with_an_incomparable_default(data: object = Incomparable()) -> None: ...
+
+
+@functools.wraps(with_an_incomparable_default)
+def wrapping_it(*args: object, **kwargs: object) -> None: ...
+
+
+def test_a_default_that_cannot_be_compared_is_no_obstacle() -> None:
+    registry = Registry()
+    registry.register(with_an_incomparable_default, every="1h", kwargs={"data": Incomparable()})
+    assert "wraps" not in functions.signature(with_an_incomparable_default)
+    assert "wraps" in functions.signature(wrapping_it)

@@ -121,7 +121,7 @@ def test_what_lasts_is_told_once() -> None:
         ("late_end", "trouble", "report started at 2026-11-16T09:01:00Z, and has not ended: job1"),
         ("no_worker", "trouble", "ticks go to the queue report, and no live worker reads it"),
         ("broken", "trouble", "report is broken, and does not fire: KeyError: x"),
-        ("no_beat", "trouble", "no beat was at work from 2026-11-16T09:01:00Z to 2026-11-16T09:01:00Z"),
+        ("no_beat", "trouble", "no scheduler was running from 2026-11-16T09:01:00Z to 2026-11-16T09:01:00Z"),
         ("failed", "well", "report has succeeded again: it had failed once since 2026-11-16T09:01:00Z"),
         ("late_fire", "well", "report is no longer late"),
         ("late_start", "well", "report waits no longer: job1"),

@@ -14,7 +14,7 @@ from beat.cli import config
 from beat.errors import BadOption, ConfigError, DeclarationError
 from beat.every import Every
 from beat.monitor import Monitor
-from beat.planning.differences import differences, plain
+from beat.planning.differences import differences, masked, plain
 from beat.schedule import Schedule
 from beat.settings import load
 from beat.testing import ManualBeat
@@ -122,9 +122,9 @@ def test_nobody_is_shown_the_secret() -> None:
     assert str(made.monitor) == "https://hc-ping.com/***"
     assert str(Monitor("sentry:x", grace="5m")) == "sentry:x grace=5m"
     other = plain(definitions.write(schedule(monitor=f"{URL}-2")))
-    [shown] = differences(plain(definitions.write(made)), other)
+    [shown] = map(masked, differences(plain(definitions.write(made)), other))
     assert shown == ("monitor", "https://hc-ping.com/***", "https://hc-ping.com/*** (another)")
-    [new] = differences(plain(definitions.write(schedule())), other)
+    [new] = map(masked, differences(plain(definitions.write(schedule())), other))
     assert new == ("monitor", None, "https://hc-ping.com/***")
 
 

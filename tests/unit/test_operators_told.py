@@ -91,7 +91,7 @@ SINCE = "the schedule is paused by ann@ops since Mon 2026-11-16 09:00:30 UTC"
 CASES: dict[str, Case] = {
     "a pause without an end": Case(
         paused(), later(2), "held",
-        f"not decided: {SINCE}, until somebody resumes it (the warehouse moves); when that ends, the tick passes "
+        f"not decided: {SINCE}, until an operator resumes it (the warehouse moves); when that ends, the tick passes "
         "without a job",
         fields=PAUSED,
     ),
@@ -132,12 +132,12 @@ CASES: dict[str, Case] = {
         fields={"due_at": clock.text(later(0.75)), "moved": clock.text(later(1)), "moved_by": "ann@ops"},
     ),
     "moved, and due": Case(
-        moved(later(0.75)), later(1), "due", "due for 10 s, and not decided yet: no beat is alive",
+        moved(later(0.75)), later(1), "due", "due for 10 s, and not decided yet: no scheduler is running",
         now=later(0.75) + 10 * SECOND,
         fields={"due_at": clock.text(later(0.75)), "moved": clock.text(later(1)), "moved_by": "ann@ops"},
     ),
     "moved, where all that is missed is caught up with": Case(
-        moved(later(4)), later(1), "due", "due for 1m, and not decided yet: no beat is alive",
+        moved(later(4)), later(1), "due", "due for 1m, and not decided yet: no scheduler is running",
         fields={
             "due_at": clock.text(later(4)), "moved": clock.text(later(1)), "moved_by": "ann@ops",
             "definition": '{"id": "report", "func": "app.x", "cron": "* * * * *", "tz": "UTC", "misfire": "all"}',
@@ -149,8 +149,9 @@ CASES: dict[str, Case] = {
     ),
     "made up for": Case(
         made_up(), later(2), "enqueued",
-        "skipped by web-2, one of 3 ticks until 2026-11-16 09:03: misfire: no beat decided it in time, the first to do "
-        "so came 2m later; made up for later: enqueued by ann@ops in a backfill, and how it ended is not known yet",
+        "skipped by web-2, one of 3 ticks until 2026-11-16 09:03: misfire: no scheduler decided it in time, the first "
+        "to do so came 2m later; made up for later: enqueued by ann@ops in a backfill, and how it ended is not "
+        "known yet",
     ),
     "made up for once more": Case(
         made_up(), NINE, "enqueued",
@@ -159,18 +160,18 @@ CASES: dict[str, Case] = {
     ),
     "retired": Case(
         retired(), later(2), "skipped",
-        "skipped by web-2, one of 3 ticks until 2026-11-16 09:03: retired: no live beat declared the schedule any "
-        "more, and web-2 retired it",
+        "skipped by web-2, one of 3 ticks until 2026-11-16 09:03: retired: no running scheduler declared the "
+        "schedule any more, and web-2 retired it",
         fields={"state": "retired"},
     ),
     "after it was retired": Case(
-        retired(), later(4), "held", "not decided: the schedule is retired: no live beat declares it",
+        retired(), later(4), "held", "not decided: the schedule is retired: no running scheduler declares it",
         fields={"state": "retired"},
     ),
     "nobody declares it": Case(
         begun(), later(1), "held",
-        "not decided: no live beat declares the schedule since Mon 2026-11-16 09:00:30 UTC; it fires when one does, "
-        "and passes when the schedule is retired",
+        "not decided: no running scheduler declares the schedule since Mon 2026-11-16 09:00:30 UTC; it fires when one "
+        "does, and passes when the schedule is retired",
         fields={"unannounced_at": clock.text(later(0.5))},
     ),
     "nobody declares it, and it is not due": Case(
@@ -211,8 +212,8 @@ ACTED: dict[str, tuple[Ledger, str, str]] = {
     ),
     "paused without an end": (
         paused(),
-        "paused by ann@ops: until somebody resumes it",
-        "until somebody resumes it; by ann@ops",
+        "paused by ann@ops: until an operator resumes it",
+        "until an operator resumes it; by ann@ops",
     ),
     "resumed": (paused().acted("resumed", later(2)), "resumed by ann@ops", "by ann@ops"),
     "resumed by itself": (
@@ -227,8 +228,8 @@ ACTED: dict[str, tuple[Ledger, str, str]] = {
     ),
     "retired": (
         retired(),
-        "retired by web-2: no live beat declares it any more",
-        "no live beat declares it any more",
+        "retired by web-2: no running scheduler declares it any more",
+        "no running scheduler declares it any more",
     ),
     "another rule": (
         begun().changed(later(0.5), {"every": "5m", "tz": "UTC"}, later(5), "rescheduled"),

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beat import clock, ledger, outcomes
-from beat.outcomes import MISSING_MS, Close, Forget, Mark, Reopen, judge
+from beat.outcomes import LISTEN_MS, MISSING_MS, Close, Decision, Forget, Mark, Reopen
 from beat.report import Report
 from beat.sighting import Record, Sighting
 
@@ -41,6 +41,11 @@ def seen(status: str = "finished", record: Record | str = RECORD, **facts: Any) 
     kept = record if isinstance(record, str) else record.text()
     whole = {**words, "value": b"", "error": b"", "job": "job", "status": status, "record": kept, **given, **facts}
     return Sighting(**whole)
+
+
+def judge(sighting: Sighting, now: int, since: int = 0) -> Decision | None:
+    """What a scheduler does that has listened for long."""
+    return outcomes.judge(sighting, now, since)
 
 
 def closed(found: object) -> Close:
@@ -309,8 +314,16 @@ def test_a_silent_run_is_seen_twice_before_it_is_lost() -> None:
     marked = replace(RECORD, missing=late, missing_as="started")
     facts = {"started_at": STARTED, "alive": "0", "timeout": "5"}
     assert judge(seen("started", **facts), late) == Mark(marked)
-    assert judge(seen("started", marked, **facts), late + outcomes.CONFIRM_MS - 1) is None
-    assert closed(judge(seen("started", marked, **facts), late + outcomes.CONFIRM_MS)).outcome == "lost"
+    assert judge(seen("started", marked, **facts), late + LISTEN_MS - 1) is None
+    assert closed(judge(seen("started", marked, **facts), late + LISTEN_MS)).outcome == "lost"
+
+
+def test_a_scheduler_that_has_just_begun_to_listen_declares_no_silent_run_lost() -> None:
+    sighting = seen("started", SILENT, started_at=STARTED, alive="0", timeout="5")
+    since = BEGAN_MS + 86_400_000
+    assert judge(sighting, since, since) is None
+    assert judge(sighting, since + LISTEN_MS - 1, since) is None
+    assert closed(judge(sighting, since + LISTEN_MS, since)).reason == outcomes.NO_LIFE
 
 
 @pytest.mark.parametrize("timeout", ["3600", "-1"])

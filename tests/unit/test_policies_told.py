@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MINUTE = timedelta(minutes=1)
-LATE = "no beat decided it in time, the first to do so came 7m later"
+LATE = "no scheduler decided it in time, the first to do so came 7m later"
 STRETCH = "skipped by manual-beat, one of {} ticks until 2026-11-16 09:0{}: "
 
 
@@ -78,8 +78,8 @@ TOLD: list[tuple[str, Callable[[], Policed], str, str, str]] = [
         "2026-11-18 00:00",
         "skipped",
         (
-            "skipped by manual-beat, one of 34 ticks until 2026-12-20 00:00: too_old: no beat decided it in time, the "
-            "first to do so came 398d9h later, and what is older than the setting catchup_window allows never fires"
+            "skipped by manual-beat, one of 34 ticks until 2026-12-20 00:00: too_old: no scheduler decided it in time, "
+            "the first to do so came 398d9h later, and what is older than the setting catchup_window allows never fires"
         ),
     ),
     (
@@ -222,7 +222,7 @@ TOLD: list[tuple[str, Callable[[], Policed], str, str, str]] = [
         "catching_up",
         (
             "due for 6m: missed ticks are caught up with, 3 at a time (catchup_limit); it is the next of them; "
-            "no beat is alive"
+            "no scheduler is running"
         ),
     ),
     (
@@ -232,7 +232,7 @@ TOLD: list[tuple[str, Callable[[], Policed], str, str, str]] = [
         "catching_up",
         (
             "due for 5m: missed ticks are caught up with, a few at a time (catchup_limit); 4 of them go before it; "
-            "no beat is alive"
+            "no scheduler is running"
         ),
     ),
     (

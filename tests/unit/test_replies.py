@@ -204,6 +204,15 @@ def test_obstacle_that_was_not_met_for_long_is_logged_again(monkeypatch: pytest.
     assert heard.names() == ["enqueue_failed"] * 2
 
 
+def test_missing_right_to_all_jobs_is_one_obstacle() -> None:
+    heard = Heard()
+    for number in range(3):
+        words = f"Redis does not let this user do hset with rq:job:job-{number}"
+        heard.settle([fire(number)], Reply("BADTYPE", words))
+    [event] = heard.events
+    assert "hset with rq:job:*; grant that right" in event.fields["error"]
+
+
 def test_remedy_goes_with_each_rejection() -> None:
     words = {
         "beat:schedule:report is a string": "rename that key",

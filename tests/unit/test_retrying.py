@@ -74,6 +74,58 @@ def test_waits_grow_up_to_a_quarter_of_misfire_after(kind: str) -> None:
     assert blocked.redis.hget("beat:schedule:report", "last_error") is not None
 
 
+@pytest.mark.parametrize(
+    ("settings", "options"),
+    [
+        ({"misfire_after": "1w"}, {}),
+        ({"misfire_after": "1w", "interval": "1m"}, {}),
+        ({}, {"misfire_after": "52w"}),
+        ({"misfire_after": "1w", "interval": "1m"}, {"misfire_after": "52w"}),
+    ],
+)
+def test_no_wait_is_longer_than_20_s(settings: dict[str, str], options: dict[str, str]) -> None:
+    blocked = Blocked("1m", settings, **options)
+    blocked.until(60)
+    farthest = 0.0
+    while blocked.now < 60 + 240:
+        blocked.second()
+        farthest = max(farthest, blocked.score() - blocked.now)
+    assert farthest <= 20 + 1, "the lookahead of a second comes on top"
+    assert farthest > 4
+
+
+HOSTILE = '"misfire_after": "52w"'
+
+
+@pytest.mark.parametrize(("own", "limit"), [({}, 20), ({"misfire_after": "8s"}, 8)], ids=["", "of its own"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"description": HOSTILE},
+        {"kwargs": {HOSTILE: HOSTILE, "misfire_after": "52w"}},
+        {"meta": {"misfire_after": "52w"}},
+    ],
+    ids=["description", "kwargs", "meta"],
+)
+def test_text_of_a_user_that_names_misfire_after_changes_no_wait(
+    options: dict[str, Any], own: dict[str, str], limit: int
+) -> None:
+    blocked = Blocked("1m", {}, **own, **options)
+    blocked.until(60 + limit)
+    waits = [later - before for before, later in zip(blocked.attempts, blocked.attempts[1:], strict=False)]
+    assert max(waits) <= limit / 4
+    assert len(waits) > 4
+
+
+@pytest.mark.parametrize("found", ["", "0", "-5", "soon", "1e9", "9" * 400])
+def test_value_of_misfire_after_that_is_no_number_counts_as_unset(found: str) -> None:
+    blocked = Blocked("1m", {})
+    blocked.redis.hset("beat:schedule:report", "misfire_after", found)
+    blocked.until(60 + 20)
+    waits = [later - before for before, later in zip(blocked.attempts, blocked.attempts[1:], strict=False)]
+    assert 3 <= max(waits) <= 5
+
+
 @pytest.mark.parametrize("lasts", [1, 4, 7, 12, 17, 19])
 @pytest.mark.parametrize("kind", ["every second", "every minute", "of its own"])
 def test_obstacle_that_is_gone_in_time_costs_no_tick(kind: str, lasts: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -55,8 +56,29 @@ def test_a_value_is_masked_by_the_name_that_it_is_given() -> None:
     [
         ("redis://ann:hunter2@host/0", f"redis://ann:{MASK}@host/0"),
         ("postgresql+psycopg://:hunter2@host", f"postgresql+psycopg://:{MASK}@host"),
+        ("https://ann:hunter2@host/x", f"https://ann:{MASK}@host/x"),
+        ("redis://ann:hun@ter2@host/0", f"redis://ann:{MASK}@host/0"),
+        ("postgresql://ann:hun#ter?2@host", f"postgresql://ann:{MASK}@host"),
+        ("rediss://:hun/ter2@host", f"rediss://:{MASK}@host"),
+        ("redis://hunter2@host", f"redis://{MASK}@host"),
+        ("https://ghp_hunter2@github.com/x", f"https://{MASK}@github.com/x"),
+        ("redis://a:hunter2@b,redis://c:hunter2@d", f"redis://a:{MASK}@b,redis://c:{MASK}@d"),
+        ("at redis://host:6379/0, ask ann@example.com", "at redis://host:6379/0, ask ann@example.com"),
+        ("https://host/?to=ann@example.com", "https://host/?to=ann@example.com"),
+        (f"redis://ann:{'x' * 2000}@host", f"redis://ann:{MASK}@host"),
+        ("no answer: redis://ann:hunt …", f"no answer: redis://ann:{MASK} …"),
+        ("no answer: redis://ann:hunt...", f"no answer: redis://ann:{MASK}..."),
+        ("no answer: redis://ann:hunt", f"no answer: redis://ann:{MASK}"),
+        ("no answer: redis://host:6379 …", "no answer: redis://host:6379 …"),
+        ("no answer: redis://host:6379", "no answer: redis://host:6379"),
+        ("no answer: redis://host:6379...", "no answer: redis://host:6379..."),
+        ("no answer: redis://[::1]:6379", "no answer: redis://[::1]:6379"),
+        ("https://host/?token=hunter2&n=1", f"https://host/?token={MASK}&n=1"),
+        ("https://host/?n=1&X-Amz-Signature=hunter2", f"https://host/?n=1&X-Amz-Signature={MASK}"),
         ("see https://host/a:b@c", "see https://host/a:b@c"),
         ("Bearer abcdefgh12345", f"Bearer {MASK}"),
+        ("bearer abcdEfgh", f"bearer {MASK}"),
+        ("basic understanding, Basic Authentication", "basic understanding, Basic Authentication"),
         ("ann@example.com", "ann@example.com"),
     ],
 )
@@ -71,4 +93,9 @@ def test_what_is_deep_or_large_takes_no_time() -> None:
         deep = [deep]
     assert "…" in str(masked(deep))
     assert len(masked("a://" * 100_000)) == 400_000
+    for part in ("a://x:", "a.b", "redis://a:b/", "redis://x ", "?a=b", "basic a"):
+        for end in ("", "@", " @"):
+            began = time.monotonic()
+            masked(part * 50_000 + end)
+            assert time.monotonic() - began < 2, (part, end)
     assert not looks_secret("x" * 1_000_000)

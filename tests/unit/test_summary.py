@@ -14,7 +14,7 @@ from tests.lines import NINE, SECOND
 NEXT: dict[str, Any] = {"next_id": "cache_warm", "next_at": NINE + 41.9 * SECOND}
 CASES: dict[str, tuple[dict[str, Any], str, str]] = {
     "none": ({"beats": 1}, "There is no schedule yet.", "none"),
-    "none, and no beat": ({}, "There is no schedule yet. No beat is alive.", "none"),
+    "none, and no beat": ({}, "There is no schedule yet. No scheduler is running.", "none"),
     "all well": ({"active": 14, "beats": 1, **NEXT}, "All 14 schedules on time. Next: cache_warm in 41 s.", "good"),
     "only one": ({"active": 1, "beats": 1}, "The only schedule on time.", "good"),
     "due now": (
@@ -48,28 +48,28 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "no beat": (
         {"active": 14, **NEXT},
-        "No beat is alive: nothing fires. 14 schedules wait for one.",
+        "No scheduler is running: nothing fires. 14 schedules wait for one.",
         "bad",
     ),
-    "no beat for one": ({"active": 1}, "No beat is alive: nothing fires. 1 schedule waits for one.", "bad"),
+    "no beat for one": ({"active": 1}, "No scheduler is running: nothing fires. 1 schedule waits for one.", "bad"),
     "no beat, and worse": (
         {"active": 14, "failing": 2, "late": 1, **NEXT},
-        "2 of 14 schedules are failing, 1 is late. No beat is alive: nothing fires.",
+        "2 of 14 schedules are failing, 1 is late. No scheduler is running: nothing fires.",
         "bad",
     ),
     "one missing": (
         {"active": 2, "beats": 1, "missing": ("web-2",)},
-        "All 2 schedules on time. The beat web-2 is missing.",
+        "All 2 schedules on time. The scheduler web-2 is missing.",
         "warn",
     ),
     "several missing": (
         {"active": 2, "beats": 1, "missing": ("a", "b", "c")},
-        "All 2 schedules on time. 3 beats (a, b …) are missing.",
+        "All 2 schedules on time. 3 schedulers (a, b …) are missing.",
         "warn",
     ),
     "stuck": (
         {"active": 2, "beats": 1, "stuck": ("web-1",)},
-        "All 2 schedules on time. The beat web-1 is stuck.",
+        "All 2 schedules on time. The scheduler web-1 is stuck.",
         "warn",
     ),
     "the clock has jumped": (

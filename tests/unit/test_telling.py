@@ -83,7 +83,7 @@ def test_a_run_is_told_from_its_tick_to_its_end(made: Fired, told: str) -> None:
 
 def test_a_skipped_stretch_is_told_with_its_reason() -> None:
     one, many = (line(Ledger().skipped(NINE, NINE + n * MINUTE, n + 1)) for n in (0, 2))
-    why = "misfire (no beat decided it in time)"
+    why = "misfire (no scheduler decided it in time)"
     assert telling.story(one, UTC, NINE) == f"skipped by web-2: {why}"
     assert telling.story(many, BERLIN, NINE) == f"skipped by web-2, one of 3 ticks until 2026-11-16 10:02: {why}"
 
@@ -174,9 +174,9 @@ MOVED = line(Ledger().changed(NINE - MINUTE, {"every": "1h", "tz": "UTC"}, NINE 
         ),
         (explained("skipped", passed=PASSED), "skipped by web-2: paused: the schedule was paused"),
         (explained("due", late=7, holder="web-1"), "due for 7 s, and not decided yet: web-1 is at work on it"),
-        (explained("due", late=7), "due for 7 s, and not decided yet: no beat is alive"),
-        (explained("due", late=7, beats=1), f"{DUE}: 1 beat is alive, none is at work on it"),
-        (explained("due", late=7, beats=2), f"{DUE}: 2 beats are alive, none is at work on it"),
+        (explained("due", late=7), "due for 7 s, and not decided yet: no scheduler is running"),
+        (explained("due", late=7, beats=1), f"{DUE}: 1 scheduler is running, none is at work on it"),
+        (explained("due", late=7, beats=2), f"{DUE}: 2 schedulers are running, none is at work on it"),
         (explained("not_due"), "not due yet: in 1m; the next tick is Mon 2026-11-16 09:01 UTC"),
         (explained("held", state="paused"), "not decided: the schedule is paused"),
         (explained("held", state="odd"), "not decided: the state of the schedule is 'odd'"),

@@ -155,7 +155,7 @@ def test_a_tick_behind_the_one_that_is_due_is_due_too() -> None:
 
 @pytest.mark.parametrize(
     ("until", "told"),
-    [("", "until somebody resumes it"), (clock.text(NINE + HOUR), "until Mon 2026-11-16 10:00 UTC")],
+    [("", "until an operator resumes it"), (clock.text(NINE + HOUR), "until Mon 2026-11-16 10:00 UTC")],
 )
 def test_a_tick_that_a_pause_holds_says_who_paused_it_until_when_and_why(until: str, told: str) -> None:
     pause = {"state": "paused", "paused_by": "ann", "pause_until": until, "pause_reason": "disk", "paused_at": ""}

@@ -33,14 +33,14 @@ curl -H 'Authorization: Bearer TOKEN' 'https://beat.example/api/v1/schedules?fai
 - **Errors** are `{"error": "a sentence", "status": 404}` with the status below; the sentence names the field, and often
   what was meant.
 - **Changes** are POSTs with `Content-Type: application/json`. Who asked stands in the ledger: `web`, or `web:ann` where
-  names are known. With `expected_version` a change is refused if somebody else was faster; with `request` a run that is
-  asked for twice is one run. A script in a browser, of the same site, sends with it the `X-CSRF-Token` that came with
-  an answer before; other programs need none.
+  names are known. With `expected_version` a change is refused if another client was faster; with `request` a run
+  that is asked for twice is one run. A script in a browser, of the same site, sends with it the `X-CSRF-Token` that
+  came with an answer before; other programs need none.
 - **Pages**: a page of `/schedules` ends with `next`: give it as `after` to read on. At most 500 come at once.
 - **Unchanged answers**: an answer to a GET has an `ETag`. Send it as `If-None-Match`, and an answer that is still the
   same comes as 304, without a body. With `Accept-Encoding: gzip` answers are compressed.
-- **Secrets**: values of arguments, meta and reports whose names look secret (`password`, `api_token`, `dsn` …) are
-  `•••`, in every answer.
+- **Secrets**: values of arguments, meta and reports whose names look secret (`password`, `api_token`, `dsn` …), and
+  passwords in URLs in any text, are `•••`, in every answer.
 - A field that is not known is refused, as is one that comes twice: a typing error changes nothing.
 
 | status | when |
@@ -51,9 +51,9 @@ PROBES = """
 
 | address | what |
 |---|---|
-| `/metrics` | what Prometheus reads, as a beat serves it with `metrics_port` ([monitoring](../guides/monitoring.md)) |
-| `/healthz` | 200 `ok`: the process of the page answers |
-| `/readyz` | 200 `ok` if Redis answers and a beat has passed lately, as `beat health` judges; else 503 and why |
+| `/metrics` | what Prometheus reads, as `metrics_port` serves it ([monitoring](../guides/monitoring.md)) |
+| `/healthz` | 200 `ok`: the process of the web UI answers |
+| `/readyz` | 200 `ok` if Redis answers and a scheduler has checked lately, as `beat health` judges; else 503 and why |
 
 `/healthz` and `/readyz` ask nobody who they are, and name nobody.
 """

@@ -101,6 +101,15 @@ def test_a_secret_and_the_arguments_without_a_name_can_be_written_over(
     assert found == ((7,), {"api_token": "other"}, "")
 
 
+def test_a_url_that_was_typed_stays_as_it_was_typed(visitor: Visitor, store: Store) -> None:
+    deploy(store, daily(kwargs={"to": "x"}))
+    given = {"arg:to": "redis://ann:typed1@host", "args": '"redis://ann:typed2@host"'}
+    answer = sent(visitor, f"{OF}/run", **given, more="no sign\nother=redis://ann:typed3@host")
+    assert answer.status_code == 400
+    for n in (1, 2, 3):
+        assert f"redis://ann:typed{n}@host" in answer.text, "a mask in a field would become the argument"
+
+
 @pytest.mark.parametrize(
     ("typed", "problem"),
     [
@@ -401,7 +410,7 @@ def test_what_may_have_been_changed_is_sent_again_and_changed_once(
     before = client.get("report").version
     again = visitor.send(f"{OF}/reschedule", **fields(answer, 'id="again"'))
     assert again.status_code == 409, "it had been done"
-    assert "by somebody else or by what you sent before" in text(again)
+    assert "by another operator or by what you sent before" in text(again)
     assert client.get("report").version == before
 
 

@@ -111,7 +111,7 @@ def test_a_run_is_found_by_its_job(program: Visitor, crew: Crew) -> None:
     assert found["run"] == telling.plain(line)
     assert found["arguments"] == {"args": [], "kwargs": {}, "problem": None}
     assert "failed" in found["sentence"]
-    assert "no ledger tells" in get(program, "/runs/nothing_of_the_kind", 404)["error"]
+    assert "the history has no job" in get(program, "/runs/nothing_of_the_kind", 404)["error"]
 
 
 def test_why_is_answered_in_a_sentence(program: Visitor) -> None:

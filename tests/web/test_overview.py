@@ -79,7 +79,7 @@ def section(answer: Any, name: str) -> str:
 
 def test_without_schedules_it_shows_the_three_lines_to_write(visitor: Visitor) -> None:
     answer = visitor.get("/")
-    assert summary(answer) == "There is no schedule yet. No beat is alive."
+    assert summary(answer) == "There is no schedule yet. No scheduler is running."
     assert "from beat import periodic @periodic(every=" in text(answer)
     assert "beat run tasks.py" in text(answer)
 
@@ -124,11 +124,13 @@ def test_late_and_held_and_broken_are_told_with_why(visitor: Visitor, client: Cl
     redis.sadd("beat:in:broken", "odd")
     redis.srem("beat:in:failing", "odd")
     answer = visitor.get("/")
-    assert summary(answer) == "1 of 3 schedules is late, 1 is broken, 1 is held. No beat is alive: nothing fires."
+    assert (
+        summary(answer) == "1 of 3 schedules is late, 1 is broken, 1 is held. No scheduler is running: nothing fires."
+    )
     told = section(answer, "troubles")
     assert "odd broken its rule cannot be read" in told
-    assert re.search(r"late late due for 1m3\ds, and not decided yet: no beat is alive", told)
-    assert re.search(r"held held due for 1m3\ds, and held: no live beat declares it", told)
+    assert re.search(r"late late due for 1m3\ds, and not decided yet: no scheduler is running", told)
+    assert re.search(r"held held due for 1m3\ds, and held: no running scheduler declares it", told)
 
 
 def test_many_that_fail_are_counted_and_not_all_shown(visitor: Visitor, client: Client, redis: Redis) -> None:
@@ -144,9 +146,9 @@ def test_without_a_beat_it_says_what_to_do(visitor: Visitor, client: Client, red
     kept(redis, client)
     redis.zadd("beat:instances", {"web-9": clock.to_ms(client.now() - MINUTE)})
     answer = visitor.get("/")
-    assert summary(answer) == "No beat is alive: nothing fires. 1 schedule waits for one."
+    assert summary(answer) == "No scheduler is running: nothing fires. 1 schedule waits for one."
     told = section(answer, "no-beat")
-    assert re.match(r"No beat is alive web-9 was the last, gone 1m ago", told)
+    assert re.match(r"No scheduler is running web-9 was the last, gone 1m ago", told)
     assert told.endswith("beat run app.tasks")
 
 
@@ -154,9 +156,9 @@ def test_a_beat_that_went_without_a_word_is_missing(visitor: Visitor, client: Cl
     kept(redis, client)
     alive(redis, client)
     redis.zadd("beat:instances", {"web-2": clock.to_ms(client.now() - SECOND)})
-    assert "The beat web-2 is missing." in summary(visitor.get("/"))
+    assert "The scheduler web-2 is missing." in summary(visitor.get("/"))
     told = section(visitor.get("/"), "beats")
-    assert "web-1 alive" in told
+    assert "web-1 running" in told
     assert "web-2 missing" in told
 
 
@@ -164,7 +166,7 @@ def test_a_beat_that_does_not_pass_is_stuck(visitor: Visitor, client: Client, re
     kept(redis, client)
     alive(redis, client, last_pass=clock.text(client.now() - 2 * MINUTE))
     answer = visitor.get("/")
-    assert "The beat web-1 is stuck." in summary(answer)
+    assert "The scheduler web-1 is stuck." in summary(answer)
     assert re.search("web-1 stuck checked 2m ago", section(answer, "beats"))
 
 

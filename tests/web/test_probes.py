@@ -42,9 +42,9 @@ def test_the_probes_are_open_and_name_nobody_while_metrics_are_for_those_who_may
 
 
 def test_it_is_not_ready_before_a_beat_has_passed_lately(visitor: Visitor, store: Store) -> None:
-    assert (visitor.get("/readyz").status_code, visitor.get("/readyz").text) == (503, "no beat is alive\n")
+    assert (visitor.get("/readyz").status_code, visitor.get("/readyz").text) == (503, "no scheduler is running\n")
     alive(store, "old", ago=31)
-    assert (visitor.get("/readyz").status_code, visitor.get("/readyz").text) == (503, "no beat has passed lately\n")
+    assert (visitor.get("/readyz").status_code, visitor.get("/readyz").text) == (503, "no scheduler checked lately\n")
     alive(store, "young", ago=29)
     assert visitor.get("/readyz").status_code == 200
 

@@ -145,6 +145,35 @@ def test_what_it_reported_is_shown_without_secrets(visitor: Visitor, redis: Redi
     assert "hunter2" not in answer.text
 
 
+REPLACED = "replaced by the tick of 2026-11-16T09:02:00Z"
+
+
+def test_a_stopped_run_says_why_it_was_stopped_and_not_that_it_went_wrong(visitor: Visitor, redis: Redis) -> None:
+    said = text(visitor.get(middle(book(redis, kind="stopped", reason=REPLACED))))
+    assert f"Why it was stopped {REPLACED[:1].upper()}{REPLACED[1:]}." in said
+    assert "What went wrong" not in said
+    assert "omebody" not in said
+    lost = text(visitor.get(middle(book(redis, kind="lost", reason="its worker died"))))
+    assert "Why it counts as lost Its worker died." in lost
+
+
+def test_passwords_in_urls_are_masked_wherever_they_were_written(visitor: Visitor, redis: Redis) -> None:
+    said = "no answer: redis://ann:hunter2@host, https://bob:hunter2@host/x"
+    made = book(redis, kind="failed", error=ledger.Error("OSError", said, TRACEBACK + said))
+    redis.hset("beat:schedule:report", mapping={"last_error": said, "consecutive_failures": "1"})
+    definition = json.loads(redis.hget("beat:schedule:report", "definition") or "{}")
+    redis.hset("beat:schedule:report", "definition", json.dumps(definition | {"description": said}))
+    pages = {path: visitor.get(path) for path in (middle(made), "/schedules/report", "/schedules", "/")}
+    for path, answer in pages.items():
+        assert answer.status_code == 200
+        assert "hunter2" not in answer.text, path
+    assert "redis://ann:•••@host, https://bob:•••@host/x" in text(pages[middle(made)])
+    for path in ("schedules/report", "schedules", "schedules/report/history", "overview"):
+        answer = visitor.get(f"/api/v1/{path}")
+        assert answer.status_code == 200
+        assert "hunter2" not in answer.text, path
+
+
 def test_nothing_that_a_job_wrote_becomes_a_part_of_the_page(
     visitor: Visitor, redis: Redis, store: Store, client: Client
 ) -> None:

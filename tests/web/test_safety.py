@@ -418,7 +418,7 @@ def test_a_form_of_the_page_is_taken() -> None:
 def test_what_only_shows_changes_nothing() -> None:
     visitor = page(read_only=True)
     assert sent(visitor).status_code == 403
-    assert "only shows" in sent(visitor).text
+    assert "is read-only" in sent(visitor).text
     assert visitor.ask("POST", "/api/v1/change", json={}).json()["status"] == 403
     assert visitor.get("/quiet").status_code == 200
 

@@ -116,8 +116,8 @@ def test_a_pause_says_by_whom_until_when_and_why(visitor: Visitor, store: Store,
     client.pause("report", reason="moving house")
     said = text(visitor.get("/schedules/report"))
     assert "Paused by tester since" in said
-    assert "until somebody resumes it (moving house)" in said
-    assert "Next none until somebody resumes it" in said
+    assert "until an operator resumes it (moving house)" in said
+    assert "Next none until an operator resumes it" in said
 
 
 def test_every_day_of_the_calendar_says_what_it_was(visitor: Visitor, redis: Redis, client: Client) -> None:
@@ -167,7 +167,7 @@ def test_the_ledger_is_filtered_by_outcome(
     kept(redis, client)
     answer = visitor.get(f"/schedules/report?outcome={outcome}")
     assert len(re.findall(r'<tr id="line-', answer.text)) == number
-    assert ("No such line." in text(answer)) == (number == 0)
+    assert ("The history has no such line." in text(answer)) == (number == 0)
 
 
 @pytest.mark.parametrize("query", ["before=abc", "outcome=good", "day=monday", "day=2026-13-01", "before=2026-11-16"])
@@ -243,7 +243,7 @@ def test_where_nothing_may_be_changed_there_are_no_forms(server: PrivateRedis, s
     assert 'method="post"' not in answer.text
     assert "Run now" not in answer.text
     for path in ("run", "pause", "resume", "reschedule", "preview"):
-        assert "this page only shows" in text(visitor.get(f"/schedules/report/{path}"))
+        assert "the web UI is read-only" in text(visitor.get(f"/schedules/report/{path}"))
         assert visitor.send(f"/schedules/report/{path}").status_code == 403
 
 

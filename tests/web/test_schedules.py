@@ -176,7 +176,7 @@ def test_states_are_told_with_their_reasons(
     assert "override" in row(answer, "moved")
     assert "rule by ann@ops" in row(answer, "moved")
     assert "none while it is held" in row(answer, "held")
-    assert "active, held no live beat declares it" in row(answer, "held")
+    assert "active, held no running scheduler declares it" in row(answer, "held")
     assert "broken it is odd" in row(answer, "broken")
     for each in ("retired", "finished", "disabled"):
         assert re.search(rf"none .*{each} Run now", row(answer, each))

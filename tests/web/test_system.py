@@ -6,6 +6,8 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from beat import clock, settings
 from beat.groups import Group
 from beat.web.safety import Access
@@ -37,10 +39,10 @@ def shown(visitor: Visitor, path: str = "/system", *, until: str = "") -> Any:
 
 def test_an_empty_installation_says_so_everywhere(visitor: Visitor) -> None:
     answer = shown(visitor, until="No schedule uses a queue yet.")
-    assert "No beat is alive: nothing fires" in text(answer)
+    assert "No scheduler is running: nothing fires" in text(answer)
     assert "beat run app.tasks" in section(answer, "beats")
     assert "None is open." in section(answer, "alerts")
-    assert "Nobody has changed anything yet." in section(answer, "audit")
+    assert "No operator has changed anything yet." in section(answer, "audit")
     assert "Groups" not in text(answer)
 
 
@@ -50,22 +52,32 @@ def test_beats_with_their_clocks_and_what_differs(visitor: Visitor, client: Clie
     redis.zadd("beat:instances", {"web-3": clock.to_ms(client.now() - MINUTE)})
     answer = shown(visitor)
     told = section(answer, "beats")
-    assert "web-1 pid 7 on vm alive" in told
+    assert "web-1 pid 7 on vm running" in told
     assert "shop 7" in told
     assert "+3 ms" in told
     assert "-4,200 ms" in told
-    assert "warning beats of different versions: 1.0 (web-1); 1.1 (web-2)" in told
+    assert "warning schedulers of different versions: 1.0 (web-1); 1.1 (web-2)" in told
     assert "warning time zone data differ" in told
     assert "the clock of web-2 is 4.2 s behind Redis'" in told
     assert "web-3 missing" in told
-    assert "2 beats alive, 1 missing" in text(answer)
+    assert "2 schedulers running, 1 missing" in text(answer)
 
 
 def test_redis_in_words(visitor: Visitor) -> None:
     told = section(shown(visitor), "redis")
     for each in ("version", "role master", "latency PING takes", "persistence appendonly is", "memory", "eviction"):
         assert each in told
-    assert "format no beat has written here yet" in told
+    assert "format no scheduler has written here yet" in told
+
+
+@pytest.mark.parametrize(("queue", "argument"), [("a; id", "'a; id'"), ("--burst", "-- --burst")])
+def test_the_command_for_a_queue_without_a_worker_is_quoted(
+    store: Store, server: PrivateRedis, queue: str, argument: str
+) -> None:
+    crew = Crew(store, server, schedule("report", queue=queue))
+    crew.client.trigger("report")
+    answer = shown(Visitor.of(server.url), until="no worker reads it")
+    assert f"rq worker {argument}" in section(answer, "queues")
 
 
 def test_queues_workers_groups_and_findings(store: Store, server: PrivateRedis, redis: Redis) -> None:
@@ -102,7 +114,7 @@ def test_who_did_what_newest_first_and_by_one_alone(store: Store, server: Privat
     told = section(answer, "audit")
     assert told.index("triggered other") < told.index("paused report") < told.index("registered")
     assert f'href="/schedules/other/runs/{run.job_id}"' in answer.text
-    assert "until somebody resumes it: it is loud" in told
+    assert "until an operator resumes it: it is loud" in told
     assert "<script>alert" not in answer.text
     assert re.search(rf"{NAME} registered (report , other|other , report)", told), "alike ones are one line"
     alone = section(shown(visitor, "/system?who=web%3Abob"), "audit")
@@ -118,4 +130,4 @@ def test_nothing_by_somebody_who_is_nobody(visitor: Visitor) -> None:
 
 
 def test_it_is_the_same_where_the_page_only_shows(server: PrivateRedis, redis: Redis) -> None:  # noqa: ARG001
-    assert "only shows" in text(shown(Visitor.of(server.url, access=Access(read_only=True))))
+    assert "· read-only ·" in text(shown(Visitor.of(server.url, access=Access(read_only=True))))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, StreamingResponse
+from starlette.responses import HTMLResponse, PlainTextResponse, StreamingResponse
 from starlette.routing import Mount
 
 from beat import clock
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 GZIP = {"accept-encoding": "gzip"}
 LARGEST = 40 * 1024
 """Bytes of a page on the wire: the budget of the design."""
+SEVERAL = 20
 POLLED = ["/", "/schedules", "/schedules/report", "/schedules/report/pause"]
 
 
@@ -152,6 +153,31 @@ def test_if_none_match_is_compared_weakly(program: Visitor, named: str, status: 
     strong = tag.removeprefix("W/")
     sent = named.format(tag=tag, strong=strong, opaque=strong.strip('"'))
     assert program.get(path, headers={"if-none-match": sent}).status_code == status
+
+
+@pytest.mark.parametrize("path", ["/schedules", f"{V1}/openapi.json", "/static/beat.css"])
+def test_one_tag_stands_for_an_answer_in_every_coding_and_for_its_head(program: Visitor, path: str) -> None:
+    program.get(path)
+    plain, packed = program.get(path, headers={"accept-encoding": "identity"}), program.get(path, headers=GZIP)
+    head = program.ask("HEAD", path, headers=GZIP)
+    assert {each.headers["etag"] for each in (plain, packed, head)} == {plain.headers["etag"]}
+    assert abs(on_the_wire(head) - on_the_wire(packed)) <= SEVERAL, "clocks go on"
+    for method in ("GET", "HEAD"):
+        for coding in ("identity", "gzip"):
+            again = {"accept-encoding": coding, "if-none-match": plain.headers["etag"]}
+            answer = program.ask(method, path, headers=again)
+            assert (answer.status_code, answer.content) == (304, b"")
+            assert answer.headers["vary"] == "accept-encoding"
+            assert "content-encoding" not in answer.headers
+
+
+def test_any_change_of_a_body_changes_its_tag() -> None:
+    bodies = ["", "a", "b", "a ", '<i data-at="5">in 4 s</i>', '<i data-at="6">in 4 s</i>', '<i at="5">in 4 s</i>']
+    pages = [HTMLResponse(each) for each in bodies] + [PlainTextResponse(each) for each in bodies]
+    tags = [wire.lean(request(), page).headers["etag"] for page in pages]
+    assert len(set(tags[: len(bodies)])) == len(set(tags[len(bodies) :])) == len(bodies)
+    counted = wire.lean(request(), HTMLResponse('<i data-at="5">in 3 s</i>')).headers["etag"]
+    assert counted == tags[4], "an open page counts by itself"
 
 
 def test_answers_of_the_api_are_asked_for_again_by_their_tag(program: Visitor, crew: Crew) -> None:

@@ -33,14 +33,14 @@ def alive(found: Beats) -> Iterator[Finding]:
     """Nothing fires without a beat."""
     names = [each.name for each in found.alive]
     if len(names) > 1:
-        yield Finding("beats", "alive", OK, f"{counted(len(names), 'beat')} alive: {some(names)}")
+        yield Finding("beats", "alive", OK, f"{counted(len(names), 'scheduler')} running: {some(names)}")
     elif names:
-        what = f"one beat alive: {names[0]}; when it is gone, ticks wait until it is back"
+        what = f"one scheduler running: {names[0]}; when it is gone, ticks wait until it is back"
         yield Finding("beats", "alive", NOTE, what, f"start another one on another machine: {_START}")
     elif found.schedules:
-        yield Finding("beats", "alive", PROBLEM, "no beat is alive: nothing fires", _START)
+        yield Finding("beats", "alive", PROBLEM, "no scheduler is running: nothing fires", _START)
     else:
-        yield Finding("beats", "alive", NOTE, "no beat is alive", _START)
+        yield Finding("beats", "alive", NOTE, "no scheduler is running", _START)
 
 
 def passes(found: Beats) -> Iterator[Finding]:
@@ -66,10 +66,10 @@ def versions(found: Beats) -> Iterator[Finding]:
     """Differing versions are right during a deploy, and only then."""
     by_version = _grouped(found.alive, lambda each: each.version or "unknown")
     if len(by_version) > 1:
-        what = f"beats of different versions: {_listed(by_version)}"
+        what = f"schedulers of different versions: {_listed(by_version)}"
         yield Finding("beats", "versions", WARNING, what, "finish the deploy: restart those that are older")
     elif (version := next(iter(by_version))) != found.version:
-        what = f"beats are version {version}, and this command is {found.version}"
+        what = f"schedulers are version {version}, and this command is {found.version}"
         yield Finding("beats", "versions", NOTE, what, f"pip install {shell.word(f'rq-beat=={version}')}")
     else:
         yield Finding("beats", "versions", OK, f"version {version}")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING
 
+from beat import shell
 from beat.doctor.findings import NOTE, OK, PROBLEM, WARNING, Finding, counted, some
 
 if TYPE_CHECKING:
@@ -26,5 +26,5 @@ def judge(found: Declarations) -> Iterator[Finding]:
     if found.undeclared:
         cases = [f"{each.id} ({each.words})" if each.words else each.id for each in found.undeclared]
         what = f"{counted(len(cases), 'schedule')} of a running application fire, and no live scheduler declares them"
-        remedy = f"start a scheduler that loads their module, or: beat remove {shlex.quote(found.undeclared[0].id)}"
+        remedy = f"start a scheduler that loads their code, or: beat remove {shell.arguments(found.undeclared[0].id)}"
         yield Finding("schedules", "undeclared", NOTE, f"{what}: {some(cases)}", remedy)

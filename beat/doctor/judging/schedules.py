@@ -30,7 +30,7 @@ _KINDS = {
     "broken": _Kind(PROBLEM, "broken, and do not fire", "beat show", ""),
     "failing": _Kind(WARNING, "failing", "beat history", "--failed -n 1 -v"),
     "unannounced": _Kind(
-        NOTE, "held, for no live beat declares them; they are about to be retired", "beat run app.tasks"
+        NOTE, "held, for no running scheduler declares them; they are about to be retired", "beat run app.tasks"
     ),
     "overridden": _Kind(NOTE, "overridden by an operator", "beat reschedule", "--reset"),
     "paused": _Kind(NOTE, "paused", "beat resume", ""),
@@ -109,7 +109,7 @@ def index(found: Index) -> Iterator[Finding]:
         yield Finding("state", "index", OK, f"the index agrees with {counted(found.looked, 'schedule')}")
         return
     words = [f"{len(ids):,} {what} ({some(ids)})" for what, ids in wrong.items() if ids]
-    remedy = "a live beat puts it right within a minute or two: beat run app.tasks"
+    remedy = "a running scheduler corrects it within two minutes: beat run app.tasks"
     yield Finding("state", "index", WARNING, f"the index does not agree: {'; '.join(words)}", remedy)
 
 

@@ -53,7 +53,7 @@ def latency(pings_ms: tuple[float, ...]) -> Iterator[Finding]:
     median, worst = statistics.median(pings_ms), max(pings_ms)
     what = f"PING takes {median:.1f} ms, at worst {worst:.1f} ms of {len(pings_ms)}"
     if median >= _SLOW_MS:
-        remedy = "run beats near Redis: every tick is late by two such round trips"
+        remedy = "run schedulers near Redis: every tick is late by two such round trips"
         yield Finding("redis", "latency", WARNING, what, remedy)
     elif worst >= _HICCUP_MS:
         remedy = "SLOWLOG GET 10 names the commands that keep Redis busy"

@@ -31,7 +31,7 @@ def judge(found: Kept) -> Iterator[Finding]:
 def layout(found: Kept) -> Iterator[Finding]:
     """A beat leaves alone what a newer one wrote."""
     if found.format in {"", str(found.understood)}:
-        written = f"the keys are of format {found.format}" if found.format else "no beat has written here yet"
+        written = f"the keys are of format {found.format}" if found.format else "no scheduler has written here yet"
         yield Finding("state", "format", OK, written)
     else:
         what = f"the keys are of format {found.format}, and this version leaves alone what is not of {found.understood}"

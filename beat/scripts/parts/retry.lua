@@ -1,14 +1,11 @@
 -- When to look again at what Redis rejects: at the next cycle, and then after waits that grow, because each is half as long as the
--- tick is late. No wait is longer than a quarter of misfire_after, or than half of what is left until a tick becomes a misfire:
--- so waiting turns no tick into one, and every scheduler computes the same without remembering anything.
-local units = {w = 604800000, d = 86400000, h = 3600000, m = 60000, s = 1000, ms = 1}
+-- tick is late. No wait is longer than 20 s, than a quarter of misfire_after, or than half of what is left until a tick becomes a
+-- misfire: so waiting turns no tick into one, and every scheduler computes the same without remembering anything.
 local longest_wait, unknown_wait = 20000, 2000
 
 local function misfire_limit_of(key)  -- in ms; that of the schedule, or of the setting
-  local definition, limit = redis.pcall('HGET', key, 'definition'), 0
-  local span = type(definition) == 'string' and string.match(definition, '.*"misfire_after": ?"(%w+)"')
-  for number, unit in string.gmatch(span or '', '(%d+)(%a+)') do limit = limit + tonumber(number) * (units[unit] or 0) end
-  return limit > 0 and limit or tonumber(misfire_limit)
+  local own = redis.pcall('HGET', key, 'misfire_after')
+  return type(own) == 'string' and is_count(own) and own ~= '0' and number_of(own) or tonumber(misfire_limit)
 end
 
 local function retry_at(key, due, next_due)  -- the score; without a due time the wait does not grow

@@ -63,7 +63,7 @@ def shown(asked: Asked, template: str, found: Overview, wrong: Problem = NONE, *
 def refuse_to_show(asked: Asked) -> None:
     """Where nothing may be changed there are no forms."""
     if asked.access.read_only:
-        raise Refused("this page only shows: it was started with read_only")
+        raise Refused("the web UI is read-only: it was started with read_only")
 
 
 def version(asked: Asked) -> int | None:

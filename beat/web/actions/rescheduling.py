@@ -76,7 +76,7 @@ def _wish(found: Overview, what: str, typed: dict[str, str]) -> dict[str, Any]:
             return {"at": instants.coming(written, zone(found.standing.tz), found.now, "at").instant}
         case "reset":
             return {"reset": True}
-    raise BadOption("that is no form of this page")
+    raise BadOption("that is no form of the web UI")
 
 
 def _rule(found: Overview, typed: Any) -> Rule:

@@ -18,7 +18,7 @@ ENDPOINTS = (
         path="/schedules/{schedule_id}/trigger",
         name="trigger",
         summary="Run a schedule now, whatever is next",
-        about="The run is enqueued at once, once; no beat needs to be alive, and the next tick stays as it is. It is "
+        about="The run is enqueued at once, once; no scheduler needs to run, and the next tick stays as it is. It is "
         "refused while a run goes on that it may not overlap, unless `force` is given.",
         answer=changing.trigger,
         within=(SCHEDULE,),
@@ -47,7 +47,7 @@ ENDPOINTS = (
         path="/schedules/{schedule_id}/pause",
         name="pause",
         summary="Hold the ticks of a schedule",
-        about="They are held until a time, or until somebody resumes it, and then pass as one skip. What is paused "
+        about="They are held until a time, or until an operator resumes it, and then pass as one skip. What is paused "
         "already gets the new end and the new reason.",
         answer=changing.pause,
         within=(SCHEDULE,),

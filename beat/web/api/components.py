@@ -27,7 +27,7 @@ _RULE = things("What decides the ticks: cron and tz, every, or follows")
 _PAUSE = record(
     by=text("Who paused it"),
     at=maybe(instant()),
-    until=maybe(instant("When it goes on by itself; null: until somebody resumes it")),
+    until=maybe(instant("When it goes on by itself; null: until an operator resumes it")),
     reason=maybe(text()),
     scope=text("all if the whole namespace was paused, else one"),
 )
@@ -44,7 +44,7 @@ _STANDING: dict[str, Shape] = {
     "last_error": maybe(text()),
     "last_duration": maybe(seconds("Of the last run, in seconds")),
     "run_count": maybe(number("Every job that was enqueued")),
-    "manual_count": number("How many of those somebody asked for"),
+    "manual_count": number("How many of those an operator asked for"),
     "skip_count": maybe(number()),
     "success_count": number(),
     "failure_count": number(),
@@ -56,7 +56,7 @@ _STANDING: dict[str, Shape] = {
     "source": maybe(text("code, or api for those from data")),
     "app": maybe(text()),
     "deferred_by": maybe(text("Who has moved the next tick")),
-    "unannounced_at": maybe(instant("Since when no live beat declares it: its ticks are held")),
+    "unannounced_at": maybe(instant("Since when no running scheduler declares it: its ticks are held")),
     "override": maybe(_OVERRIDE),
     "pause": maybe(_PAUSE),
 }
@@ -67,7 +67,7 @@ _PART = record(
 _RUN: dict[str, Shape] = {
     "type": text("run"),
     "schedule": text(),
-    "tick": maybe(instant("Its nominal time; null if somebody asked for the run")),
+    "tick": maybe(instant("Its nominal time; null if an operator asked for the run")),
     "job": text("The id of its RQ job"),
     "state": text("queued, started, scheduled, deferred, open, or how it ended: succeeded, failed, stopped, lost"),
     "triggered_by": maybe(text()),
@@ -162,7 +162,7 @@ SCHEMAS: dict[str, Shape] = {
         "properties": {"type": text(
             "run, skipped, waiting, or what was changed: registered, updated, moved, rescheduled, reset, paused, "
             "resumed, deferred …"
-        ), "schedule": text(), "at": instant("When it was written"), "beat": text("Which beat, or which person")},
+        ), "schedule": text(), "at": instant("When it was written"), "beat": text("The scheduler or the operator")},
         "required": ["type", "schedule", "beat"],
         "additionalProperties": True,
         "description": "A line of a history. Of a run it has all fields of Run.",
@@ -181,7 +181,7 @@ SCHEMAS: dict[str, Shape] = {
         slow_runs=number(),
     ),
     "Statistics": record(
-        since=maybe(instant("How far back the ledger goes")), runs=number(), open=number(), succeeded=number(),
+        since=maybe(instant("How far back the history goes")), runs=number(), open=number(), succeeded=number(),
         failed=number(), stopped=number(), lost=number(), duration=_SPREAD, late=_SPREAD, wait=_SPREAD,
         skipped=things("Ticks, by the reason for which they were skipped"), success_rate=maybe(seconds("From 0 to 1")),
     ),

@@ -27,12 +27,12 @@ ledger. Values whose names look secret are masked as `•••`.
 _REFUSALS = {
     400: "Something in the request cannot be; the sentence names the field.",
     401: "Say who you are: a token, or a name and a password.",
-    403: "You may not; or the page is read-only; or another site asked.",
+    403: "You may not; or the web UI is read-only; or another site asked.",
     404: "There is no such schedule or run; the sentence may know a similar name.",
-    409: "What stands in Redis speaks against it, or somebody else was faster; nothing was done.",
+    409: "What stands in Redis speaks against it, or another client was faster; nothing was done.",
     413: "More was sent than anybody reads.",
     415: "A change is asked for with Content-Type: application/json.",
-    421: "The page is not known by that host name.",
+    421: "The web UI is not known by that host name.",
     429: "Too many wrong passwords came from your address: wait as long as Retry-After says.",
     503: "Redis does not answer; nothing is lost.",
 }

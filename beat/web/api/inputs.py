@@ -24,7 +24,7 @@ AHEAD = (
 )
 PAUSED_UNTIL = Text(
     name="until",
-    about=f"When it goes on by itself: {AHEAD}. Default: when somebody resumes it.",
+    about=f"When it goes on by itself: {AHEAD}. Default: when an operator resumes it.",
     example="2h",
     longest=60,
     kind="ahead",
@@ -32,7 +32,7 @@ PAUSED_UNTIL = Text(
 REASON = Text(name="reason", about="Why: everybody who looks will see it.", example="the disk is full", longest=500)
 VERSION = Whole(
     name="expected_version",
-    about="Refuse the change with 409 if the schedule has another version by now: somebody else has changed it.",
+    about="Refuse the change with 409 if the schedule has another version by now: another client has changed it.",
     example=7,
 )
 CRON = Text(

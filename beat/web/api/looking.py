@@ -103,7 +103,7 @@ def run(question: Question) -> dict[str, Any]:
     client, job_id = question.client, question["job_id"]
     found = client.get_run(job_id)
     if found is None:
-        raise HTTPException(404, f"no ledger tells of a job {job_id!r:.110}: it was trimmed, or is none of beat's")
+        raise HTTPException(404, f"the history has no job {job_id!r:.110}: it was trimmed, or is none of beat's")
     where = asked_times.zone_of(client, found.schedule_id)
     return {
         "run": telling.plain(found),

@@ -49,7 +49,7 @@ ENDPOINTS = (
             schedules=number(),
             active=number(),
             overdue=number("Ticks that are due and not decided yet"),
-            partial=number("Ledgers that do not reach back so far"),
+            partial=number("Schedules whose history does not reach back so far"),
             whole_from=maybe(instant()),
             unreadable=number("Schedules whose rule cannot be read"),
             often=number("Schedules that tick too often to be looked at for pile-ups"),
@@ -95,7 +95,7 @@ ENDPOINTS = (
         name="schedule",
         summary="One schedule, and how it has been doing",
         about="Where it stands, what the code says and what was overridden, its next ticks with what changes of the "
-        "clocks do to them, statistics of its ledger, its queues and who works at them.",
+        "clocks do to them, statistics of its history, its queues and who works at them.",
         answer=looking.schedule,
         within=(SCHEDULE,),
         query=(Whole(name="ticks", about="How many of the next ticks.", example=10, default=10, least=1, most=100),),

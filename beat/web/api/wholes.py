@@ -8,8 +8,8 @@ from beat.web.api.fields import Text, Whole
 from beat.web.api.shapes import flag, instant, many, maybe, number, of, record, text, word
 
 _BEATS = {
-    "beats": many(of("Alive"), "Those that are alive, by name"),
-    "missing": many(of("Missing"), "Beats that went without a word"),
+    "beats": many(of("Alive"), "The schedulers that are running, by name"),
+    "missing": many(of("Missing"), "Schedulers that went without a word"),
 }
 
 ENDPOINTS = (
@@ -17,17 +17,17 @@ ENDPOINTS = (
         path="/overview",
         name="overview",
         summary="How it is doing, in one sentence and in numbers",
-        about="What is late and held, what comes next, what ran last, and which beats are alive.",
+        about="What is late and held, what comes next, what ran last, and which schedulers are running.",
         answer=installation.overview,
         shape=record(
             now=instant("By Redis' clock"),
-            sentence=text("As the page says it"),
+            sentence=text("As the web UI says it"),
             level=word("bad", "warn", "good", "none", about="How bad it is; none where there is no schedule yet"),
             counts=of("Counts"),
             **_BEATS,
-            late=many(of("Declared"), "Due for longer than a beat may need, and not decided"),
+            late=many(of("Declared"), "Due for longer than a scheduler may need, and not decided"),
             more_late=number(),
-            held=many(of("Declared"), "Due, and no live beat declares them"),
+            held=many(of("Declared"), "Due, and no running scheduler declares them"),
             coming=many(of("Declared"), "Those that are due next"),
             latest=many(of("Run"), "The newest runs of all schedules"),
         ),
@@ -35,14 +35,14 @@ ENDPOINTS = (
     Endpoint(
         path="/system",
         name="system",
-        summary="Beats and their clocks, Redis, queues and workers",
+        summary="Schedulers and their clocks, Redis, queues and workers",
         answer=installation.system,
         shape=record(
             now=instant("By Redis' clock"),
             **_BEATS,
             hold_until=maybe(instant("Redis' clock has jumped, and nothing fires until then")),
             redis=many(of("Finding"), "What the doctor says about the server"),
-            findings=many(of("Finding"), "What the doctor says about the beats"),
+            findings=many(of("Finding"), "What the doctor says about the schedulers"),
             queues=many(of("Queue"), "To which ticks of any schedule may go"),
             groups=many(of("Group")),
         ),

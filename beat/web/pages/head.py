@@ -66,12 +66,14 @@ def of(asked: Asked, found: Overview, *, ticks: int = 1) -> dict[str, Any]:
 def _no_next(known: Standing) -> str:
     """Why no tick is to come, as far as is known."""
     if known.state == "paused":
-        return "none until somebody resumes it"
+        return "none until an operator resumes it"
     if known.policies and known.policies.follows and known.state == "active":
         return f"after the next success of {known.policies.follows}"
-    return {"finished": "none: it has finished", "retired": "none: no live beat declares it", "disabled": "none"}.get(
-        known.state, "not known"
-    )
+    return {
+        "finished": "none: it has finished",
+        "retired": "none: no running scheduler declares it",
+        "disabled": "none",
+    }.get(known.state, "not known")
 
 
 def _warned(found: Overview, where: Zone, patience: timedelta | None) -> list[Warned]:
@@ -81,7 +83,7 @@ def _warned(found: Overview, where: Zone, patience: timedelta | None) -> list[Wa
         told.append(Warned("", f"{_first_up(changes.paused(known.pause, where).removeprefix('the schedule is '))}."))
     if known.unannounced_at:
         since = instants.both(known.unannounced_at.replace(microsecond=0), where)
-        told.append(Warned("bad", f"No live beat declares it since {since}: its ticks wait until one does."))
+        told.append(Warned("bad", f"No running scheduler declares it since {since}: its ticks wait until one does."))
     if known.state == "broken":
         told.append(Warned("bad", f"Broken: {cut(known.last_error) or 'its state in Redis cannot be read'}"))
     elif known.consecutive_failures:

@@ -86,7 +86,7 @@ def _run(asked: Asked, found: Overview) -> Fired:
             return line
     run = asked.client.get_run(job)
     if run is None or run.schedule_id != own:
-        raise UnknownSchedule(f"nothing tells of a run {job!r:.160} of {own}: its ledger may have been trimmed")
+        raise UnknownSchedule(f"the history of {own} has no run {job!r:.160}: it may have been trimmed")
     return run
 
 
@@ -132,7 +132,7 @@ def _arguments(found: Arguments | None) -> dict[str, Any]:
     if found.problem:
         return {"problem": f"They are not shown: {found.problem}.", "values": []}
     named = {f"argument {n + 1}": value for n, value in enumerate(masked(found.args))} | masked(dict(found.kwargs))
-    return {"problem": "" if named else "It is called without any.", "values": _values(named)}
+    return {"problem": "" if named else "No arguments.", "values": _values(named)}
 
 
 def _values(found: dict[Any, Any]) -> list[Value]:

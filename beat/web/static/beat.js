@@ -79,7 +79,7 @@
   document.addEventListener("htmx:afterSwap", () => { told(); count(); });
   function unanswered() {
     failing = failing || new Date();
-    trouble("The server of this page has not answered since " + failing.toLocaleTimeString() + ". What you see is from before.");
+    trouble("The server of the web UI has not answered since " + failing.toLocaleTimeString() + ". What you see is from before.");
   }
   document.addEventListener("htmx:sendError", unanswered);
   document.addEventListener("htmx:timeout", unanswered);
