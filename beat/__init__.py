@@ -10,10 +10,8 @@ from beat._version import __version__
 
 if TYPE_CHECKING:
     from beat import events
-    from beat.alerts.functions import on_event
     from beat.client import Client
-    from beat.cron import Cron
-    from beat.current import get_current_run
+    from beat.config.groups import Group
     from beat.errors import (
         BadArguments,
         BadCron,
@@ -33,16 +31,18 @@ if TYPE_CHECKING:
         Stuck,
         UnknownSchedule,
     )
-    from beat.every import Every
-    from beat.follows import Follows
-    from beat.groups import Group
-    from beat.monitor import Monitor
-    from beat.registry import Registry, group, periodic, register, schedulable
-    from beat.report import Report
-    from beat.requires import Requires
-    from beat.run import Run
-    from beat.schedule import Schedule
-    from beat.service import Scheduler
+    from beat.jobs.current_run import get_current_run
+    from beat.jobs.report import Report
+    from beat.notify.alerts.hooks import on_event
+    from beat.schedule.follows import Follows
+    from beat.schedule.monitor import Monitor
+    from beat.schedule.registry import Registry, default_registry, group, periodic, register, schedulable
+    from beat.schedule.requires import Requires
+    from beat.schedule.run import Run
+    from beat.schedule.schedule import Schedule
+    from beat.scheduler import Scheduler
+    from beat.timing.cron import Cron
+    from beat.timing.interval import Every
 
 __all__ = [
     "BadArguments",
@@ -75,6 +75,7 @@ __all__ = [
     "Stuck",
     "UnknownSchedule",
     "__version__",
+    "default_registry",
     "events",
     "get_current_run",
     "group",
@@ -86,23 +87,24 @@ __all__ = [
 
 _HOMES = {  # the others are errors
     "Client": "client",
-    "Cron": "cron",
-    "Every": "every",
-    "Follows": "follows",
-    "Group": "groups",
-    "Monitor": "monitor",
-    "Registry": "registry",
-    "Report": "report",
-    "Requires": "requires",
-    "Run": "run",
-    "Schedule": "schedule",
-    "Scheduler": "service",
-    "get_current_run": "current",
-    "group": "registry",
-    "on_event": "alerts.functions",
-    "periodic": "registry",
-    "register": "registry",
-    "schedulable": "registry",
+    "default_registry": "schedule.registry",
+    "Cron": "timing.cron",
+    "Every": "timing.interval",
+    "Follows": "schedule.follows",
+    "Group": "config.groups",
+    "Monitor": "schedule.monitor",
+    "Registry": "schedule.registry",
+    "Report": "jobs.report",
+    "Requires": "schedule.requires",
+    "Run": "schedule.run",
+    "Schedule": "schedule.schedule",
+    "Scheduler": "scheduler",
+    "get_current_run": "jobs.current_run",
+    "group": "schedule.registry",
+    "on_event": "notify.alerts.hooks",
+    "periodic": "schedule.registry",
+    "register": "schedule.registry",
+    "schedulable": "schedule.registry",
 }
 
 

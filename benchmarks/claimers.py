@@ -10,10 +10,11 @@ import multiprocessing
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from beat import connection, settings
-from beat.keys import Keys
-from beat.pace import Pace
-from beat.store import Store
+from beat.config import settings
+from beat.engine.pacing import Pace
+from beat.storage import connection
+from beat.storage.keys import Keys
+from beat.storage.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

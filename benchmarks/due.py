@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from beat import clock
-from beat.keys import Keys
+from beat.storage.keys import Keys
+from beat.timing import clock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

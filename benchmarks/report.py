@@ -10,8 +10,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from beat import clock, embedded
 from beat._version import __version__
+from beat.dev import embedded
+from beat.timing import clock
 from benchmarks.budgets import budgets
 from benchmarks.figures import Figure, Figures, ratio
 from benchmarks.peers.contender import PINS

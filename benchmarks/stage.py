@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from redis import Redis
 
-from beat import embedded
+from beat.dev import embedded
 from benchmarks.peers.stage import free_port
 
 if TYPE_CHECKING:

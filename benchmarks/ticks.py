@@ -23,7 +23,7 @@ from zoneinfo import ZoneInfo
 from croniter import croniter
 from cronsim import CronSim
 
-from beat.cron import Cron
+from beat.timing.cron import Cron
 
 if TYPE_CHECKING:
     from collections.abc import Callable

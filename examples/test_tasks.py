@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from beat.registry import default
+from beat import default_registry
 from beat.testing import ManualBeat, assert_fires, assert_silent, simulate
 from examples import tasks  # to import it is to declare its schedules
 
@@ -23,7 +23,7 @@ def test_the_report_is_sent_on_working_days_in_new_york() -> None:
 
 def test_a_year_has_52_backups() -> None:
     """A year of all schedules takes a moment."""
-    year = simulate(default, datetime(2026, 1, 1, tzinfo=UTC), datetime(2027, 1, 1, tzinfo=UTC))
+    year = simulate(default_registry, datetime(2026, 1, 1, tzinfo=UTC), datetime(2027, 1, 1, tzinfo=UTC))
     assert sum(tick.schedule_id == "backup" for tick in year) == 52
 
 

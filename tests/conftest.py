@@ -18,14 +18,14 @@ from redis import Redis, utils
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from beat import embedded
-from beat.keys import Keys
-from beat.store import Store
+from beat.dev import embedded
+from beat.storage.keys import Keys
+from beat.storage.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from beat.embedded import PrivateRedis
+    from beat.dev.embedded import PrivateRedis
 
 for name in list(os.environ):
     colours, others = {"NO_COLOR", "FORCE_COLOR"}, {"SENTRY_DSN", "SENTRY_ENVIRONMENT", "DJANGO_SETTINGS_MODULE"}

@@ -7,8 +7,9 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from beat import clock, ledger
-from beat.keys import Keys
+from beat.history import ledger
+from beat.storage.keys import Keys
+from beat.timing import clock
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

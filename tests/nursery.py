@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent
 IMPORTED = [*(f"beat.cli.{name}" for group in COMMANDS.values() for name in group), "rq.cli", "tests.workers"]
-IMPORTED += ["beat.web.companion"]
+IMPORTED += ["beat.web.service"]
 CALL = b"!"
 SIZE = 4
 """The bytes of a process id or an exit code."""

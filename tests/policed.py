@@ -9,19 +9,20 @@ from unittest import mock
 
 from click.testing import CliRunner
 
-from beat import Client, Registry, clock
-from beat.cli import asking, history, show, verify, why
-from beat.client.archive import Archive
-from beat.jobs import job_key
-from beat.keys import Keys
-from beat.store import Store
-from beat.sync import Sync
+from beat import Client, Registry
+from beat.cli import common_options, history, show, verify, why
+from beat.client.reader import Archive
+from beat.engine.registrar import Sync
+from beat.jobs.job_template import job_key
+from beat.storage.keys import Keys
+from beat.storage.store import Store
 from beat.testing import ManualBeat
+from beat.timing import clock
 from tests.redis.job_functions import anything
 
 if TYPE_CHECKING:
-    from beat.client.explanation import Explanation
-    from beat.verification import Verification
+    from beat.client.explain import Explanation
+    from beat.history.verify import Verification
 
 NINE = datetime(2026, 11, 16, 9, tzinfo=UTC)  # a Monday
 RUNS = "beat:runs:report"
@@ -98,7 +99,7 @@ class Policed:
 
     def says(self, command: str, *words: str) -> str:
         """What the command prints about the schedule."""
-        with mock.patch.object(asking, "client", return_value=self.client):
+        with mock.patch.object(common_options, "client", return_value=self.client):
             done = CliRunner().invoke(_COMMANDS[command].command, ["report", *words], standalone_mode=False)
         if done.exception:
             raise done.exception

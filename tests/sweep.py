@@ -31,7 +31,7 @@ from collections import defaultdict
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
-from beat.cron import Cron
+from beat.timing.cron import Cron
 from tests import oracle
 
 if TYPE_CHECKING:

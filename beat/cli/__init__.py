@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from beat import redis_url, sources
 from beat._version import __version__
 from beat.cli import output
+from beat.config import redis_url, sources
 from beat.errors import BeatError, did_you_mean
 
 if TYPE_CHECKING:

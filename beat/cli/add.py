@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from beat import options
-from beat.cli import asking, changing, documents, moving, output, schedule_ids
-from beat.client.adding import Added, Wanted
-from beat.client.ticking import next_ticks
+from beat.cli import common_options, json_files, migrate, output, schedule_ids
+from beat.client.add import Added, Wanted
+from beat.client.describe import changes, values
+from beat.client.upcoming import next_ticks
 from beat.errors import DeclarationError, DuplicateSchedule, Refused
-from beat.words import changes, values
-from beat.zones import zone
+from beat.schedule import options
+from beat.timing.zones import zone
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
     from typing import TextIO
 
-    from beat.cli.documents import Unread
+    from beat.cli.json_files import Unread
     from beat.client import Client
 
 _REFUSED = 4
@@ -76,13 +76,13 @@ _IN_PYTHON = {
 @click.option("--slow-queue", metavar="NAME", help="Enqueue its jobs there when they have become slow.")
 @click.option("--option", "others", metavar="NAME=VALUE", multiple=True, help="Set any other option of @periodic.")
 @click.option("--file", metavar="FILE", type=_FILE, help="Add the schedules of beat list --json --reveal; - for stdin.")
-@moving.the_source
-@moving.the_options
+@migrate.the_source
+@migrate.the_options
 @click.option("--replace", is_flag=True, help="Replace schedules that were added before; keep their history.")
-@changing.rehearse
-@changing.the_author
-@asking.the_url
-@asking.as_json
+@common_options.rehearse
+@common_options.the_author
+@common_options.the_url
+@common_options.as_json
 def command(*, name: str | None, file: TextIO | None, source: str | None, **given: Any) -> int:
     """Add schedules from data, for functions that an application has exposed; or move in from a predecessor.
 
@@ -113,18 +113,18 @@ def command(*, name: str | None, file: TextIO | None, source: str | None, **give
     how = {each: given[each] for each in ("replace", "dry_run", "as_json")}
     if source is not None:
         _refuse_both("--from", own.keys() - {"tz"}, file)
-        return moving.move(source, name, **{each: given[each] for each in given.keys() - (_OWN - {"tz"})})
+        return migrate.move(source, name, **{each: given[each] for each in given.keys() - (_OWN - {"tz"})})
     if any(given[each] for each in ("adding", "system", "importing")):
         raise click.UsageError("--add, --system and --import go with --from")
     if file is None and name is None:
         raise click.UsageError("add one schedule (beat add ID --func app.tasks.report --every 15m), or those of --file")
     if file is None:
-        return _one(asking.client(given["url"], given["by"]), _wanted(schedule_id=str(name), **own), **how)
+        return _one(common_options.client(given["url"], given["by"]), _wanted(schedule_id=str(name), **own), **how)
     _refuse_both("--file", own.keys() | ({"name"} if name else set()))
-    entries, warnings = documents.read(_text(file))
+    entries, warnings = json_files.read(_text(file))
     for warning in warnings:
         output.complaint("warning", warning, err=True)
-    return _many(asking.client(given["url"], given["by"]), entries, **how)
+    return _many(common_options.client(given["url"], given["by"]), entries, **how)
 
 
 def _refuse_both(option: str, others: Collection[str], file: TextIO | None = None) -> None:
@@ -171,7 +171,7 @@ def _wanted(
     own = {name: value for name, value in {"args": positional, "kwargs": keyed, **more}.items() if value is not None}
     if twice := [name for name in named_so if name in {"id", *own}]:
         raise click.UsageError(f"--option {twice[0]} says what was said already: leave it out")
-    return Wanted(schedule_id, func, cron, documents.given({**named_so, **own}))
+    return Wanted(schedule_id, func, cron, json_files.given({**named_so, **own}))
 
 
 def _one(client: Client, wanted: Wanted, *, replace: bool, dry_run: bool, as_json: bool) -> int:
@@ -192,7 +192,7 @@ def _one(client: Client, wanted: Wanted, *, replace: bool, dry_run: bool, as_jso
     if not dry_run:
         found, now = client.get(wanted.id), client.now()
         where = zone(found.tz)
-        rows = [[changing.when(tick, where, now)] for tick in next_ticks(found, _SHOWN, now)]
+        rows = [[common_options.when(tick, where, now)] for tick in next_ticks(found, _SHOWN, now)]
         output.table([changes.rule({**found.rule, "tz": found.tz})], rows) if rows else None
     return 0
 

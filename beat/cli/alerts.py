@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from beat import settings
-from beat.alerts import config, standing
-from beat.alerts.sending import NotTaken
-from beat.alerts.standing import Standing
-from beat.cli import asking, output
+from beat.cli import common_options, output
+from beat.config import settings
 from beat.errors import BadOption, ConfigError, did_you_mean
+from beat.notify.alerts import config, status
+from beat.notify.alerts.status import Standing
+from beat.notify.delivery import NotTaken
 
 if TYPE_CHECKING:
-    from beat.alerts.standing import Open
+    from beat.notify.alerts.status import Open
 
 _BAD = 1
 _NONE = """\
@@ -33,8 +33,8 @@ and try it with `beat alerts test`."""
 
 
 @click.group("alerts", invoke_without_command=True)
-@asking.the_url
-@asking.as_json
+@common_options.the_url
+@common_options.as_json
 @click.pass_context
 def command(ctx: click.Context, *, url: str | None, as_json: bool) -> None:
     """Show the rules, the incidents that are open, and what channels have yet to take.
@@ -60,16 +60,16 @@ def command(ctx: click.Context, *, url: str | None, as_json: bool) -> None:
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     if ctx.invoked_subcommand is not None:
         return
-    found = Standing(asking.where(url))
+    found = Standing(common_options.where(url))
     if as_json:
-        output.document(**standing.plain(found))
+        output.document(**status.plain(found))
     else:
         _show(found)
 
 
 @command.command("test")
 @click.argument("channel", required=False)
-@asking.as_json
+@common_options.as_json
 def test(*, channel: str | None, as_json: bool) -> int:
     """Send a test message through each channel, or through one, and say what came back.
 
@@ -87,7 +87,7 @@ def test(*, channel: str | None, as_json: bool) -> int:
     results = []
     for each in [known[channel]] if channel is not None else known.values():
         try:
-            results.append((each.name, True, standing.trial(each)))
+            results.append((each.name, True, status.trial(each)))
         except NotTaken as e:
             results.append((each.name, False, str(e)))
         if not as_json:

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from beat import clock
-from beat.cli import asking, changing, output, schedule_ids
-from beat.cli.progress import Progress
+from beat.cli import common_options, output, schedule_ids
+from beat.cli.render.progress import Progress
+from beat.client.describe import changes, decisions, instants
 from beat.errors import NoRedis
-from beat.words import changes, instants, telling
-from beat.zones import zone
+from beat.timing import clock
+from beat.timing.zones import zone
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from beat.client.backfilling import Backfill, Step
-    from beat.client.standing import Override, Standing
-    from beat.zones import Zone
+    from beat.client.backfill import Backfill, Step
+    from beat.client.schedule_info import Override, Standing
+    from beat.timing.zones import Zone
 
 _MOST = 10_000
 _LISTED = 20
@@ -47,10 +47,10 @@ _GOES_ON = "those that were enqueued go on; the same command goes on with the ot
 )
 @click.option("--again", is_flag=True, help="Include ticks that have a run.")
 @click.option("--yes", is_flag=True, help=f"Do not ask, and allow more than {_MOST:,} ticks.")
-@changing.rehearse
-@changing.the_author
-@asking.the_url
-@asking.as_json
+@common_options.rehearse
+@common_options.the_author
+@common_options.the_url
+@common_options.as_json
 def command(
     *,
     schedule_id: str,
@@ -77,7 +77,7 @@ def command(
     twice by it. Ticks that have a run are left out, unless you say --again; so are days of rest, and ticks that are not
     decided yet. Ends with 1 if a run failed.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
-    client = asking.client(url, by)
+    client = common_options.client(url, by)
     before, now = client.get(schedule_id), client.now()
     where = zone(before.tz)
     ends = _ends(start, end, where, now)
@@ -93,8 +93,8 @@ def command(
     if dry_run:
         _document(plan, [], dry_run=True) if as_json else _list(plan, where)
         return 0
-    if override and not yes and _is_answered() and not changing.agreed(_QUESTION, yes=False):
-        return changing.NOT_DONE
+    if override and not yes and _is_answered() and not common_options.agreed(_QUESTION, yes=False):
+        return common_options.NOT_DONE
     with closing(client.backfill(schedule_id, *ends, max_parallel=max_parallel, again=again)) as steps:
         ended = _followed(steps, where, plan, quiet=as_json)
     if as_json:
@@ -131,7 +131,8 @@ def _tell(plan: Backfill, where: Zone, max_parallel: int) -> None:
         last = f" to {_tick(plan.ticks[-1], where)}" if len(plan.ticks) > 1 else ""
         pace = f", {max_parallel} at a time" if len(plan.ticks) > max_parallel else ""
         output.say(
-            f"{plan.schedule_id}: {changing.ticks(len(plan.ticks))} from {_tick(plan.ticks[0], where)}{last}{pace}"
+            f"{plan.schedule_id}: {common_options.ticks(len(plan.ticks))} from {_tick(plan.ticks[0], where)}"
+            f"{last}{pace}"
         )
     else:
         output.say(f"{plan.schedule_id}: no tick is left to make up for")
@@ -196,7 +197,7 @@ def _line(step: Step, where: Zone) -> str:
     if run is None:
         return f"{_tick(step.tick, where)}  unknown    {step.job_id}"
     took = f" after {instants.span(run.duration)}" if run.duration is not None else ""
-    said = asking.worded((telling.error(run) or run.message).split("\n")[0], reveal=False)
+    said = common_options.worded((decisions.error(run) or run.message).split("\n")[0], reveal=False)
     return f"{_tick(step.tick, where)}  {run.state}{took}{f': {said}' if said else ''}  {run.job_id}"
 
 
@@ -211,5 +212,5 @@ def _document(plan: Backfill, ended: list[Step], *, dry_run: bool) -> None:
         "done": [clock.text(tick) for tick in plan.done],
     }
     told["schedule"] = told.pop("schedule_id")
-    runs = [telling.plain(step.run) for step in ended if step.run]
-    output.document(**asking.shown({"backfill": told, "dry_run": dry_run, "runs": runs}, reveal=False))
+    runs = [decisions.plain(step.run) for step in ended if step.run]
+    output.document(**common_options.shown({"backfill": told, "dry_run": dry_run, "runs": runs}, reveal=False))

@@ -7,19 +7,21 @@ from typing import TYPE_CHECKING
 
 import click
 
-from beat import clock, monitor, settings
 from beat.cli import modules, output
-from beat.cron import Cron
-from beat.cron.fields import SIX
+from beat.config import settings
 from beat.errors import BadCron, BadInstant, BeatError, DeclarationError, LoadError
-from beat.lint import lint
-from beat.registry import Load, default
+from beat.policies.lint import lint
+from beat.schedule import monitor
+from beat.schedule.registry import Load, default_registry
+from beat.timing import clock
+from beat.timing.cron import Cron
+from beat.timing.cron.fields import SIX
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from datetime import datetime
 
-    from beat.schedule import Schedule
+    from beat.schedule.schedule import Schedule
 
 _BAD = 1
 
@@ -62,9 +64,9 @@ def command(*, names: tuple[str, ...], setup: str | None, strict: bool, verbose:
     findings += _presets(loaded.settings.presets)
     findings += _load(chosen.names, loaded.settings.setup)
     with output.kept_for_the_report():  # functions of days of rest are imported
-        linted = lint(default, clock.now())
+        linted = lint(default_registry, clock.now())
     findings += [
-        replace(_problem(e), level="warning") for e in monitor.without_dsn(default, loaded.settings.sentry_dsn)
+        replace(_problem(e), level="warning") for e in monitor.without_dsn(default_registry, loaded.settings.sentry_dsn)
     ]
     findings += [_Finding(f.level, _place(f.schedule), f.schedule.id, f.message) for f in linted]
     if as_json:
@@ -83,9 +85,9 @@ def _presets(presets: Mapping[str, str]) -> Iterator[_Finding]:
 
 
 def _load(names: Iterable[str], setup: str | None) -> Iterator[_Finding]:
-    with output.kept_for_the_report(), default.collecting() as refused:
+    with output.kept_for_the_report(), default_registry.collecting() as refused:
         try:
-            done = default.load(*names, setup=setup)
+            done = default_registry.load(*names, setup=setup)
         except LoadError as e:
             done = Load(modules=(), silent=(), problems=(e,))
     yield from (_problem(error) for error in (*done.problems, *refused))
@@ -118,16 +120,16 @@ def _next_tick(schedule: Schedule, now: datetime) -> str | None:
 
 
 def _show(findings: list[_Finding], *, verbose: bool, strict: bool) -> None:
-    if verbose and len(default):
+    if verbose and len(default_registry):
         now = clock.now()
-        rows = [[s.id, _next_tick(s, now) or "never", _place(s) or "", s.describe()] for s in default]
+        rows = [[s.id, _next_tick(s, now) or "never", _place(s) or "", s.describe()] for s in default_registry]
         output.table(["schedule", "next tick", "declared", "when"], rows)
         output.echo()
     for f in findings:
         output.complaint(f.level, f"{f.schedule}: {f.message}" if f.schedule else f.message, f.where)
     count = {level: sum(f.level == level for f in findings) for level in ("problem", "warning")}
     said = ", ".join(f"{n} {level}{'s' * (n != 1)}" for level, n in count.items())
-    words = f"{len(default)} schedule{'s' * (len(default) != 1)}: {said}"
+    words = f"{len(default_registry)} schedule{'s' * (len(default_registry) != 1)}: {said}"
     output.say(words + (" (which count as problems)" if strict and count["warning"] else ""), err=True)
 
 
@@ -146,7 +148,7 @@ def _document(findings: list[_Finding]) -> None:
             "declared": _place(s),
             "rev": s.rev,
         }
-        for s in default
+        for s in default_registry
     ]
     told = {level: [asdict(f) for f in findings if f.level == level] for level in ("problem", "warning")}
     output.document(schedules=schedules, problems=told["problem"], warnings=told["warning"])

@@ -11,8 +11,9 @@ from datetime import timedelta
 
 import click
 
-from beat import alert_settings, durations, redis_url, sentry_dsn, settings, web_settings
 from beat.cli import output
+from beat.config import redis_url, secrets, sentry_dsn, settings
+from beat.timing import durations
 
 
 @dataclass(frozen=True)
@@ -40,9 +41,9 @@ def rows(loaded: settings.Loaded) -> list[Row]:
     values["redis_url"] = redis_url.masked(loaded.settings.redis_url)
     values["sentry_dsn"] = (dsn := loaded.settings.sentry_dsn) and sentry_dsn.masked(dsn)
     values["misfire_after"] = loaded.settings.misfire_limit  # what counts, also when it is not set
-    values["alerts"] = alert_settings.counted(loaded.settings.alerts) or None  # the URLs are secrets
-    values["web_token"] = loaded.settings.web_token and web_settings.HIDDEN
-    values["web_users"] = web_settings.counted(loaded.settings.web_users) or None
+    values["alerts"] = secrets.count_alerts(loaded.settings.alerts) or None  # the URLs are secrets
+    values["web_token"] = loaded.settings.web_token and secrets.HIDDEN
+    values["web_users"] = secrets.count_users(loaded.settings.web_users) or None
     return [
         Row(
             name,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from beat import settings
 from beat.cli import modules, output
+from beat.config import settings
 from beat.dev import supervisor
 from beat.errors import ConfigError
 

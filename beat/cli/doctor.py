@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from beat.cli import asking, output
+from beat.cli import common_options, output
 from beat.doctor import LEVELS, OK, PROBLEM, Doctor
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ _USER = re.compile(r"[^\s()\x00-\x1f]{1,200}")
 )
 @click.option("--every-feature", is_flag=True, help="Include the rights of features that nothing uses yet.")
 @click.option("--read-only", is_flag=True, help="Include only the rights that reading needs.")
-@asking.the_url
-@asking.as_json
+@common_options.the_url
+@common_options.as_json
 def command(*, acl: bool, user: str, every_feature: bool, read_only: bool, url: str | None, as_json: bool) -> int:
     """Look at everything that could be wrong, and say what to do about it.
 
@@ -58,7 +58,7 @@ def command(*, acl: bool, user: str, every_feature: bool, read_only: bool, url: 
     the keys, and the rights of the Redis user. Nothing is written. If that user may not look, the missing right is
     named. Ends with 1 if there is a problem; notes and warnings are none.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
-    doctor = Doctor(asking.where(url))
+    doctor = Doctor(common_options.where(url))
     if acl:
         _rule(doctor, user, every_feature=every_feature, read_only=read_only, as_json=as_json)
         return 0

@@ -13,18 +13,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from beat import clock, durations, embedded, instance, probe, pulse, redis_url, setback, sources
 from beat.cli import output
+from beat.client import liveness
+from beat.config import redis_url, sources
+from beat.dev import embedded
 from beat.errors import BadDuration, ConfigError, NoRedis
-from beat.keys import Keys
+from beat.storage import bare_client, clock_setback, heartbeat
+from beat.storage.keys import Keys
+from beat.timing import clock, durations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime, timedelta
 
-    from beat.instance import Instance
-    from beat.setback import Setback
-    from beat.sources import Raw
+    from beat.config.sources import Raw
+    from beat.storage.clock_setback import Setback
+    from beat.storage.heartbeat import Instance
 
     Ask = Callable[[Sequence[Sequence[str]]], list[Any]]
 
@@ -60,7 +64,7 @@ def command(*, local: bool, max_age: str | None, url: str | None, as_json: bool)
     limit = _limit(max_age, found)
     now, beats, back = _read(_where(found), Keys(_text(found, "prefix", Keys().prefix)))
     here = socket.gethostname() if local else None
-    told = pulse.tell((beat for beat in beats if here in (None, beat.host)), now, limit)
+    told = liveness.tell((beat for beat in beats if here in (None, beat.host)), now, limit)
     healthy = bool(told) and (all if local else any)(each.fresh for each in told)
     if as_json:
         output.document(
@@ -69,10 +73,10 @@ def command(*, local: bool, max_age: str | None, url: str | None, as_json: bool)
             max_age=limit.total_seconds(),
             now=clock.text(now),
             setback=back.plain() if back else None,
-            beats=[pulse.plain(each) for each in told],
+            beats=[liveness.plain(each) for each in told],
         )
     else:
-        output.echo(output.printable(pulse.words(told, limit, here, elsewhere=len(beats) - len(told))))
+        output.echo(output.printable(liveness.words(told, limit, here, elsewhere=len(beats) - len(told))))
         if back:
             output.echo(output.printable(back.words))
     return 0 if healthy else _BAD
@@ -86,8 +90,8 @@ def _limit(given: str | None, found: Mapping[str, Raw]) -> timedelta:
         return limit
     with contextlib.suppress(BadDuration):  # what is wrong with a setting, `beat run` and `beat config` say
         interval = durations.parse(found["interval"].value if "interval" in found else 0)
-        return pulse.limit(interval)
-    return pulse.limit()
+        return liveness.limit(interval)
+    return liveness.limit()
 
 
 def _where(found: Mapping[str, Raw]) -> str:
@@ -116,14 +120,14 @@ def _read(url: str, keys: Keys) -> tuple[datetime, list[Instance], Setback | Non
             time, scores = _good([time, scores])
             now = clock.from_ms(int(time[0]) * 1000 + int(time[1]) // 1000)
             lapses = zip(scores[::2], scores[1::2], strict=True)
-            names = sorted(instance.text(name) for name, at in lapses if float(at) > clock.to_ms(now))
+            names = sorted(heartbeat.text(name) for name, at in lapses if float(at) > clock.to_ms(now))
             told = _good(ask([("HGETALL", keys.instance(name)) for name in names]))
-    except probe.Refused as e:
+    except bare_client.Refused as e:
         raise NoRedis(f"Redis at {where} refuses: {e}") from e
     except OSError as e:
         raise NoRedis(f"no Redis answers at {where}: {e}; start one, or set BEAT_REDIS_URL") from e
     hashes = (dict(zip(each[::2], each[1::2], strict=True)) for each in told)
-    beats = [instance.read(name, each) for name, each in zip(names, hashes, strict=True) if each]
+    beats = [heartbeat.read(name, each) for name, each in zip(names, hashes, strict=True) if each]
     return now, beats, _setback(now, times)
 
 
@@ -135,7 +139,7 @@ def _times(keys: Keys) -> list[tuple[str, ...]]:
 def _setback(now: datetime, times: list[Any]) -> Setback | None:
     meta, first = ([] if isinstance(each, Exception) else each for each in times)
     seen = dict(zip(meta[::2], meta[1::2], strict=True)).get(b"time", b"")
-    return setback.read(now, instance.text(seen), float(first[1]) if first else None)
+    return clock_setback.read(now, heartbeat.text(seen), float(first[1]) if first else None)
 
 
 def _good(replies: list[Any]) -> list[Any]:
@@ -149,8 +153,8 @@ def _good(replies: list[Any]) -> list[Any]:
 @contextlib.contextmanager
 def _line(url: str) -> Iterator[Ask]:
     """Something that sends commands and returns the replies as they are."""
-    if plain := probe.place(url):
-        with probe.line(plain, _PATIENCE_S) as line:
+    if plain := bare_client.place(url):
+        with bare_client.line(plain, _PATIENCE_S) as line:
             yield line.ask
         return
     from redis import ConnectionPool, exceptions  # noqa: PLC0415 (it takes half of the time that a probe has)
@@ -166,7 +170,7 @@ def _line(url: str) -> Iterator[Ask]:
         connection.connect()
         yield functools.partial(_replies, connection, exceptions.ResponseError)
     except (exceptions.ResponseError, exceptions.AuthenticationError) as e:
-        raise probe.Refused(str(e)) from e
+        raise bare_client.Refused(str(e)) from e
     except exceptions.RedisError as e:
         raise ConnectionError(str(e).rstrip(".")) from e
     finally:
@@ -181,5 +185,5 @@ def _replies(connection: Any, error: type[Exception], commands: Sequence[Sequenc
         try:
             replies.append(connection.read_response())
         except error as e:
-            replies.append(probe.Refused(str(e)))
+            replies.append(bare_client.Refused(str(e)))
     return replies

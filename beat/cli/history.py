@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from beat.cli import asking, at_length, output, schedule_ids
-from beat.history import Action, Change, Fired, Passed, Waits
-from beat.words import instants, telling
-from beat.zones import zone
+from beat.cli import common_options, output, run_details, schedule_ids
+from beat.client.describe import decisions, instants
+from beat.history.history import Action, Change, Fired, Passed, Waits
+from beat.timing.zones import zone
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from beat.history import Line
-    from beat.zones import Zone
+    from beat.history.history import Line
+    from beat.timing.zones import Zone
 
 _MOST = 100_000
 _FAILED = ("failed", "lost")
@@ -36,9 +36,9 @@ _FAILED = ("failed", "lost")
     help="Show at most so many.",
 )
 @click.option("-v", "--verbose", is_flag=True, help="Show all details, tracebacks included.")
-@asking.reveal
-@asking.the_url
-@asking.as_json
+@common_options.reveal
+@common_options.the_url
+@common_options.as_json
 def command(
     *,
     schedule_id: str | None,
@@ -63,9 +63,9 @@ def command(
     Of one schedule you also see how late the job was enqueued (late), how long it waited in its queue (wait) and how
     long it ran (took). An open run has not ended, as far as is known; a waiting tick waits for an earlier run to end.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
-    client = asking.client(url)
+    client = common_options.client(url)
     now = client.now()
-    own = asking.zone_of(client, schedule_id) if schedule_id else zone(client.settings.tz)
+    own = common_options.zone_of(client, schedule_id) if schedule_id else zone(client.settings.tz)
     lines = client.history(
         schedule_id,
         since=None if since is None else instants.since(since, own, now),
@@ -73,13 +73,13 @@ def command(
         limit=number,
     )
     if as_json:
-        output.document(**asking.shown({"lines": [telling.plain(line) for line in lines]}, reveal=reveal))
+        output.document(**common_options.shown({"lines": [decisions.plain(line) for line in lines]}, reveal=reveal))
         return
     if not lines:
         wanted = ("failed run" if failed else "line") + (f" of {schedule_id}" if schedule_id else "")
         output.say(f"the ledger holds no {wanted}{' since then' if since else ''}", err=True)
         return
-    zones = {each: asking.zone_of(client, each) for each in {line.schedule_id for line in lines}}
+    zones = {each: common_options.zone_of(client, each) for each in {line.schedule_id for line in lines}}
     if verbose:
         _at_length(lines, zones, now, reveal=reveal)
     else:
@@ -104,10 +104,10 @@ def _at_length(lines: Sequence[Line], zones: dict[str, Zone], now: datetime, *, 
         if place:
             output.echo()
         head = f"{line.schedule_id}, {instants.both(_instant(line), where)}"
-        story = asking.worded(telling.story(line, where, now), reveal=reveal)
+        story = common_options.worded(decisions.story(line, where, now), reveal=reveal)
         output.say(output.printable(f"{head}: {story}"))
         if isinstance(line, Fired):
-            at_length.show(line, reveal=reveal)
+            run_details.show(line, reveal=reveal)
 
 
 def _table(lines: Sequence[Line], zones: dict[str, Zone], *, single: bool, reveal: bool) -> None:
@@ -123,15 +123,15 @@ def _table(lines: Sequence[Line], zones: dict[str, Zone], *, single: bool, revea
         columns = {"UTC": [instants.local(at, zone("UTC"), fine=fine) for _, at, _ in placed]}
         columns["local"] = [instants.named(at, where, fine=fine) for _, at, where in placed]
         columns["schedule"] = [line.schedule_id for line in lines]
-    columns["outcome"] = [telling.outcome(line) for line in lines]
+    columns["outcome"] = [decisions.outcome(line) for line in lines]
     if single:
         columns["late"] = _spans([None if run is None or run.late_ms is None else run.late_ms / 1000 for run in runs])
         columns["wait"] = _spans([run.wait if run else None for run in runs])
         columns["took"] = _spans([run.duration if run else None for run in runs])
-    columns["note"] = [asking.worded(telling.note(line, where), reveal=reveal) for line, _, where in placed]
+    columns["note"] = [common_options.worded(decisions.note(line, where), reveal=reveal) for line, _, where in placed]
     told = {name: cells for name, cells in columns.items() if any(cells)}
     output.table(list(told), list(zip(*told.values(), strict=True)))
-    for words in telling.advised(lines):
+    for words in decisions.advised(lines):
         output.echo()
         output.say(output.printable(words))
 

@@ -10,20 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from beat.cli import asking, drawing, output, rows, schedule_ids
-from beat.client.candidates import STATES
-from beat.client.orders import ORDERS
+from beat.cli import common_options, output, schedule_ids
+from beat.cli.render import live, tables
+from beat.client.describe import decisions, export, instants
+from beat.client.listing import STATES
+from beat.client.ordering import ORDERS
 from beat.errors import NoRedis
-from beat.words import exported, instants, telling
-from beat.zones import zone
+from beat.timing.zones import zone
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from datetime import datetime
 
     from beat.client import Client
-    from beat.client.beats import Instance
     from beat.client.listing import Counts, Listed
+    from beat.client.schedulers import Instance
 
 _PAGE, _MOST, _AT_ONCE = 50, 100_000, 500
 _RUNS = 20
@@ -71,9 +72,9 @@ _FOOT = 9  # lines of a terminal for headings and footer
     help="Show the next page, which begins after this id.",
 )
 @click.option("--watch", is_flag=True, help=f"Refresh every {_AGAIN_S} seconds until Ctrl-C.")
-@asking.reveal
-@asking.the_url
-@asking.as_json
+@common_options.reveal
+@common_options.the_url
+@common_options.as_json
 def command(*, number: int | None, watch: bool, reveal: bool, url: str | None, as_json: bool, **asked: Any) -> None:
     """List schedules: what is next, how the last run went, and the last 20 runs as a line.
 
@@ -90,7 +91,7 @@ def command(*, number: int | None, watch: bool, reveal: bool, url: str | None, a
     ! stopped, · skipped, ○ not ended yet. The lines below the table say how many schedules there are, and whether a
     scheduler is alive. `beat add --file` takes what --json --reveal prints; without --reveal, secrets are masked.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
-    client = asking.client(url)
+    client = common_options.client(url)
     if as_json and not watch:
         _document(client, number, asked, reveal=reveal)
         return
@@ -108,7 +109,7 @@ def _page(client: Client, asked: dict[str, Any], number: int, *, reveal: bool) -
     found = list(itertools.islice(client.schedules(**asked, runs=_RUNS, page=min(number + 1, _AT_ONCE)), number + 1))
     counts, beats, now = client.counts(), client.beats(), client.now()
     shown = found[:number]
-    table = rows.lines(shown, now, zone(client.settings.tz), reveal=reveal) if shown else []
+    table = tables.lines(shown, now, zone(client.settings.tz), reveal=reveal) if shown else []
     footer = _footer(shown, counts, beats, now)
     return [*table, *([""] if table else []), *footer, *_without_workers(client, shown), *_more(shown, found)]
 
@@ -119,10 +120,10 @@ def _show(lines: list[str]) -> None:
 
 
 def _watch(look: Callable[[int], list[str]], number: int) -> None:
-    with drawing.screen() as draw:
+    with live.screen() as draw:
         while True:
             try:
-                room = max(1, drawing.height() - _FOOT)
+                room = max(1, live.height() - _FOOT)
                 draw(look(min(number, room)))
             except NoRedis as e:  # it may come back
                 draw(output.wrapped(str(e)))
@@ -198,7 +199,7 @@ def _document(client: Client, number: int | None, asked: dict[str, Any], *, reve
     found = itertools.islice(client.schedules(**asked, runs=1, page=min(number or _AT_ONCE, _AT_ONCE)), number)
     output.long_document(
         "schedules",
-        (asking.shown(exported.row(each, reveal=reveal), reveal=reveal) for each in found),
+        (common_options.shown(export.row(each, reveal=reveal), reveal=reveal) for each in found),
         counts=counts._asdict(),
-        beats=[telling.times(each._asdict()) for each in beats],
+        beats=[decisions.times(each._asdict()) for each in beats],
     )

@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from beat import sources
+from beat.config import sources
 
 if TYPE_CHECKING:
-    from beat.settings import Loaded
+    from beat.config.settings import Loaded
 
 FILE = "tasks.py"
 REMEDY = f"or set BEAT_MODULES, or modules in [tool.beat] of pyproject.toml, or write a {FILE} in this directory"

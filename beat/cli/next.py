@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from beat import checks, clock, durations, sources
 from beat.cli import output
-from beat.cron import Cron
+from beat.client.describe import instants, upcoming
+from beat.client.describe.tick_notes import ticks_after
+from beat.config import sources, validators
 from beat.errors import BadCron, BadDuration, BadInstant, BadZone, ConfigError, DeclarationError
-from beat.timing import Clocked, clocked
-from beat.words import instants, upcoming
-from beat.words.ticks import ticks_after
-from beat.zones import Zone, zone
-from beat.zones import note as zone_note
+from beat.schedule.rule import Clocked, clocked
+from beat.timing import clock, durations
+from beat.timing.cron import Cron
+from beat.timing.zones import Zone, zone
+from beat.timing.zones import note as zone_note
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -153,7 +154,7 @@ def _noted(tick: Mapping[str, Any]) -> str:
 
 
 def _seeded(rule: Clocked, name: str | None) -> Clocked:
-    seed = None if name is None else checks.identifier(name, "id")
+    seed = None if name is None else validators.identifier(name, "id")
     if not isinstance(rule, Cron) or not rule.hashed:
         return rule
     if seed is None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from beat.words import SCHEMA_VERSION
+from beat.client.describe import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

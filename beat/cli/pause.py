@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from beat.cli import asking, changing, output, schedule_ids
-from beat.client.ticking import held
-from beat.words import afterwards, instants, telling
-from beat.zones import zone
+from beat.cli import common_options, output, schedule_ids
+from beat.client.describe import after_change, decisions, instants
+from beat.client.upcoming import held
+from beat.timing.zones import zone
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from beat.client import Client
-    from beat.client.standing import Standing
+    from beat.client.schedule_info import Standing
 
 
 @click.command("pause")
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 @click.option("--until", metavar="TIME", help="Resume then: 2h, 09:00, monday, 'monday 09:00', 2026-11-20.")
 @click.option("--reason", metavar="TEXT", help="Show this reason wherever the pause is shown.")
 @click.option("--all", "everything", is_flag=True, help="Pause every active schedule.")
-@changing.sure
-@changing.the_version
-@changing.the_author
-@asking.the_url
-@asking.as_json
+@common_options.sure
+@common_options.the_version
+@common_options.the_author
+@common_options.the_url
+@common_options.as_json
 def command(
     *,
     ids: tuple[str, ...],
@@ -53,13 +53,15 @@ def command(
     beginning), a day and a time (tomorrow 09:00), all in the zone of the schedule; or 2026-11-20T09:00Z. What is paused
     already gets the new end and the new reason. A tick at the very end of the pause fires.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
-    wanted = changing.named(ids, version, everything=everything)
-    client = asking.client(url, by)
+    wanted = common_options.named(ids, version, everything=everything)
+    client = common_options.client(url, by)
     if everything:
         return _all(client, until, reason, yes=yes, as_json=as_json)
-    done, code = changing.each(client, wanted, lambda each: _pause(client, each, until, reason, version))
+    done, code = common_options.each(client, wanted, lambda each: _pause(client, each, until, reason, version))
     if as_json:
-        output.document(schedules=[{**afterwards.plain(found), "passing": afterwards.passing(found)} for found in done])
+        output.document(
+            schedules=[{**after_change.plain(found), "passing": after_change.passing(found)} for found in done]
+        )
     else:
         for found in done:
             _tell(found, client.now())
@@ -86,12 +88,12 @@ def _end(client: Client, until: str | None, tz: str) -> datetime | None:
 def _all(client: Client, until: str | None, reason: str | None, *, yes: bool, as_json: bool) -> int:
     own = zone(client.settings.tz)
     end, number = _end(client, until, own.name), client.number_active()
-    told = f"until {changing.when(end, own, client.now())}" if end else "until an operator resumes them"
-    if number and not changing.agreed(f"Pause all {number:,} active schedules, {told}?", yes=yes):
-        return changing.NOT_DONE
+    told = f"until {common_options.when(end, own, client.now())}" if end else "until an operator resumes them"
+    if number and not common_options.agreed(f"Pause all {number:,} active schedules, {told}?", yes=yes):
+        return common_options.NOT_DONE
     done = client.pause_all(end, reason)
     if as_json:
-        output.document(paused=done, **telling.times({"until": end}))
+        output.document(paused=done, **decisions.times({"until": end}))
     elif done:
         output.say(f"{done:,} schedule{'s are' if done != 1 else ' is'} paused, {told}")
         output.say("To end it: beat resume --all", err=True)
@@ -108,10 +110,10 @@ def _tell(found: Standing, now: datetime) -> None:
         following = f"; its next tick, {instants.both(found.next_run, where)}, is held" if found.next_run else ""
         output.say(output.printable(f"{found.schedule_id}: paused until an operator resumes it{reason}{following}"))
         return
-    output.say(output.printable(f"{found.schedule_id}: paused until {changing.when(until, where, now)}{reason}"))
+    output.say(output.printable(f"{found.schedule_id}: paused until {common_options.when(until, where, now)}{reason}"))
     stretch = held(found, until)
     if stretch is None:
         return
     then = f"it goes on with {instants.both(stretch.next, where)}" if stretch.next else "then it has no tick left"
-    passing = f"{changing.ticks(stretch.count)} will pass, the first {instants.both(stretch.tick, where)}"
+    passing = f"{common_options.ticks(stretch.count)} will pass, the first {instants.both(stretch.tick, where)}"
     output.say(f"  {passing if stretch.count else 'no tick falls into that time'}; {then}")

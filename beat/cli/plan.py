@@ -7,20 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from beat import clock, durations, settings
-from beat.cli import asking, modules, output
+from beat.cli import common_options, modules, output
 from beat.client import Client
-from beat.planning import KINDS
-from beat.planning.differences import masked, shown
-from beat.registry import default
-from beat.words import instants, telling
-from beat.zones import zone
+from beat.client.describe import decisions, instants
+from beat.client.plan import KINDS
+from beat.config import settings
+from beat.policies.definition_diff import masked, shown
+from beat.schedule.registry import default_registry
+from beat.timing import clock, durations
+from beat.timing.zones import zone
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
 
-    from beat.planning import Plan, Step
+    from beat.client.plan import Plan, Step
 
 _CHANGES = 1
 _MARKS = {
@@ -38,9 +39,9 @@ _MARKS = {
 @click.option("--app", metavar="NAME", help="Compare as this application.  [default: the setting app]")
 @click.option("--setup", metavar="MODULE:CALLABLE", help="Call this before importing, to prepare the application.")
 @click.option("--exit-code", is_flag=True, help="End with 1 if there are changes.")
-@asking.reveal
-@asking.the_url
-@asking.as_json
+@common_options.reveal
+@common_options.the_url
+@common_options.as_json
 def command(
     *,
     names: tuple[str, ...],
@@ -78,7 +79,7 @@ def command(
         output.say(chosen.why, err=True)
     with output.kept_for_the_report():
         _load(chosen.names, loaded.settings.setup)
-    found = Client(asking.where(url), app=loaded.settings.app).plan(default)
+    found = Client(common_options.where(url), app=loaded.settings.app).plan(default_registry)
     if not reveal:
         steps = (replace(each, differences=tuple(map(masked, each.differences))) for each in found.steps)
         found = replace(found, steps=tuple(steps))
@@ -92,12 +93,12 @@ def command(
 
 
 def _load(names: Sequence[str], setup: str | None) -> None:
-    done = default.load(*names, setup=setup)
+    done = default_registry.load(*names, setup=setup)
     for name in done.silent:
         output.complaint("warning", f"{name} declares no schedule with beat.periodic", err=True)
     for name in done.unseen:
         output.complaint("warning", f"{name} holds schedules but no __init__.py, and was not imported", err=True)
-    if not len(default):
+    if not len(default_registry):
         output.complaint("warning", "the code declares no schedule: a beat with none retires nothing", err=True)
 
 
@@ -192,7 +193,7 @@ def _at(instant: datetime, tz: str) -> str:
 
 def _plain(each: Step) -> dict[str, Any]:
     overridden = each.overridden
-    return telling.times({
+    return decisions.times({
         "id": each.schedule_id,
         "changes": each.changes,
         "when": each.when,
@@ -207,7 +208,7 @@ def _plain(each: Step) -> dict[str, Any]:
         "before": [clock.text(tick) for tick in each.before],
         "after": [clock.text(tick) for tick in each.after],
         "overridden": overridden
-        and telling.times({**overridden._asdict(), "ticks": [clock.text(tick) for tick in overridden.ticks]}),
+        and decisions.times({**overridden._asdict(), "ticks": [clock.text(tick) for tick in overridden.ticks]}),
         "held_since": each.held_since,
         "retire_after": each.retire_after.total_seconds() if each.retire_after else None,
     })  # fmt: skip

@@ -17,8 +17,8 @@ from redis._parsers import _RESP2Parser
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from beat import redis_url
-from beat.cli import asking, output
+from beat.cli import common_options, output
+from beat.config import redis_url
 from beat.errors import BeatError, ConfigError, NoRedis
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def command(words: tuple[str, ...], *, url: str | None, as_json: bool) -> None:
     with numbers and quotes, a pipe the bare bytes. In JSON, bytes that are not UTF-8 are written as \\xff.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     _refuse_what_has_no_single_reply(words)
-    reply = _ask(asking.where(url), words, as_json=as_json)
+    reply = _ask(common_options.where(url), words, as_json=as_json)
     if as_json:
         output.document(reply=plain(reply))
     elif sys.stdout and sys.stdout.isatty():

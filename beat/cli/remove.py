@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from beat.cli import asking, changing, output, schedule_ids
+from beat.cli import common_options, output, schedule_ids
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,11 +19,11 @@ _NAMED = 20
 @click.command("remove")
 @click.argument("ids", nargs=-1, metavar="ID...", shell_complete=schedule_ids.complete)
 @click.option("--retired", is_flag=True, help="Remove all retired schedules, which no scheduler declares any more.")
-@changing.sure
-@changing.the_version
-@changing.the_author
-@asking.the_url
-@asking.as_json
+@common_options.sure
+@common_options.the_version
+@common_options.the_author
+@common_options.the_url
+@common_options.as_json
 def command(
     *,
     ids: tuple[str, ...],
@@ -44,12 +44,12 @@ def command(
     Jobs that are enqueued stay in their queues and run. A schedule that a live scheduler declares is refused, because
     it would come back: take it out of the code, or pause it.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
-    wanted = changing.named(ids, version, everything=retired, option="--retired")
-    client = asking.client(url, by)
+    wanted = common_options.named(ids, version, everything=retired, option="--retired")
+    client = common_options.client(url, by)
     known = [client.get(each).schedule_id for each in wanted] or client.retired()
     lengths = dict(zip(known, client.ledger_lengths(known), strict=True))
-    if known and not changing.agreed(_question(known, sum(lengths.values())), yes=yes):
-        return changing.NOT_DONE
+    if known and not common_options.agreed(_question(known, sum(lengths.values())), yes=yes):
+        return common_options.NOT_DONE
     removed, code = _removed(client, known, version, retired=retired)
     if as_json:
         output.document(removed=removed)
@@ -69,7 +69,7 @@ def _removed(client: Client, ids: Sequence[str], version: int | None, *, retired
         client.remove(schedule_id, expected_version=version)
         return schedule_id
 
-    return changing.each(client, ids, remove)
+    return common_options.each(client, ids, remove)
 
 
 def _question(ids: Sequence[str], lines: int) -> str:

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from beat import clock
-from beat.cli import asking, changing, output, schedule_ids
+from beat.cli import common_options, output, schedule_ids
+from beat.client.describe import after_change, changes, instants
 from beat.errors import DeclarationError
-from beat.words import afterwards, changes, instants
-from beat.zones import zone
+from beat.timing import clock
+from beat.timing.zones import zone
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
     from beat.client import Client
-    from beat.client.standing import Standing
+    from beat.client.schedule_info import Standing
 
 
 @click.command("reschedule")
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 @click.option("--seconds", is_flag=True, help="Read six fields, seconds first.")
 @click.option("--at", metavar="TIME", help="Move the next tick, once: 2h, 09:00, 'monday 09:00'.")
 @click.option("--reset", is_flag=True, help="Return to the rule of the code.")
-@changing.rehearse
-@changing.the_version
-@changing.the_author
-@asking.the_url
-@asking.as_json
+@common_options.rehearse
+@common_options.the_version
+@common_options.the_author
+@common_options.the_url
+@common_options.as_json
 def command(
     *,
     schedule_id: str,
@@ -62,14 +62,14 @@ def command(
     the ticks as they are: `beat trigger`.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     rule = _rule(expression, every, tz, at, seconds=seconds, reset=reset)
-    client = asking.client(url, by)
+    client = common_options.client(url, by)
     before, now = client.get(schedule_id), client.now()
     wish = {**rule, **({"at": _instant(at, before, now)} if at is not None else {})}
     after = _rescheduled(client, schedule_id, {**wish, "dry_run": dry_run, "expected_version": version})
-    ticks = [afterwards.firing(found, client.now()) for found in (before, after)]
+    ticks = [after_change.firing(found, client.now()) for found in (before, after)]
     if as_json:
         told = [[clock.text(tick) for tick in found] for found in ticks]
-        output.document(schedule=afterwards.plain(after), dry_run=dry_run, before=told[0], after=told[1])
+        output.document(schedule=after_change.plain(after), dry_run=dry_run, before=told[0], after=told[1])
         return
     _show(before, after, ticks)
     if dry_run:

@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from beat import logs, settings
-from beat.cli import modules, output, serving
+from beat.cli import modules, output
+from beat.cli import web as web_command
+from beat.config import settings
+from beat.engine.events import Event
 from beat.errors import Stuck
-from beat.event import Event
-from beat.registry import default
-from beat.service import Scheduler
+from beat.schedule.registry import default_registry
+from beat.scheduler import Scheduler
+from beat.telemetry import logs
 
 if TYPE_CHECKING:
-    from beat.settings import Loaded
+    from beat.config.settings import Loaded
 
 _LAST_WORDS_S = 2
 
@@ -47,7 +49,7 @@ def command(*, names: tuple[str, ...], only: str | None, web: bool, **flags: str
     Start as many as you like, on as many machines as you like: no one leads. A stock `rq worker` runs the jobs.
     SIGTERM and Ctrl-C end it within two seconds. If one of its threads hangs, it says where and ends with 70.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
-    page = [serving.room("companion").Page] if web else []
+    page = [web_command.load_module("service").Page] if web else []
     loaded = settings.load({**flags, "modules": names or None})
     logs.configure(loaded.settings.log_level, loaded.settings.log_format)
     _load(loaded, modules.choose(names, loaded))
@@ -74,7 +76,7 @@ def _load(loaded: Loaded, chosen: modules.Chosen) -> None:
         _warn(loaded, warning)
     if chosen.why:
         logs.listen(Event("modules", fields={"words": chosen.why}))
-    done = default.load(*chosen.names, setup=loaded.settings.setup)
+    done = default_registry.load(*chosen.names, setup=loaded.settings.setup)
     for name in done.silent:
         _warn(loaded, f"{name} declares no schedule with beat.periodic")
     for name in done.unseen:

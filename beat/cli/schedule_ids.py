@@ -8,8 +8,9 @@ from redis import Redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from beat import embedded, settings
-from beat.keys import Keys
+from beat.config import settings
+from beat.dev import embedded
+from beat.storage.keys import Keys
 
 if TYPE_CHECKING:
     import click

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from beat.cli import asking
-from beat.client import ahead
+from beat.cli import common_options
+from beat.client import upcoming as next_ticks
+from beat.client.describe import changes, upcoming
 from beat.errors import NoRedis, UnknownSchedule
-from beat.words import changes, upcoming
-from beat.zones import Zone, zone
+from beat.timing.zones import Zone, zone
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
     from beat.client import Client
-    from beat.client.standing import Standing
+    from beat.client.schedule_info import Standing
 
 Found = tuple[dict[str, Any], Zone]
 """The document that describes the schedule and its ticks, and the zone of the schedule."""
@@ -27,14 +27,14 @@ def find(
 ) -> tuple[Found | None, str]:
     """Return the ticks of a schedule in Redis, or None with the reason why there is no such schedule."""
     try:
-        client = asking.client(url)
+        client = common_options.client(url)
         known, now = client.get(schedule_id), client.now()
     except UnknownSchedule as e:
         return None, f"Nor is it the id of a schedule in Redis: {e}"
     except NoRedis as e:
         return None, f"Nor can Redis tell whether it is the id of a schedule: {e}"
     where = zone(known.tz)
-    coming = ahead.ticks(_from(known, start(where)) if start else known, number)
+    coming = next_ticks.ticks(_from(known, start(where)) if start else known, number)
     document = {
         "schedule": known.schedule_id,
         "state": known.state,

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import click
 
-from beat import clock
-from beat.cli import asking, output, schedule_ids
-from beat.words import placing, staffing, telling
-from beat.words import show as words
-from beat.zones import zone
+from beat.cli import common_options, output, schedule_ids
+from beat.client.describe import decisions, relations, workers
+from beat.client.describe import show as words
+from beat.timing import clock
+from beat.timing.zones import zone
 
 
 @click.command("show")
 @click.argument("schedule_id", metavar="ID", shell_complete=schedule_ids.complete)
-@asking.reveal
-@asking.the_url
-@asking.as_json
+@common_options.reveal
+@common_options.the_url
+@common_options.as_json
 def command(*, schedule_id: str, reveal: bool, url: str | None, as_json: bool) -> None:
     """Show one schedule: where it stands, what it does, and how it has been doing.
 
@@ -26,17 +26,17 @@ def command(*, schedule_id: str, reveal: bool, url: str | None, as_json: bool) -
     The statistics are those of the runs that the ledger holds; the counts are of all time. p50 and p95: half of the
     runs, and 95 of a hundred, were no worse. Values whose names look secret, and passwords in URLs, are masked.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
-    found = asking.client(url).show(schedule_id)
+    found = common_options.client(url).show(schedule_id)
     if as_json:
-        runs = [telling.plain(run) for run in found.open_runs]
+        runs = [decisions.plain(run) for run in found.open_runs]
         waiting = [clock.text(tick) for tick in found.waiting]
         told = {"schedule": words.plain(found.standing, reveal=reveal), "statistics": words.measured(found.statistics)}
-        places = {"places": placing.plain(found.places)}
-        whole = {**told, "open_runs": runs, "waiting": waiting, "queues": staffing.plain(found.queues), **places}
-        output.document(**asking.shown(whole, reveal=reveal))
+        places = {"places": relations.plain(found.places)}
+        whole = {**told, "open_runs": runs, "waiting": waiting, "queues": workers.plain(found.queues), **places}
+        output.document(**common_options.shown(whole, reveal=reveal))
         return
     where = zone(found.standing.tz)
-    facts = asking.shown(words.state(found, where), reveal=reveal)
+    facts = common_options.shown(words.state(found, where), reveal=reveal)
     output.table(["schedule", schedule_id], [[name, value] for name, value in facts.items() if value])
     rows = words.statistics(found.statistics)
     if rows:

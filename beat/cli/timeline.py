@@ -6,17 +6,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from beat.cli import asking, chart, output
-from beat.client.load import FEWEST, LONGEST, MOST
-from beat.ledger import OUTCOMES
-from beat.words import instants, load
-from beat.zones import zone
+from beat.cli import common_options, output
+from beat.cli.render import timeline
+from beat.client.describe import instants, load
+from beat.client.timeline import FEWEST, LONGEST, MOST
+from beat.history.ledger import OUTCOMES
+from beat.timing.zones import zone
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from beat.client.load import Timeline
-    from beat.zones import Zone
+    from beat.client.timeline import Timeline
+    from beat.timing.zones import Zone
 
 _PILES, _NAMES = 5, 3
 _WORDS = (*OUTCOMES, "open")
@@ -32,8 +33,8 @@ _WORDS = (*OUTCOMES, "open")
     help="Show so many hours before and after now.",
 )
 @click.option("--tz", metavar="ZONE", help="Use this IANA zone, as in Europe/Paris.  [default: setting tz, or UTC]")
-@asking.the_url
-@asking.as_json
+@common_options.the_url
+@common_options.as_json
 def command(*, hours: int, tz: str | None, url: str | None, as_json: bool) -> None:
     """Draw the load of the last hours and of the next ones, and name the pile-ups.
 
@@ -47,17 +48,17 @@ def command(*, hours: int, tz: str | None, url: str | None, as_json: bool) -> No
     schedules. Below: what failed, was lost, stopped or skipped, or is open, as a digit for each column; + is ten or
     more. A pile-up is an instant at which at least ten schedules are due, and four times as many as in a usual minute.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
-    client = asking.client(url)
+    client = common_options.client(url)
     where = zone(client.settings.tz if tz is None else tz)
     if as_json:
         output.document(**load.plain(client.timeline(hours, tz=where.name)))
         return
-    room = output.columns() - chart.MARGIN - 1
+    room = output.columns() - timeline.MARGIN - 1
     found = client.timeline(hours, slices=min(max(room, FEWEST), MOST), tz=where.name)
     if not found.schedules:
         output.say("there is no schedule yet: beat run MODULE registers those of your code", err=True)
         return
-    for line in chart.chart(found, where):
+    for line in timeline.chart(found, where):
         output.echo(line)
     output.echo()
     for sentence in (*_sums(found), *_notes(found, where)):

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from beat import durations
-from beat.cli import asking, changing, output, schedule_ids
+from beat.cli import common_options, output, schedule_ids
+from beat.client.describe import changes, decisions, instants, values, workers
 from beat.errors import NoRedis
-from beat.words import changes, instants, staffing, telling, values
-from beat.zones import zone
+from beat.timing import durations
+from beat.timing.zones import zone
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from beat.client import Client
-    from beat.client.triggering import Attendance
-    from beat.history import Fired
-    from beat.zones import Zone
+    from beat.client.trigger import Attendance
+    from beat.history.history import Fired
+    from beat.timing.zones import Zone
 
 _TIMED_OUT, _INTERRUPTED = 124, 130
 _SECOND = timedelta(seconds=1)
@@ -38,9 +38,9 @@ _SECOND = timedelta(seconds=1)
 @click.option("--wait", is_flag=True, help="Wait for the run to finish and exit with its result.")
 @click.option("--force", is_flag=True, help="Run even if a previous run is still in progress.")
 @click.option("--skip-next", is_flag=True, help="Run in place of the next tick, which is skipped.")
-@changing.the_author
-@asking.the_url
-@asking.as_json
+@common_options.the_author
+@common_options.the_url
+@common_options.as_json
 def command(
     *,
     schedule_id: str,
@@ -72,7 +72,7 @@ def command(
         raise click.UsageError("--timeout is how long --wait waits: say both, or neither")
     seconds = None if timeout is None else durations.parse(timeout, "--timeout").total_seconds()
     positional, keyed = values.arguments(args, named)
-    client = asking.client(url, by)
+    client = common_options.client(url, by)
     before = client.get(schedule_id)
     run = client.trigger(schedule_id, args=positional, kwargs=keyed, force=force, skip_next=skip_next)
     where = zone(before.tz)
@@ -87,7 +87,7 @@ def command(
     if wait:
         run, code = _followed(client, run, where, seconds, as_json=as_json)
     if as_json:
-        output.document(**asking.shown({"run": telling.plain(run)}, reveal=False))
+        output.document(**common_options.shown({"run": decisions.plain(run)}, reveal=False))
     elif not wait:
         output.say(f"To see how it ends: beat history {schedule_id} -n 1", err=True)
     return code
@@ -99,7 +99,7 @@ def _attending(where: Zone) -> Callable[[Fired, Attendance], None]:
 
     def attend(run: Fired, found: Attendance) -> None:
         nonlocal said
-        words = staffing.awaited(run.state, run.worker, found.queues, found.schedulers, where)
+        words = workers.awaited(run.state, run.worker, found.queues, found.schedulers, where)
         if words != said:
             said = words
             output.say(output.printable(words), err=True)
@@ -147,7 +147,7 @@ def _steps(run: Fired, client: Client) -> Iterator[tuple[str, datetime, str]]:
         yield "started", run.started_at, ", ".join(part for part in (by, waited) if part)
     if run.closed_at:
         took = f"after {instants.span(run.duration)}" if run.duration is not None else ""
-        said = asking.worded(telling.error(run) or run.message, reveal=False)
+        said = common_options.worded(decisions.error(run) or run.message, reveal=False)
         yield run.state, run.ended_at or run.closed_at, ": ".join(part for part in (took, said.split("\n")[0]) if part)
     elif run.state == "scheduled":
         yield "waits", client.now(), "for its next attempt: the last one failed"

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from beat import clock
-from beat.cli import asking, output, schedule_ids
-from beat.words import instants, telling
-from beat.zones import zone
+from beat.cli import common_options, output, schedule_ids
+from beat.client.describe import decisions, instants
+from beat.timing import clock
+from beat.timing.zones import zone
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from beat.verification import Stretch, Verification
+    from beat.history.verify import Stretch, Verification
 
 _BAD = 1
 _COUNTS = ("expected", "accounted", "missing", "double", "pending", "held", "waiting")
@@ -25,8 +25,8 @@ _ALWAYS = _COUNTS[:4]
 @click.command("verify")
 @click.argument("schedule_id", required=False, metavar="[ID]", shell_complete=schedule_ids.complete)
 @click.option("--since", metavar="TIME", help="Begin then: 24h, yesterday, 2026-11-16, 2026-11-16T02:00Z.")
-@asking.the_url
-@asking.as_json
+@common_options.the_url
+@common_options.as_json
 def command(*, schedule_id: str | None, since: str | None, url: str | None, as_json: bool) -> int:
     """Recompute every tick that was to come, and compare with what the ledger accounts for.
 
@@ -39,7 +39,7 @@ def command(*, schedule_id: str | None, since: str | None, url: str | None, as_j
     schedule and the jobs that RQ still has must agree. Ticks from before the ledger was trimmed are not claimed.
     Ends with 1 if a tick is missing or double, or anything does not agree.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
-    client = asking.client(url)
+    client = common_options.client(url)
     own = zone(client.get(schedule_id).tz if schedule_id else client.settings.tz)
     found = client.verify(schedule_id, since=None if since is None else instants.since(since, own, client.now()))
     if as_json:
@@ -93,8 +93,8 @@ def _count(found: Verification, name: str) -> int:
 
 def _plain(found: Verification) -> dict[str, Any]:
     named = ("missing", "double", "off")
-    stretches = {name: [telling.times(asdict(each)) for each in getattr(found, name)] for name in named}
-    return telling.times({
+    stretches = {name: [decisions.times(asdict(each)) for each in getattr(found, name)] for name in named}
+    return decisions.times({
         "schedule": found.schedule_id,
         "sound": found.sound,
         "expected": found.expected,

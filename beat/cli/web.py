@@ -1,29 +1,50 @@
-"""`beat web`: the page by itself, beside any number of beats or none."""
+"""`beat web`: the page by itself, beside any number of beats or none.
+
+The page, for the commands that serve it: its libraries are an extra, and are imported when it is asked for.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import threading
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from beat import interrupts, logs, redis_url, settings
-from beat.cli import asking, output, serving
+from beat.cli import common_options, output
 from beat.client import Client
+from beat.config import redis_url, settings
+from beat.engine import signals
+from beat.engine.events import Event
 from beat.errors import ConfigError
-from beat.event import Event
+from beat.telemetry import logs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from beat.settings import Settings
+    from beat.config.settings import Settings
+
+
+_EXTRA = {"anyio", "jinja2", "markupsafe", "starlette", "uvicorn"}
+HOW = "pip install 'rq-beat[web]'"
+
+
+def load_module(name: str) -> Any:
+    """Import a module of `beat.web`, or say which package is missing and how to install it."""
+    try:
+        return importlib.import_module(f"beat.web.{name}")
+    except ModuleNotFoundError as e:
+        if (e.name or "").partition(".")[0] not in _EXTRA:
+            raise
+        raise ConfigError(f"the web UI needs {e.name}, which is not installed: {HOW}") from None
+
 
 _LOOK_S = 0.5
 
 
 @click.command("web")
-@asking.the_url
+@common_options.the_url
 @click.option("--host", "--web-host", "web_host", metavar="HOST", help="Serve at this address.  [default: 127.0.0.1]")
 @click.option(
     "--port", "--web-port", "web_port", metavar="PORT", help="Serve at this port; 0 for any.  [default: 8420]"
@@ -43,12 +64,12 @@ def command(*, url: str | None, web_host: str | None, web_port: str | None, read
     Other machines need a token or a user's password. SIGTERM and Ctrl-C end it within two seconds.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
     flags = {"web_host": web_host, "web_port": web_port, "web_read_only": "on" if read_only else None}
-    where = asking.where(url)
+    where = common_options.where(url)
     mine = settings.load(flags).settings
     logs.configure(mine.log_level, mine.log_format)
     with contextlib.closing(Client(where)) as client:
-        app = serving.room("app").served(mine, client)
-        page = serving.room("serving").Serving(app, mine.web_host, mine.web_port)
+        app = load_module("app").served(mine, client)
+        page = load_module("server").Serving(app, mine.web_host, mine.web_port)
         _serve(page, lambda: _say(mine, f"{page.address}{mine.web_path}/", redis_url.masked(where)))
 
 
@@ -62,7 +83,7 @@ def _say(mine: Settings, address: str, redis: str) -> None:
 
 def _serve(page: Any, say: Callable[[], None]) -> None:
     done = threading.Event()
-    with interrupts.stopping(done.set), page:
+    with signals.stopping(done.set), page:
         say()
         while not done.wait(_LOOK_S):
             if not page.is_alive:

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from beat import clock
-from beat.cli import asking, at_length, output, schedule_ids
-from beat.words import instants
-from beat.words import why as words
-from beat.zones import zone
+from beat.cli import common_options, output, run_details, schedule_ids
+from beat.client.describe import instants
+from beat.client.describe import why as words
+from beat.timing import clock
+from beat.timing.zones import zone
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from beat.client.standing import Standing
-    from beat.zones import Zone
+    from beat.client.schedule_info import Standing
+    from beat.timing.zones import Zone
 
 _WORDS = ("", "last", "now")
 """What stands for a time: the latest tick, or this minute."""
@@ -25,9 +25,9 @@ _WORDS = ("", "last", "now")
 @click.command("why")
 @click.argument("schedule_id", metavar="ID", shell_complete=schedule_ids.complete)
 @click.argument("time", nargs=-1, metavar="[TIME]")
-@asking.reveal
-@asking.the_url
-@asking.as_json
+@common_options.reveal
+@common_options.the_url
+@common_options.as_json
 def command(*, schedule_id: str, time: tuple[str, ...], reveal: bool, url: str | None, as_json: bool) -> None:
     """Say what became of one tick, or why there is none.
 
@@ -43,7 +43,7 @@ def command(*, schedule_id: str, time: tuple[str, ...], reveal: bool, url: str |
     the nearest ones are named. For a schedule that follows another, the minute counts, and whether the other has
     succeeded. Ticks that the ledger no longer holds get no answer.
     """  # noqa: D301 (click's mark for lines that are not to be wrapped)
-    client = asking.client(url)
+    client = common_options.client(url)
     known = client.get(schedule_id)
     where, now, written = zone(known.tz), client.now(), " ".join(time)
     latest = client.latest_tick(schedule_id) if written.lower() in _WORDS else None
@@ -63,13 +63,13 @@ def command(*, schedule_id: str, time: tuple[str, ...], reveal: bool, url: str |
     told = client.why(schedule_id, instant)
     if as_json:
         document = {**words.plain(told), "sentence": words.sentence(told, where, now)}
-        output.document(**asking.shown(document, reveal=reveal))
+        output.document(**common_options.shown(document, reveal=reveal))
         return
-    sentence = asking.worded(words.sentence(told, where, now), reveal=reveal)
+    sentence = common_options.worded(words.sentence(told, where, now), reveal=reveal)
     output.say(output.printable(f"{instants.both(told.instant, where)}: {sentence}"))
     for run in told.runs:
         output.echo()
-        at_length.show(run, reveal=reveal)
+        run_details.show(run, reveal=reveal)
 
 
 def _no_tick(known: Standing, where: Zone, now: datetime, *, as_json: bool) -> None:

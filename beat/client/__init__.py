@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from beat.client.adding import Adding
-from beat.client.backfilling import Backfilling
-from beat.client.comparing import Comparing
-from beat.client.inspecting import Inspecting
-from beat.client.pausing import Pausing
-from beat.client.rescheduling import Rescheduling
-from beat.client.surveying import Surveying
+from beat.client.add import Adding
+from beat.client.backfill import Backfilling
+from beat.client.job_arguments import Inspecting
+from beat.client.overview import Surveying
+from beat.client.pause import Pausing
+from beat.client.plan import Comparing
+from beat.client.reschedule import Rescheduling
 
 
 class Client(Backfilling, Pausing, Rescheduling, Adding, Surveying, Inspecting, Comparing):

@@ -5,17 +5,18 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any, Self
 
-from beat import connection, redis_url, server, settings
-from beat.client.archive import Archive
+from beat.client.reader import Archive
+from beat.config import redis_url, settings
 from beat.errors import ConfigError, NoRedis
-from beat.keys import Keys
-from beat.store import Store
+from beat.storage import connection, server_check
+from beat.storage.keys import Keys
+from beat.storage.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from beat.connection import Redis
+    from beat.storage.connection import Redis
 
 
 class Connected:
@@ -60,6 +61,6 @@ class Connected:
             yield
         except connection.Errors as e:
             if connection.forbids(e) or isinstance(e, connection.Refused):
-                raise server.refused(self._store.client, self._where, e) from e
+                raise server_check.refused(self._store.client, self._where, e) from e
             said = str(e).split("\n")[0].rstrip(". ")
             raise NoRedis(f"no Redis answers at {self._where}: {said}; start one, or set BEAT_REDIS_URL") from e

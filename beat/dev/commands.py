@@ -12,7 +12,7 @@ from beat.dev import worker_output
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from beat.dev.survey import Survey
+    from beat.dev.project import Survey
 
 _DEFAULT_QUEUE = "default"
 _JSON = ("--serializer", "rq.serializers.JSONSerializer")
@@ -30,7 +30,7 @@ class Command:
 
 def surveyor(modules: Sequence[str]) -> tuple[str, ...]:
     """The process that loads the modules and prints a survey."""
-    return (sys.executable, "-m", "beat.dev.survey", *modules)
+    return (sys.executable, "-m", "beat.dev.project", *modules)
 
 
 def commands(survey: Survey, modules: Sequence[str]) -> Iterator[Command]:

@@ -12,23 +12,24 @@ import sys
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from beat import clock, durations, redis_url, settings
-from beat.dev import watch
-from beat.dev.child import Child, first, let_go, spawn
+from beat.config import redis_url, settings
+from beat.dev import file_changes
 from beat.dev.commands import commands, environment, surveyor
-from beat.dev.page import Page
-from beat.dev.screen import Screen
-from beat.dev.server import Server
-from beat.dev.survey import Survey
+from beat.dev.process import Child, first, let_go, spawn
+from beat.dev.project import Survey
+from beat.dev.redis import Server
+from beat.dev.terminal import Screen
+from beat.dev.web import Page
 from beat.dev.worker_output import WorkerOutput
 from beat.errors import ConfigError
-from beat.loader import places
+from beat.schedule.loader import finder
+from beat.timing import clock, durations
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from beat.dev.commands import Command
-    from beat.dev.screen import Style
+    from beat.dev.terminal import Style
 
 _INTERRUPTED = 130
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -55,7 +56,7 @@ class _Supervisor:
         self._screen = Screen(sys.stdout)
         self._server = Server(url, lambda text: self._line("redis", text))
         self._page = Page(lambda text: self._line("web", text)) if web else None
-        self._seen: watch.Look = {}
+        self._seen: file_changes.Look = {}
         self._stop: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._hurry: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -98,8 +99,8 @@ class _Supervisor:
 
     async def _survey(self) -> Survey:
         """Loads the modules anew; what changes from here on counts as a change."""
-        before = watch.look(self._seen)
-        watch.forget_compiled(self._seen, before)
+        before = file_changes.look(self._seen)
+        file_changes.forget_compiled(self._seen, before)
         loading = asyncio.create_task(self._load())
         await first(self._stop, loading)
         if not loading.done():
@@ -108,7 +109,7 @@ class _Supervisor:
             return Survey()
         survey = loading.result()
         # what could not be loaded may yet be mended in a file that was not reached
-        now = watch.look({*survey.files, *(before if survey.problem else ())})
+        now = file_changes.look({*survey.files, *(before if survey.problem else ())})
         self._seen = now | {file: state for file, state in before.items() if file in now}
         return survey
 
@@ -157,7 +158,7 @@ class _Supervisor:
     async def _changed(self) -> None:
         if not self._reload:
             await asyncio.get_running_loop().create_future()
-        self._say(f"{places.shown(await watch.changed(self._seen))} changed: starting again", "warn")
+        self._say(f"{finder.shown(await file_changes.changed(self._seen))} changed: starting again", "warn")
 
     def _announce(self, survey: Survey) -> None:
         count = len(survey.schedules)

@@ -8,8 +8,9 @@ from __future__ import annotations
 import runpy
 import sys
 
-from beat import loader, settings
+from beat.config import settings
 from beat.errors import BeatError
+from beat.schedule import loader
 
 
 def _main() -> None:

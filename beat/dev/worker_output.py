@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from beat.dev.screen import Style
+    from beat.dev.terminal import Style
 
     Show = Callable[[str, Style], None]
 

@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime, timedelta
 
-    from beat.announcements import Conflict
-    from beat.client.beats import Instance
-    from beat.setback import Setback
+    from beat.client.schedulers import Instance
+    from beat.storage.announcements import Conflict
+    from beat.storage.clock_setback import Setback
 
 
 class Unseen(NamedTuple):

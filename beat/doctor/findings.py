@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from beat import shell
+from beat.config import shell_quoting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +36,7 @@ def unseen(group: str, check: str, right: str, what: str) -> Finding:
 
 def rename(key: str) -> str:
     """Return the command that puts a key of the wrong type out of the way."""
-    return f"beat redis -- RENAME {shell.word(key)} {shell.word(f'{key}.old')}"
+    return f"beat redis -- RENAME {shell_quoting.word(key)} {shell_quoting.word(f'{key}.old')}"
 
 
 def some(names: Sequence[str], count: int | None = None) -> str:

@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from beat import clock, lifetimes
-from beat.doctor import survey
+from beat.doctor import schedule_rows
 from beat.doctor.facts import Index
-from beat.store import pages
+from beat.storage import lifetimes
+from beat.storage.store import pages
+from beat.timing import clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from beat.doctor.survey import Row
-    from beat.store import Store
+    from beat.doctor.schedule_rows import Row
+    from beat.storage.store import Store
 
 STATES = ("paused", "disabled", "finished", "retired", "broken")
 LISTED = (*STATES, "failing", "overridden")
@@ -61,14 +62,14 @@ def look(store: Store, looked: int, suspects: Sequence[str], found: Mapping[str,
     wrong: dict[str, set[str]] = defaultdict(set)
     for ids in pages(suspects, _PAGE):
         now_ms = clock.to_ms(store.time())
-        for row in survey.page(store, ids):
+        for row in schedule_rows.page(store, ids):
             if kind := disagrees(row, now_ms):
                 wrong[kind].add(row.id)
     for name in LISTED:
         doubtful = _members(store, name) ^ set(found.get(name, ()))
         for ids in pages(sorted(doubtful), _PAGE):
             members = _are_members(store, name, ids)
-            pairs = zip(survey.page(store, ids), members, strict=True)
+            pairs = zip(schedule_rows.page(store, ids), members, strict=True)
             wrong["unlisted"].update(row.id for row, is_in in pairs if not row.locked and is_in != (name in kinds(row)))
     return Index(looked=looked, **{kind: tuple(sorted(ids)) for kind, ids in wrong.items()})
 

@@ -15,20 +15,21 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from beat import connection, redis_url, server, settings
+from beat.config import redis_url, settings
 from beat.errors import BadOption, ConfigError, NoRedis
-from beat.events.notice import Missed, Notice
+from beat.events.event import Missed, Notice
 from beat.events.readers import Alone, Member
-from beat.events.since import duration, place
-from beat.health import Patience, cause
-from beat.keys import Keys
-from beat.outbox import START, Outbox
+from beat.events.start import duration, place
+from beat.storage import connection, server_check
+from beat.storage.backoff import Patience, cause
+from beat.storage.event_stream import START, Outbox
+from beat.storage.keys import Keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-    from beat.connection import Redis
-    from beat.events.since import Since
+    from beat.events.start import Since
+    from beat.storage.connection import Redis
 
 __all__ = ["Missed", "Notice", "read"]
 
@@ -125,7 +126,7 @@ class _Reading:
                 result = step()
             except connection.Errors as e:
                 if connection.forbids(e):
-                    raise server.may_not(client, "read the outbox", e) from None
+                    raise server_check.may_not(client, "read the outbox", e) from None
                 if not self.follow:
                     raise NoRedis(f"the outbox cannot be read: {cause(e)}") from None
                 if not away:

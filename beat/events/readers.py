@@ -11,14 +11,14 @@ from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from beat.events.notice import Missed, Notice
-from beat.events.since import NEWEST
-from beat.outbox import START, order
+from beat.events.event import Missed, Notice
+from beat.events.start import NEWEST
+from beat.storage.event_stream import START, order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from beat.outbox import Entry, Handed, Outbox, Stream
+    from beat.storage.event_stream import Entry, Handed, Outbox, Stream
 
 PAGE = 100
 """How many events are taken at once."""

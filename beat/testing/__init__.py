@@ -8,12 +8,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from beat.testing.assertions import assert_fires, assert_silent
-from beat.testing.fired import Fired, Skipped
 from beat.testing.manual_clock import ManualClock
+from beat.testing.results import Fired, Skipped
 from beat.testing.simulation import Tick, simulate
 
 if TYPE_CHECKING:
-    from beat.testing.manual_beat import ManualBeat
+    from beat.testing.manual_scheduler import ManualBeat
 
 __all__ = ["Fired", "ManualBeat", "ManualClock", "Skipped", "Tick", "assert_fires", "assert_silent", "simulate"]
 
@@ -21,4 +21,4 @@ __all__ = ["Fired", "ManualBeat", "ManualClock", "Skipped", "Tick", "assert_fire
 def __getattr__(name: str) -> Any:
     if name != "ManualBeat":  # loaded when it is first used: the others work without fakeredis
         raise AttributeError(f"module 'beat.testing' has no attribute {name!r}")
-    return globals().setdefault(name, import_module("beat.testing.manual_beat").ManualBeat)
+    return globals().setdefault(name, import_module("beat.testing.manual_scheduler").ManualBeat)

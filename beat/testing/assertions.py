@@ -6,16 +6,16 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from beat import clock
-from beat import registry as registries
-from beat.cron import Cron
 from beat.errors import BadInstant, UnknownSchedule
+from beat.schedule import registry as registries
 from beat.testing.simulation import ticks
-from beat.zones import zone
+from beat.timing import clock
+from beat.timing.cron import Cron
+from beat.timing.zones import zone
 
 if TYPE_CHECKING:
-    from beat.registry import Registry
-    from beat.schedule import Schedule
+    from beat.schedule.registry import Registry
+    from beat.schedule.schedule import Schedule
 
 When = datetime | str
 """An aware datetime, or text such as "2026-03-29T03:00", which is read in the zone of the schedule."""
@@ -80,7 +80,7 @@ def compare(schedule: Schedule, expected: Iterable[datetime], actual: Iterable[d
 
 def find(schedule_id: str, registry: Registry | None) -> Schedule:
     """The schedule of that id; raises UnknownSchedule, with the nearest name."""
-    known = registries.default if registry is None else registry
+    known = registries.default_registry if registry is None else registry
     if not len(known):
         raise UnknownSchedule(f"there is no schedule {schedule_id!r:.120}, nor any other: {NO_SCHEDULE}")
     return known.get(schedule_id)

@@ -12,8 +12,8 @@ import importlib
 import re
 from typing import TYPE_CHECKING, Any
 
-from beat import clock
-from beat.connection import Redis
+from beat.storage.connection import Redis
+from beat.timing import clock
 
 try:
     from fakeredis import FakeRedis, FakeServer

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from beat import connection
-from beat.protocol import Claimed, Decided
-from beat.store import Store
+from beat.storage import connection
+from beat.storage.messages import Claimed, Decided
+from beat.storage.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from beat.connection import Redis
-    from beat.desk import Answer
-    from beat.keys import Keys
-    from beat.protocol import Item
+    from beat.engine.ports import Answer
+    from beat.storage.connection import Redis
+    from beat.storage.keys import Keys
+    from beat.storage.messages import Item
 
 
 class ImmediateStore(Store):

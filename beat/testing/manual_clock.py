@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from beat import clock, durations
 from beat.errors import BadDuration, BadInstant
+from beat.timing import clock, durations
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from beat.durations import Duration
+    from beat.timing.durations import Duration
 
 
 class ManualClock:

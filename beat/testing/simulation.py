@@ -6,16 +6,16 @@ import heapq
 import itertools
 from typing import TYPE_CHECKING, NamedTuple
 
-from beat import clock
-from beat import registry as registries
 from beat.errors import BadInstant
+from beat.schedule import registry as registries
+from beat.timing import clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from beat.registry import Registry
-    from beat.schedule import Schedule
+    from beat.schedule.registry import Registry
+    from beat.schedule.schedule import Schedule
 
 _PRIORITIES = ("high", "normal", "low")
 
@@ -39,7 +39,7 @@ def simulate(registry: Registry | None, start: datetime, end: datetime) -> Itera
         raise BadInstant(
             f"start {clock.text(first)} lies after end {clock.text(last)}: write simulate(registry, start, end)"
         )
-    known = registries.default if registry is None else registry
+    known = registries.default_registry if registry is None else registry
     ranked = sorted(known, key=lambda schedule: (_PRIORITIES.index(schedule.priority), schedule.id))
     streams = (map(Tick, itertools.repeat(schedule.id), ticks(schedule, first, last)) for schedule in ranked)
     return heapq.merge(*streams, key=lambda tick: tick.instant)

@@ -8,10 +8,10 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 
 from beat.client import Client
-from beat.web import api, assets, broken, pages, probes
-from beat.web.access import Access
-from beat.web.below import Below
-from beat.web.safety import Guard
+from beat.web import api, errors, health, pages, static_files
+from beat.web.auth import Access
+from beat.web.mount import Below
+from beat.web.security import Guard
 from beat.web.site import AT_ONCE, Site
 
 if TYPE_CHECKING:
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp
 
-    from beat.connection import Redis
-    from beat.settings import Settings
-    from beat.web.access import Authorize
+    from beat.config.settings import Settings
+    from beat.storage.connection import Redis
+    from beat.web.auth import Authorize
 
 
 def create_app(
@@ -59,9 +59,9 @@ def made(client: Client, access: Access, *, at_once: int = AT_ONCE) -> Starlette
     """The app over this client, for those whom `access` lets in."""
     site = Site(client, access, at_once)
     app = Starlette(
-        routes=[*pages.routes(site), *api.routes(site), *probes.routes(site), assets.route()],
-        middleware=[Middleware(Guard, access=access, bug=broken.bug(site))],
-        exception_handlers=broken.handlers(site),
+        routes=[*pages.routes(site), *api.routes(site), *health.routes(site), static_files.route()],
+        middleware=[Middleware(Guard, access=access, bug=errors.bug(site))],
+        exception_handlers=errors.handlers(site),
     )
     app.router.redirect_slashes = False  # it would name a host, and the scheme that a proxy has taken off
     return app

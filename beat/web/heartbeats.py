@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
-    from beat.client.beats import Instance
-    from beat.client.surveying import Attendance
+    from beat.client.overview import Attendance
+    from beat.client.schedulers import Instance
 
 STUCK = timedelta(seconds=30)
 """How old a last pass may be."""

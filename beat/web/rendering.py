@@ -8,17 +8,18 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse
 
-from beat import clock, shell
 from beat._version import __version__
-from beat.secrecy import without_passwords
-from beat.web.asked import csrf_cookie
+from beat.client.describe import instants
+from beat.config import shell_quoting
+from beat.config.masking import without_passwords
+from beat.timing import clock
+from beat.web.request import csrf_cookie
 from beat.web.times import away, checked, moment, of_day
-from beat.words import instants
 
 if TYPE_CHECKING:
     from starlette.responses import Response
 
-    from beat.web.asked import Asked
+    from beat.web.request import Asked
 
 
 def page(asked: Asked, template: str, status: int = 200, **context: Any) -> Response:
@@ -51,7 +52,7 @@ _templates = Environment(
 )
 _templates.filters["as_typed"] = escape
 """For what a form sends back: a mask in it would become the value."""
-_templates.filters["as_arguments"] = shell.arguments
+_templates.filters["as_arguments"] = shell_quoting.arguments
 _templates.globals.update(
     moment=moment,
     away=away,

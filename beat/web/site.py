@@ -15,11 +15,11 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import RedirectResponse
 from starlette.routing import Route
 
-from beat import clock
 from beat.errors import NoRedis
-from beat.web import safety, wire
-from beat.web.asked import LARGEST, Asked, csrf_of
-from beat.web.background import Background
+from beat.timing import clock
+from beat.web import etag_gzip, security
+from beat.web.cache import Background
+from beat.web.request import LARGEST, Asked, csrf_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from beat.client import Client
-    from beat.web.access import Access
+    from beat.web.auth import Access
 
     Handler = Callable[["Site", Asked], Response]
 
@@ -64,15 +64,15 @@ class Site:
         return Route(path, endpoint, methods=list(methods), name=name or handler.__name__)
 
     async def _asked(self, request: Request) -> Asked:
-        body = b"" if request.method in safety.SAFE else await _body(request)
+        body = b"" if request.method in security.SAFE else await _body(request)
         request.state.body = body  # what could not be done is offered again
-        who = request.scope.get(safety.WHO, safety.NOBODY)
-        client = self.client.named(safety.NOBODY if who == safety.NOBODY else f"{safety.NOBODY}:{who}")
+        who = request.scope.get(security.WHO, security.NOBODY)
+        client = self.client.named(security.NOBODY if who == security.NOBODY else f"{security.NOBODY}:{who}")
         return Asked(request=request, client=client, access=self.access, body=body, csrf=csrf_of(request))
 
     def _answer(self, handler: Handler, asked: Asked) -> Response:
         try:
-            changes = asked.request.method not in safety.SAFE
+            changes = asked.request.method not in security.SAFE
             if changes and (asked.is_browser or not asked.is_api):
                 asked.refuse_forged()
             made = handler(self, asked)
@@ -82,7 +82,7 @@ class Site:
             self.away_since = self.away_since or clock.now()
             raise
         self.away_since = None
-        return wire.lean(asked.request, made)
+        return etag_gzip.lean(asked.request, made)
 
     def kept(self, name: str, seconds: float, make: Callable[[], Any]) -> Any:
         """What was made no longer ago than that, or is made now: once, however many ask for it."""

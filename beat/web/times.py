@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from beat import clock
-from beat.words import instants
-from beat.zones import zone
+from beat.client.describe import instants
+from beat.timing import clock
+from beat.timing.zones import zone
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from beat.client.standing import Standing
-    from beat.zones import Zone
+    from beat.client.schedule_info import Standing
+    from beat.timing.zones import Zone
 
 _UTC = zone("UTC")
 _WEEK = 7

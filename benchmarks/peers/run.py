@@ -20,7 +20,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from beat import clock, embedded
+from beat.dev import embedded
+from beat.timing import clock
 from benchmarks.peers.celery_beat import CELERY_BEAT
 from benchmarks.peers.counting import Count, count_by_grid, count_named
 from benchmarks.peers.redbeat import REDBEAT, REDBEAT_TUNED

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from redis import Redis
 
-from beat import embedded
+from beat.dev import embedded
 from benchmarks.peers.contender import PINS
 
 if TYPE_CHECKING:

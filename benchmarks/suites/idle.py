@@ -22,13 +22,14 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from beat import connection, settings
-from beat.book import Book
-from beat.dialogue import Dialogue
-from beat.health import Health
-from beat.keys import Keys
-from beat.pace import Pace
-from beat.ticker import Ticker
+from beat.config import settings
+from beat.engine.definition_cache import Book
+from beat.engine.health import Health
+from beat.engine.pacing import Pace
+from beat.engine.ticker import Ticker
+from beat.storage import connection
+from beat.storage.keys import Keys
+from beat.storage.pipelined import Dialogue
 from benchmarks.figures import Figure
 from benchmarks.peers.crowds import CROWDS
 from benchmarks.peers.stage import Crew
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     import subprocess
     from collections.abc import Iterator, Mapping, Sequence
 
-    from beat.event import Event
+    from beat.engine.events import Event
     from benchmarks.figures import Say, Scale
     from benchmarks.stage import Stage
 

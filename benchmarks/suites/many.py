@@ -22,7 +22,8 @@ import itertools
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from beat import Client, connection, scripts
+from beat import Client
+from beat.storage import connection, scripts
 from benchmarks.due import KEYS, fall_due
 from benchmarks.figures import Figure
 from benchmarks.readings import SlowLog, longest_ms

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rq.job import Job
 
-from beat import clock
+from beat.timing import clock
 from benchmarks.due import KEYS, fall_due
 from benchmarks.figures import Figure
 from benchmarks.processor import cpu_s
@@ -42,7 +42,7 @@ PERIOD_S = 600
 MISFIRE_AFTER = "7d"
 """As late as a tick may be that still fires: a thousand periods fit into it."""
 MOST_WAIT_S = 100
-"""A backlog that has waited for so long is looked at as seldom as it ever will be: beat/scripts/observe.lua."""
+"""A backlog that has waited for so long is looked at as seldom as it ever will be: beat/storage/scripts/observe.lua."""
 TASKS = """
 from datetime import datetime, timezone
 from beat import register

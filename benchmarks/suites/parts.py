@@ -9,13 +9,15 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from beat import clock, connection, verdicts
-from beat.keys import Keys
-from beat.lock import Lock
-from beat.prepare import Fire
-from beat.registry import Registry
-from beat.store import Store
-from beat.sync import Sync
+from beat.engine import fire_items
+from beat.engine.registrar import Sync
+from beat.policies.decide import Fire
+from beat.schedule.registry import Registry
+from beat.storage import connection
+from beat.storage.keys import Keys
+from beat.storage.lock import Lock
+from beat.storage.store import Store
+from beat.timing import clock
 from benchmarks import ticks
 from benchmarks.due import fall_due
 from benchmarks.figures import Figure
@@ -24,8 +26,8 @@ from benchmarks.stage import stage
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from beat.event import Event
-    from beat.schedule import Schedule
+    from beat.engine.events import Event
+    from beat.schedule.schedule import Schedule
     from benchmarks.figures import Say, Scale
     from benchmarks.stage import Stage
 
@@ -101,7 +103,7 @@ def calls_of_a_fire(store: Store, made: Stage) -> int:
     fall_due(made.redis, [ID], int(made.now()) - 5)
     (claim,) = store.claim(token=ID, lock_ttl=10_000, lookahead=0, limit=1).claims
     schedule, tick = _declared("any"), clock.read(claim.tick)
-    chain = verdicts.chain(claim, claim.rev, schedule, [Fire(tick, schedule.after(tick))], store.keys)
+    chain = fire_items.chain(claim, claim.rev, schedule, [Fire(tick, schedule.after(tick))], store.keys)
     made.redis.config_resetstat()
     (reply,) = store.fire(chain.items, token=ID).replies
     if reply.code != "OK":

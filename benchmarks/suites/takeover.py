@@ -14,7 +14,7 @@ import math
 import signal
 from typing import TYPE_CHECKING, NamedTuple
 
-from beat import clock
+from beat.timing import clock
 from benchmarks.due import KEYS
 from benchmarks.figures import Figure
 from benchmarks.stage import Beat, stage, wait_for

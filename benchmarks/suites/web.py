@@ -19,10 +19,11 @@ import time
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from beat import clock, ledger
-from beat.store import pages
+from beat.history import ledger
+from beat.storage.store import pages
+from beat.timing import clock
 from beat.web import create_app
-from beat.web.serving import Serving
+from beat.web.server import Serving
 from benchmarks.due import KEYS
 from benchmarks.figures import Figure
 from benchmarks.stage import Beat, stage, tasks, until_registered

@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, cast
 
-from beat import Registry, clock, jobs
-from beat.keys import Keys
-from beat.store import Store
+from beat import Registry
+from beat.engine.run_tracker import Watcher
+from beat.jobs import job_template
+from beat.storage.keys import Keys
+from beat.storage.store import Store
 from beat.testing import ManualBeat
-from beat.watcher import Watcher
+from beat.timing import clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -167,7 +169,7 @@ class _Worker:
             status = "stopped" if run.stopped else "failed" if run.failed else "finished"
             self._write(run, status=status, ended_at=clock.text(now))
             self._redis.hset(f"rq:worker:{self._name}", mapping={"state": "idle", "current_job": ""})
-        if not self._is_off and (job := self._redis.lpop(jobs.queue_key(self._queue))):
+        if not self._is_off and (job := self._redis.lpop(job_template.queue_key(self._queue))):
             self.runs.append(Run(job.decode(), now, now))
             self._busy = True
             self._redis.hset(f"rq:worker:{self._name}", mapping={"state": "busy", "current_job": job})
@@ -175,8 +177,8 @@ class _Worker:
 
     def _show_life(self, run: Run) -> None:
         """As RQ does while a run goes on: one that is silent for a minute is lost."""
-        self._redis.zadd(jobs.EXECUTIONS_PREFIX + run.job, {"1": 0})
-        self._redis.hset(f"{jobs.EXECUTION_PREFIX}{run.job}:1", "last_heartbeat", self._clock.now.timestamp())
+        self._redis.zadd(job_template.EXECUTIONS_PREFIX + run.job, {"1": 0})
+        self._redis.hset(f"{job_template.EXECUTION_PREFIX}{run.job}:1", "last_heartbeat", self._clock.now.timestamp())
 
     def _takes(self, run: Run) -> timedelta:
         begin, end, longer = self._scene.longer or (run.end, run.start, self._scene.takes)
@@ -203,7 +205,7 @@ class _Worker:
             self._redis.sadd(f"rq:workers:{self._queue}", worker)
 
     def _write(self, run: Run, **fields: str) -> None:
-        self._redis.hset(jobs.job_key(run.job), mapping=fields)
+        self._redis.hset(job_template.job_key(run.job), mapping=fields)
 
 
 def _row(beat: ManualBeat, scene: Scene, registry: Registry, name: str, runs: Mapping[str, Run]) -> Row:
@@ -242,4 +244,4 @@ def _queue(beat: ManualBeat, rows: list[Row], name: str) -> Row:
 
 
 def _origin(beat: ManualBeat, job: str) -> str:
-    return str(cast("Any", beat.redis).hget(jobs.job_key(job), "origin").decode())
+    return str(cast("Any", beat.redis).hget(job_template.job_key(job), "origin").decode())

@@ -12,17 +12,18 @@ from unittest.mock import patch
 
 from redis import ConnectionPool
 
-from beat import clock, jobs
-from beat.keys import Keys
-from beat.store import Store
+from beat.engine.run_tracker import Watcher
+from beat.jobs import job_template
+from beat.storage.keys import Keys
+from beat.storage.store import Store
 from beat.testing import ManualBeat, ManualClock
 from beat.testing.fake_redis import Clocked
-from beat.watcher import Watcher
+from beat.timing import clock
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from beat.registry import Registry
+    from beat.schedule.registry import Registry
     from beat.testing import Fired
 
 TAKES = {
@@ -59,7 +60,7 @@ class Past:
     def begin(self, fired: Fired, now: datetime) -> None:
         """A worker takes it from its queue."""
         job = fired.job_id
-        self._redis.lrem(jobs.queue_key(fired.queue), 1, job)
+        self._redis.lrem(job_template.queue_key(fired.queue), 1, job)
         started, failed = now + timedelta(seconds=self._chance.uniform(0.02, 2)), self._fails(fired.schedule_id, now)
         takes = 3 if failed else TAKES.get(fired.schedule_id, 5) * self._chance.lognormvariate(0, 0.25)
         end = End(started + timedelta(seconds=takes), job, started, failed)
@@ -68,15 +69,15 @@ class Past:
             "started_at": clock.text(started),
             "worker_name": f"worker-{len(self.ends) % 3 + 1}",
         }
-        self._redis.hset(jobs.job_key(job), mapping=own)
-        self._redis.zadd(jobs.EXECUTIONS_PREFIX + job, {"1": 0})
-        self._redis.hset(f"{jobs.EXECUTION_PREFIX}{job}:1", "last_heartbeat", end.at.timestamp())
+        self._redis.hset(job_template.job_key(job), mapping=own)
+        self._redis.zadd(job_template.EXECUTIONS_PREFIX + job, {"1": 0})
+        self._redis.hset(f"{job_template.EXECUTION_PREFIX}{job}:1", "last_heartbeat", end.at.timestamp())
         heapq.heappush(self.ends, end)
 
     def end(self, run: End) -> None:
         """It ends, as RQ writes that down."""
         status = "failed" if run.failed else "finished"
-        self._redis.hset(jobs.job_key(run.job), mapping={"status": status, "ended_at": clock.text(run.at)})
+        self._redis.hset(job_template.job_key(run.job), mapping={"status": status, "ended_at": clock.text(run.at)})
         told: dict[str, Any] = {"type": 2 if run.failed else 1}
         if run.failed:
             told |= {"exc_string": b64encode(zlib.compress(TROUBLE.encode())).decode()}
@@ -92,7 +93,7 @@ def play(url: str, registry: Registry, lasts: timedelta) -> None:
     """What these schedules did for so long, until now."""
     until = clock.now()
     with ConnectionPool.from_url(url) as pool:
-        with patch("beat.testing.manual_beat.ClockedRedis", lambda manual: Clocked(manual, connection_pool=pool)):
+        with patch("beat.testing.manual_scheduler.ClockedRedis", lambda manual: Clocked(manual, connection_pool=pool)):
             beat = ManualBeat(ManualClock(until - lasts), registry=registry)
         redis: Any = beat.redis
         store, past = Store(redis, Keys()), Past(redis, until)

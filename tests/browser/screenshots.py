@@ -11,7 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from beat.history.lines import Fired
+from beat.history.records import Fired
 from tests.browser import chromium, past
 from tests.browser.stage import ROOT, Stage, wait_for
 
@@ -75,7 +75,7 @@ def take(browser: Browser, stage: Stage, where: Path, name: str, path: str) -> N
 
 def open_the_shop(stage: Stage) -> None:
     """With its past, its operators, a beat and workers."""
-    registry = importlib.import_module("beat.registry").default
+    registry = importlib.import_module("beat.schedule.registry").default_registry
     registry.load(SHOP)
     past.play(stage.url, registry, LASTS)
     stage.client.named("ann@ops").pause("newsletter", "18h", "the text is not approved yet")

@@ -15,14 +15,14 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from beat import embedded
 from beat.client import Client
+from beat.dev import embedded
 from beat.web.app import made
-from beat.web.safety import Access
-from beat.web.serving import Serving
+from beat.web.security import Access
+from beat.web.server import Serving
 
 if TYPE_CHECKING:
-    from beat.embedded import PrivateRedis
+    from beat.dev.embedded import PrivateRedis
 
 ROOT = Path(__file__).parent.parent.parent
 SCHEDULES = "tests.browser.schedules"

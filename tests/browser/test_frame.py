@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from playwright.sync_api import expect
 from redis import Redis
 
-from beat import embedded
-from beat.keys import Keys
-from beat.store import Store
+from beat.dev import embedded
+from beat.storage.keys import Keys
+from beat.storage.store import Store
 from tests.browser import chromium
 from tests.browser.looking import accessible, fits
 from tests.web.making import daily, deploy

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 from redis import Redis
 
-from beat import clock
-from beat.keys import Keys
-from beat.ledger import Error
-from beat.store import Store
+from beat.history.ledger import Error
+from beat.storage.keys import Keys
+from beat.storage.store import Store
+from beat.timing import clock
 from tests.browser.looking import NARROW, accessible, fits
 from tests.lines import Ledger
 from tests.web.inhabited import alive

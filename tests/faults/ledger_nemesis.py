@@ -22,7 +22,7 @@ from rq.command import send_stop_job_command
 from rq.exceptions import InvalidJobOperation, NoSuchJobError
 from rq.job import Job
 
-from beat import embedded
+from beat.dev import embedded
 from tests.beats import Beat
 from tests.faults.ledger_tasks import JSON, KINDS, MIXED
 from tests.faults.ledger_truth import Harm, compare

@@ -65,15 +65,19 @@ STRUCK = ("tests/faults/test_commands.py", "-k", "fire or claim")
 MUTANTS = [
     Mutant(
         "no compare-and-set",
-        (("beat/scripts/fire.lua", "if next_run ~= tick then return stale(key) end", ""),),
+        (("beat/storage/scripts/fire.lua", "if next_run ~= tick then return stale(key) end", ""),),
         FIRE,
     ),
-    Mutant("no rev check", (("beat/scripts/fire.lua", "if now_rev ~= rev then return 'CHANGED', '' end", ""),), FIRE),
+    Mutant(
+        "no rev check",
+        (("beat/storage/scripts/fire.lua", "if now_rev ~= rev then return 'CHANGED', '' end", ""),),
+        FIRE,
+    ),
     Mutant(
         "no TYPE guard",
         (
             (
-                "beat/scripts/fire.lua",
+                "beat/storage/scripts/fire.lua",
                 "wrong = not places and queue_problem(id, job, queue, crowd and not crowd.is_more)",
                 "",
             ),
@@ -82,54 +86,54 @@ MUTANTS = [
     ),
     Mutant(
         "no counter guard",
-        (("beat/scripts/parts/sane.lua", "  return counts[value]\n", "  return true\n"),),
+        (("beat/storage/scripts/parts/sane.lua", "  return counts[value]\n", "  return true\n"),),
         FIRE,
     ),
     Mutant(
         "an error reply instead of an item code",
         (
             (
-                "beat/scripts/fire.lua",
+                "beat/storage/scripts/fire.lua",
                 "return 'BADTYPE', key .. ' is a ' .. found end",
                 "return error('WRONGTYPE') end",
             ),
         ),
         FIRE,
     ),
-    Mutant("no #!lua", (("beat/scripts/fire.lua", "#!lua\n", ""),), FIRE),
+    Mutant("no #!lua", (("beat/storage/scripts/fire.lua", "#!lua\n", ""),), FIRE),
     Mutant(
         "enqueue outside the script",
         (
             (
-                "beat/scripts/fire.lua",
+                "beat/storage/scripts/fire.lua",
                 "redis.call('RPUSH', queue, unpack(ends.back, n, math.min(n + 999, #ends.back)))",
                 "local _ = queue",
             ),
             (
-                "beat/dialogue.py",
+                "beat/storage/pipelined.py",
                 "        self._line.ask(calls)\n",
                 "        self._line.ask(calls)\n        self.sent += [items]\n",
             ),
             (
-                "beat/dialogue.py",
+                "beat/storage/pipelined.py",
                 "        self._line.hang_up()\n",
                 "        self._line.hang_up()\n        self.sent = []\n",
             ),
-            ("beat/dialogue.py", "    def ask(self", "    sent: list = []\n\n    def ask(self"),
-            ("beat/dialogue.py", "        if not claims:\n", RPUSH),
+            ("beat/storage/pipelined.py", "    def ask(self", "    sent: list = []\n\n    def ask(self"),
+            ("beat/storage/pipelined.py", "        if not claims:\n", RPUSH),
         ),
         STRUCK,
     ),
     Mutant(
         "redis-py's default retry",
-        (("beat/connection.py", '"retry": Retry(NoBackoff(), 0),', '"retry": Retry(NoBackoff(), 10),'),),
+        (("beat/storage/connection.py", '"retry": Retry(NoBackoff(), 0),', '"retry": Retry(NoBackoff(), 10),'),),
         ("tests/unit/test_connection.py",),
     ),
     Mutant(
         "the local clock instead of TIME",
         (
             (
-                "beat/connection.py",
+                "beat/storage/connection.py",
                 "        found = ((scripts.script(call.name), call) for call in calls)\n",
                 LOCAL_CLOCK,
             ),
@@ -140,7 +144,7 @@ MUTANTS = [
         "next tick from now",
         (
             (
-                "beat/prepare.py",
+                "beat/policies/decide.py",
                 "following, after(schedule, following)",
                 "following, schedule.after(max(now, following))",
             ),
@@ -151,7 +155,7 @@ MUTANTS = [
         "unguarded lock release",
         (
             (
-                "beat/scripts/release.lua",
+                "beat/storage/scripts/release.lua",
                 "if redis.call('TYPE', lock)['ok'] ~= 'string' or redis.call('GET', lock) ~= token then",
                 "if false then",
             ),
@@ -162,7 +166,7 @@ MUTANTS = [
         "release inside a chain",
         (
             (
-                "beat/scripts/fire.lua",
+                "beat/storage/scripts/fire.lua",
                 "  elseif last_code[id] ~= 'ENDED' then last_code[id] = code end\n",
                 "  else last_code[id] = code redis.call('DEL', lock_prefix .. id) ours = {} end\n",
             ),
@@ -171,14 +175,14 @@ MUTANTS = [
     ),
     Mutant(
         "no room is room enough",
-        (("beat/scripts/fire.lua", "if count >= item.room then return stand", "if false then return stand"),),
+        (("beat/storage/scripts/fire.lua", "if count >= item.room then return stand", "if false then return stand"),),
         SLOTS,
     ),
     Mutant(
         "who waits is let in twice",
         (
             (
-                "beat/scripts/parts/room.lua",
+                "beat/storage/scripts/parts/room.lua",
                 "if not redis.call('ZSCORE', waiting_prefix .. item.id, member_of(item)) then return 'STALE'",
                 "if false then return 'STALE'",
             ),
@@ -187,19 +191,19 @@ MUTANTS = [
     ),
     Mutant(
         "a run that has ended keeps its room",
-        (("beat/scripts/close.lua", "    leave_slots(id, group, job)\n    if ttl", "    if ttl"),),
+        (("beat/storage/scripts/close.lua", "    leave_slots(id, group, job)\n    if ttl", "    if ttl"),),
         SLOTS,
     ),
     Mutant(
         "ended runs are not closed first",
-        (("beat/scripts/parts/room.lua", "if cleared == '' and (ended > 0", "if cleared == '' and (false"),),
+        (("beat/storage/scripts/parts/room.lua", "if cleared == '' and (ended > 0", "if cleared == '' and (false"),),
         SLOTS,
     ),
     Mutant(
         "a worker is told again and again to stop",
         (
             (
-                "beat/scripts/withdraw.lua",
+                "beat/storage/scripts/withdraw.lua",
                 "worker, 'NX', 'PX', told) then return 'STARTED'",
                 "worker, 'PX', told) then return 'STARTED'",
             ),
@@ -208,14 +212,14 @@ MUTANTS = [
     ),
     Mutant(
         "who replaces a run comes a second later",
-        (("beat/slots.py", "        if freed:\n", "        if not ids:\n"),),
+        (("beat/storage/slots.py", "        if freed:\n", "        if not ids:\n"),),
         SLOTS,
     ),
     Mutant(
         "who waits is overtaken",
         (
             (
-                "beat/scripts/parts/room.lua",
+                "beat/storage/scripts/parts/room.lua",
                 "if count < room and waits == 0 then return 0",
                 "if count < room then return 0",
             ),
@@ -224,84 +228,102 @@ MUTANTS = [
     ),
     Mutant(
         "claim without hiding",
-        (("beat/scripts/claim.lua", "  hide(id, now + lock_ttl)\n", ""),),
+        (("beat/storage/scripts/claim.lua", "  hide(id, now + lock_ttl)\n", ""),),
         ("tests/redis/test_claim.py",),
     ),
     Mutant(
         "job id reused",
-        (("beat/keys.py", "_{schedule_id}_{second}", "_{schedule_id}"),),
+        (("beat/storage/keys.py", "_{schedule_id}_{second}", "_{schedule_id}"),),
         ("tests/unit/test_verdicts.py",),
     ),
     Mutant(
         "a run is closed by whoever comes",
-        (("beat/scripts/close.lua", " or redis.call('HGET', records, job) ~= seen then", " then"),),
+        (("beat/storage/scripts/close.lua", " or redis.call('HGET', records, job) ~= seen then", " then"),),
         ("tests/redis/test_close.py", "tests/redis/test_watcher.py"),
     ),
     Mutant(
         "lost at first sight",
-        (("beat/outcomes.py", "MISSING_MS = 60_000", "MISSING_MS = 0"),),
+        (("beat/jobs/outcomes.py", "MISSING_MS = 60_000", "MISSING_MS = 0"),),
         ("tests/unit/test_outcomes.py",),
     ),
     Mutant(
         "a run is lost though RQ would let it go on",
-        (("beat/outcomes.py", "GRACE_MS = 90_000", "GRACE_MS = 0"),),
+        (("beat/jobs/outcomes.py", "GRACE_MS = 90_000", "GRACE_MS = 0"),),
         ("tests/unit/test_outcomes.py",),
     ),
     Mutant(
         "nobody remembers which tick replaced a run",
-        (("beat/scripts/withdraw.lua", "  note(job)\n  if redis", "  if redis"),),
+        (("beat/storage/scripts/withdraw.lua", "  note(job)\n  if redis", "  if redis"),),
         SLOTS,
     ),
     Mutant(
         "a live worker is dead",
-        (("beat/scripts/observe.lua", "alive = life_of(job)", "alive = '0'"),),
+        (("beat/storage/scripts/observe.lua", "alive = life_of(job)", "alive = '0'"),),
         ("tests/redis/test_observe.py",),
     ),
     Mutant(
         "a verdict without a line",
-        (("beat/scripts/parts/ledger.lua", "local length = redis.pcall('LPUSH', key, line)", "local length = 1"),),
+        (
+            (
+                "beat/storage/scripts/parts/ledger.lua",
+                "local length = redis.pcall('LPUSH', key, line)",
+                "local length = 1",
+            ),
+        ),
         ("tests/redis/test_ledger.py",),
     ),
     Mutant(
         "a line that goes on after a lost reply",
-        (("beat/connection.py", "            self._connection.disconnect()\n", "            pass\n"),),
+        (("beat/storage/connection.py", "            self._connection.disconnect()\n", "            pass\n"),),
         ("tests/redis/test_line.py",),
     ),
     Mutant(
         "a ledger that grows for ever",
-        (("beat/scripts/parts/ledger.lua", "while kept > most_verdicts and length > shortest do", "while false do"),),
+        (
+            (
+                "beat/storage/scripts/parts/ledger.lua",
+                "while kept > most_verdicts and length > shortest do",
+                "while false do",
+            ),
+        ),
         ("tests/redis/test_ledger.py",),
     ),
     Mutant(
         "what somebody asked for is not remembered",
-        (("beat/scripts/fire.lua", "redis.call('SET', request_prefix .. job, now_text, 'EX', number)", ""),),
+        (("beat/storage/scripts/fire.lua", "redis.call('SET', request_prefix .. job, now_text, 'EX', number)", ""),),
         ASKED,
     ),
     Mutant(
         "what is not paused is resumed",
-        (("beat/scripts/fire.lua", "if state ~= 'paused' then return 'INACTIVE', state or '' end", ""),),
+        (("beat/storage/scripts/fire.lua", "if state ~= 'paused' then return 'INACTIVE', state or '' end", ""),),
         ASKED,
     ),
     Mutant(
         "a rollback while the new version lives",
-        (("beat/scripts/register.lua", "if newer then return 'OLDER', newer end", ""),),
+        (("beat/storage/scripts/register.lua", "if newer then return 'OLDER', newer end", ""),),
         VERSIONS,
     ),
     Mutant(
         "what a live beat declares is retired",
-        (("beat/scripts/retire.lua", "or is_announced(id)) then", ") then"),),
+        (("beat/storage/scripts/retire.lua", "or is_announced(id)) then", ") then"),),
         RETIRED,
     ),
     Mutant(
         "a later application takes an id over",
-        (("beat/scripts/register.lua", "'code' and now_rev and was_app", "'code' and now_rev == rev and was_app"),),
+        (
+            (
+                "beat/storage/scripts/register.lua",
+                "'code' and now_rev and was_app",
+                "'code' and now_rev == rev and was_app",
+            ),
+        ),
         APART,
     ),
     Mutant(
         "an older definition of another application counts as an older version",
         (
             (
-                "beat/scripts/register.lua",
+                "beat/storage/scripts/register.lua",
                 "if other and is_announced(id, nil, was_app) then",
                 "if other and now_rev == rev and is_announced(id, nil, was_app) then",
             ),
@@ -310,14 +332,14 @@ MUTANTS = [
     ),
     Mutant(
         "schedules of modules that are not loaded are retired",
-        (("beat/provenance.py", "(not place.module or place.module in self.modules)", "True"),),
+        (("beat/storage/provenance.py", "(not place.module or place.module in self.modules)", "True"),),
         APART,
     ),
     Mutant(
         "without a name of the application, another directory or host is retired",
         (
             (
-                "beat/provenance.py",
+                "beat/storage/provenance.py",
                 "place.host == self.host and place.directory in self.directories",
                 "True",
             ),
@@ -326,39 +348,39 @@ MUTANTS = [
     ),
     Mutant(
         "a scheduler that only exposes functions announces nothing as its declarations",
-        (("beat/sync.py", 'hexdigest()[:16]}" if revs else', 'hexdigest()[:16]}" if told else'),),
+        (("beat/engine/registrar.py", 'hexdigest()[:16]}" if revs else', 'hexdigest()[:16]}" if told else'),),
         APART,
     ),
     Mutant(
         "two programs of one name are not told apart",
-        (("beat/neighbours.py", "comparison.size and not comparison.common", "False"),),
+        (("beat/engine/conflicts.py", "comparison.size and not comparison.common", "False"),),
         APART,
     ),
     Mutant(
         "two programs of one name retire what the other declares",
-        (("beat/housekeeper.py", "not (self._neighbours and self._neighbours.unrelated)", "True"),),
+        (("beat/engine/housekeeper.py", "not (self._neighbours and self._neighbours.unrelated)", "True"),),
         ("tests/process/test_two_programs.py",),
     ),
     Mutant(
         "what is held fires",
-        (("beat/scripts/claim.lua", "if unannounced_at then return hide(id, now + 5000) end", ""),),
+        (("beat/storage/scripts/claim.lua", "if unannounced_at then return hide(id, now + 5000) end", ""),),
         RETIRED,
     ),
     Mutant(
         "counters that forget what was replaced",
-        (("beat/scripts/close.lua", "  if counters[was] then\n", "  if false then\n"),),
+        (("beat/storage/scripts/close.lua", "  if counters[was] then\n", "  if false then\n"),),
         ("tests/redis/test_close.py",),
     ),
     Mutant(
         "a full group has room",
-        (("beat/scripts/fire.lua", "if full then return stand_in_line", "if false then return stand_in_line"),),
+        (("beat/storage/scripts/fire.lua", "if full then return stand_in_line", "if false then return stand_in_line"),),
         GROUPED,
     ),
     Mutant(
         "a full group lets in who waits",
         (
             (
-                "beat/scripts/parts/room.lua",
+                "beat/storage/scripts/parts/room.lua",
                 "if others == 0 and fits_in(item) then return end",
                 "if true then return end",
             ),
@@ -369,7 +391,7 @@ MUTANTS = [
         "who waits for the group is overtaken",
         (
             (
-                "beat/scripts/parts/room.lua",
+                "beat/storage/scripts/parts/room.lua",
                 "if waits == 0 and fits and ended == 0 then return false end",
                 "if fits and ended == 0 then return false end",
             ),
@@ -378,19 +400,19 @@ MUTANTS = [
     ),
     Mutant(
         "a broadcast counts as one in its group",
-        (("beat/scripts/fire.lua", "jobs = places and #places or 1,", "jobs = 1,"),),
+        (("beat/storage/scripts/fire.lua", "jobs = places and #places or 1,", "jobs = 1,"),),
         BROADCAST,
     ),
     Mutant(
         "a run that has ended keeps the room of its group",
-        (("beat/scripts/close.lua", "ipairs(group ~= '' and {id, '@' .. group} or {id})", "ipairs({id})"),),
+        (("beat/storage/scripts/close.lua", "ipairs(group ~= '' and {id, '@' .. group} or {id})", "ipairs({id})"),),
         GROUPED,
     ),
     Mutant(
         "a run has no room in its group",
         (
             (
-                "beat/scripts/fire.lua",
+                "beat/storage/scripts/fire.lua",
                 "if group ~= '' then take_room(running_prefix .. '@' .. group",
                 "if false then take_room(running_prefix .. '@' .. group",
             ),
@@ -399,14 +421,14 @@ MUTANTS = [
     ),
     Mutant(
         "who waits for the group has no room of its own",
-        (("beat/scripts/parts/hall.lua", "    number = number + (score and 1 or 0)\n", ""),),
+        (("beat/storage/scripts/parts/hall.lua", "    number = number + (score and 1 or 0)\n", ""),),
         GROUPED,
     ),
     Mutant(
         "who is let in stays in the line of the group",
         (
             (
-                "beat/scripts/parts/room.lua",
+                "beat/storage/scripts/parts/room.lua",
                 "ipairs(group ~= '' and {id, '@' .. group} or {id}) do\n    leave(",
                 "ipairs({id}) do\n    leave(",
             ),
@@ -415,19 +437,25 @@ MUTANTS = [
     ),
     Mutant(
         "who has left a group stands in its line",
-        (("beat/scripts/attend.lua", "if rev and '@' .. (group or '') == slot and", "if rev and"),),
+        (("beat/storage/scripts/attend.lua", "if rev and '@' .. (group or '') == slot and", "if rev and"),),
         GROUPED,
     ),
     Mutant(
         "what was expected need not be so",
-        (("beat/scripts/fire.lua", "if expects ~= '' and not holds(expects) then return 'CHANGED', '' end", ""),),
+        (
+            (
+                "beat/storage/scripts/fire.lua",
+                "if expects ~= '' and not holds(expects) then return 'CHANGED', '' end",
+                "",
+            ),
+        ),
         REQUIRED,
     ),
     Mutant(
         "a success is followed again",
         (
             (
-                "beat/scripts/close.lua",
+                "beat/storage/scripts/close.lua",
                 "if counted == 'succeeded' and before ~= 'succeeded' then",
                 "if counted == 'succeeded' then",
             ),
@@ -438,7 +466,7 @@ MUTANTS = [
         "whatever ends is followed",
         (
             (
-                "beat/scripts/close.lua",
+                "beat/storage/scripts/close.lua",
                 "if counted == 'succeeded' and before ~= 'succeeded' then",
                 "if counters[counted] then",
             ),
@@ -449,7 +477,7 @@ MUTANTS = [
         "who does not follow any more does",
         (
             (
-                "beat/scripts/parts/followers.lua",
+                "beat/storage/scripts/parts/followers.lua",
                 " or redis.call('HGET', schedule_prefix .. each, 'follows') ~= id then",
                 " then",
             ),
@@ -460,7 +488,7 @@ MUTANTS = [
         "a line that is something else swallows a success",
         (
             (
-                "beat/scripts/parts/followers.lua",
+                "beat/storage/scripts/parts/followers.lua",
                 "    passes_by(each, tick, job, 'broken', line .. ' is a ' .. kind)\n",
                 "",
             ),
@@ -469,19 +497,19 @@ MUTANTS = [
     ),
     Mutant(
         "who cannot be let in keeps the group waiting",
-        (("beat/scripts/fire.lua", "      step_aside(i)\n", ""),),
+        (("beat/storage/scripts/fire.lua", "      step_aside(i)\n", ""),),
         CROWDED,
     ),
     Mutant(
         "one item breaks the page",
-        (("beat/scripts/fire.lua", "pcall(decided, i, crowds[n])", "true, decided(i, number)"),),
+        (("beat/storage/scripts/fire.lua", "pcall(decided, i, crowds[n])", "true, decided(i, number)"),),
         CROWDED,
     ),
     Mutant(
         "a broadcast goes where it can",
         (
             (
-                "beat/scripts/fire.lua",
+                "beat/storage/scripts/fire.lua",
                 "wrong = wrong or queue_problem(id, job .. '_s' .. n - 1, place, true)",
                 "local _ = n",
             ),
@@ -490,14 +518,20 @@ MUTANTS = [
     ),
     Mutant(
         "a broadcast has ended with its first part",
-        (("beat/scripts/close.lua", "if ended - (was ~= '' and 1 or 0) < tonumber(all) then", "if false then"),),
+        (
+            (
+                "beat/storage/scripts/close.lua",
+                "if ended - (was ~= '' and 1 or 0) < tonumber(all) then",
+                "if false then",
+            ),
+        ),
         BROADCAST,
     ),
     Mutant(
         "what a broadcast was counted as is one of its parts",
         (
             (
-                "beat/scripts/close.lua",
+                "beat/storage/scripts/close.lua",
                 "if ended - (was ~= '' and 1 or 0) < tonumber(all) then",
                 "if ended < tonumber(all) then",
             ),
@@ -506,19 +540,19 @@ MUTANTS = [
     ),
     Mutant(
         "the best of its parts is that of a broadcast",
-        (("beat/scripts/close.lua", "severity[how] > severity[worst]", "severity[how] < severity[worst]"),),
+        (("beat/storage/scripts/close.lua", "severity[how] > severity[worst]", "severity[how] < severity[worst]"),),
         BROADCAST,
     ),
     Mutant(
         "who waits is found by nobody",
-        (("beat/scripts/repair.lua", "local waits = is_forgotten(id, group)", "local waits = false"),),
+        (("beat/storage/scripts/repair.lua", "local waits = is_forgotten(id, group)", "local waits = false"),),
         FOLLOWED,
     ),
     Mutant(
         "a line that grows for ever",
         (
             (
-                "beat/scripts/parts/followers.lua",
+                "beat/storage/scripts/parts/followers.lua",
                 "elseif redis.call('ZCARD', line) >= longest then",
                 "elseif false then",
             ),
@@ -529,7 +563,7 @@ MUTANTS = [
         "a success with many followers that is not kept for the next step",
         (
             (
-                "beat/scripts/close.lua",
+                "beat/storage/scripts/close.lua",
                 "redis.call('ZADD', fanout, now, id .. ' ' .. tick .. ' ' .. job) return",
                 "return",
             ),
@@ -538,17 +572,17 @@ MUTANTS = [
     ),
     Mutant(
         "followers that are handed the same success again",
-        (("beat/scripts/follow.lua", "  if #ids > 0 then redis.call('SREM', rest, unpack(ids)) end\n", ""),),
+        (("beat/storage/scripts/follow.lua", "  if #ids > 0 then redis.call('SREM', rest, unpack(ids)) end\n", ""),),
         FANOUT,
     ),
     Mutant(
         "a success that is forgotten after its first followers",
-        (("beat/scripts/follow.lua", ", entry .. ' begun')\n", ", 'begun')\n"),),
+        (("beat/storage/scripts/follow.lua", ", entry .. ' begun')\n", ", 'begun')\n"),),
         FANOUT,
     ),
     Mutant(
         "a turn that nobody remembers",
-        (("beat/scripts/fire.lua", "if uses ~= '' then redis.call('HSET', key, 'uses', uses) end", ""),),
+        (("beat/storage/scripts/fire.lua", "if uses ~= '' then redis.call('HSET', key, 'uses', uses) end", ""),),
         ROUTED,
     ),
     *(
@@ -574,7 +608,7 @@ MUTANTS = [
         )
     ),
     *(
-        Mutant(f"too far ahead: {name}", ((f"beat/scripts/{file}.lua", what, instead),), AHEAD)
+        Mutant(f"too far ahead: {name}", ((f"beat/storage/scripts/{file}.lua", what, instead),), AHEAD)
         for name, file, what, instead in (
             (
                 "a lock lasts as long as it likes",
@@ -613,7 +647,7 @@ MUTANTS = [
         )
     ),
     *(
-        Mutant(f"many followers: {name}", ((f"beat/scripts/{file}.lua", what, instead),), FANOUT)
+        Mutant(f"many followers: {name}", ((f"beat/storage/scripts/{file}.lua", what, instead),), FANOUT)
         for name, file, what, instead in (
             ("all in one step", "follow", "redis.call('SRANDMEMBER', rest, room)", "redis.call('SMEMBERS', rest)"),
             ("all at once", "close", "if number > most then", "if false then"),
@@ -660,7 +694,7 @@ MUTANTS = [
         )
     ),
     *(
-        Mutant(f"many ticks in a page: {name}", ((f"beat/scripts/{file}.lua", what, instead),), tests)
+        Mutant(f"many ticks in a page: {name}", ((f"beat/storage/scripts/{file}.lua", what, instead),), tests)
         for name, file, what, instead, tests in (
             (
                 "who takes a place is not counted",
@@ -695,7 +729,7 @@ MUTANTS = [
         )
     ),
     *(
-        Mutant(f"a plain tick: {name}", (("beat/scripts/parts/plain.lua", what, instead),), FIRE)
+        Mutant(f"a plain tick: {name}", (("beat/storage/scripts/parts/plain.lua", what, instead),), FIRE)
         for name, what, instead in (
             ("no compare-and-set", "or h[3] ~= tick or h[4] ~= tick ", ""),
             ("no rev check", "or h[2] ~= rev ", ""),

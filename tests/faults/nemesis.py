@@ -14,7 +14,7 @@ from pathlib import Path
 
 from redis import Redis
 
-from beat import embedded
+from beat.dev import embedded
 from tests.beats import TASKS, Beat, Drain, exactly_once, seconds_of
 from tests.facts import wait_until
 

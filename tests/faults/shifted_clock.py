@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 from unittest import mock
 
-from beat import embedded
+from beat.dev import embedded
 
 if TYPE_CHECKING:
-    from beat.embedded import PrivateRedis
+    from beat.dev.embedded import PrivateRedis
 
 SOURCE = Path(__file__).with_suffix(".c")
 _COMPILERS = ("cc", "gcc", "clang")

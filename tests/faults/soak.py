@@ -20,7 +20,7 @@ from typing import Any
 
 from redis import Redis
 
-from beat import embedded
+from beat.dev import embedded
 from tests.beats import Beat
 from tests.facts import wait_until
 from tests.workers import Steps, Worker, children_of, environment, kill

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pytest
 from redis import Redis
 
-from beat.setback import DECIDED
+from beat.storage.clock_setback import DECIDED
 from tests.beats import TASKS, Started
 from tests.facts import wait_until
 from tests.files import lay_out
@@ -21,7 +21,7 @@ from tests.nursery import ROOT
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from beat.embedded import PrivateRedis
+    from beat.dev.embedded import PrivateRedis
 
 HOUR = 3600
 AHEAD = timedelta(days=1000).total_seconds()
@@ -48,7 +48,7 @@ datetime.datetime = Wrong
 SEAM = """
 import dataclasses, functools
 from beat import clock, scripts
-from beat.store import Store
+from beat.storage.store import Store
 
 written = scripts.script.__wrapped__
 

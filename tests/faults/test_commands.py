@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from beat import scripts
+from beat.storage import scripts
 from tests.beats import TASKS, Beat, Drain, exactly_once
 from tests.facts import wait_until
 from tests.faults import harm
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from redis import Redis
 
-    from beat.embedded import PrivateRedis
+    from beat.dev.embedded import PrivateRedis
     from tests.faults.harm import Fault
 
 SCRIPTS = {scripts.script(name).sha: name for name in scripts.names()}

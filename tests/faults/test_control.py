@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from beat import Client, scripts
+from beat import Client
 from beat.errors import BadInstant
-from beat.history import Fired
+from beat.history.history import Fired
+from beat.storage import scripts
 from tests.beats import TASKS, Beat, Drain
 from tests.facts import wait_until
 from tests.faults import harm
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from redis import Redis
 
-    from beat.embedded import PrivateRedis
+    from beat.dev.embedded import PrivateRedis
     from tests.faults.harm import Action, Fault
 
 

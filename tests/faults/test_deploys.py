@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from beat import Client, clock
+from beat import Client
+from beat.timing import clock
 from tests.beats import Beat, Drain, seconds_of
 from tests.facts import wait_until
 from tests.files import lay_out
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from redis import Redis
 
-    from beat.embedded import PrivateRedis
+    from beat.dev.embedded import PrivateRedis
 
 HASTY = """
 from beat import housekeeper, periodic, retirement, sync

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from redis import Redis
 
-    from beat.embedded import PrivateRedis
+    from beat.dev.embedded import PrivateRedis
 
 RUNS = 100 if os.environ.get("LONG_TESTS") else 40  # `make ledger` has a thousand
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from redis import Redis
 
-    from beat.embedded import PrivateRedis
+    from beat.dev.embedded import PrivateRedis
 
 
 def test_three_beats_of_which_one_is_killed_again_and_again(home: Path, server: PrivateRedis, redis: Redis) -> None:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from beat import clock, scripts
+from beat.storage import scripts
+from beat.timing import clock
 from tests.beats import Beat, Drain
 from tests.facts import wait_until
 from tests.faults.proxy import Proxy
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from redis import Redis
 
-    from beat.embedded import PrivateRedis
+    from beat.dev.embedded import PrivateRedis
     from tests.faults.harm import Fault
 
 TASKS = """

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from beat import clock, scripts
+from beat.storage import scripts
+from beat.timing import clock
 from tests.beats import Beat
 from tests.facts import wait_until
 from tests.faults import harm
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
     from redis import Redis
 
-    from beat.embedded import PrivateRedis
+    from beat.dev.embedded import PrivateRedis
     from tests.faults.harm import Fault
 
 WORKERS = ROOM + 2

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from beat import clock
+from beat.timing import clock
 from tests.beats import Beat
 from tests.facts import in_time, wait_until
 from tests.redis.making import text
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from beat.embedded import PrivateRedis
+    from beat.dev.embedded import PrivateRedis
 
 TASKS = """
 import beat

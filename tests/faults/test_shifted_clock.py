@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from redis import Redis
 
-from beat import clock
-from beat.lifetimes import HEARTBEAT_MS
+from beat.storage.lifetimes import HEARTBEAT_MS
+from beat.timing import clock
 from tests.beats import Beat, seconds_of
 from tests.facts import wait_until
 from tests.faults import shifted_clock

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from beat.store import pages
+from beat.storage.store import pages
 from tests.beats import TASKS, Beat, Drain, exactly_once
 from tests.facts import in_time, wait_until
 from tests.redis.making import claim, registration, second
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from redis import Redis
 
-    from beat.embedded import PrivateRedis
-    from beat.store import Store
+    from beat.dev.embedded import PrivateRedis
+    from beat.storage.store import Store
 
 
 def test_five_thousand_locked_by_a_dead_beat_starve_nobody(

@@ -17,7 +17,8 @@ from redis.backoff import NoBackoff
 from redis.exceptions import BusyLoadingError, RedisError, ResponseError
 from redis.retry import Retry
 
-from beat import embedded, scripts
+from beat.dev import embedded
+from beat.storage import scripts
 from tests.beats import TASKS, Beat, Drain, exactly_once, seconds_of
 from tests.facts import wait_until
 from tests.faults import harm

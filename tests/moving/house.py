@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 import beat
-from beat.moving import python
-from beat.registry import Registry
+from beat.migrate import writer
+from beat.schedule.registry import Registry
 from tests.files import lay_out
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from beat.moving import Found, Reading
-    from beat.schedule import Schedule
+    from beat.migrate import Found, Reading
+    from beat.schedule.schedule import Schedule
 
 APP = {
     "app/__init__.py": "",
@@ -56,7 +56,7 @@ class House:
         registry = Registry()
         self.monkeypatch.setattr(beat, "register", registry.register, raising=False)
         self.monkeypatch.setattr(beat, "periodic", registry.periodic, raising=False)
-        (self.folder / "moved.py").write_text(python.module(reading), encoding="utf-8")
+        (self.folder / "moved.py").write_text(writer.module(reading), encoding="utf-8")
         sys.modules.pop("moved", None)
         importlib.invalidate_caches()
         return registry, importlib.import_module("moved")

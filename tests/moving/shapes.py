@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from beat.cron.fields import DAY, HOUR, MINUTE, MONTH, WEEKDAY
+from beat.timing.cron.fields import DAY, HOUR, MINUTE, MONTH, WEEKDAY
 
 SHAPES = "{a} {b} {a}-{b} {b}-{a} {a}-{a} {b}-{b} {a},{b} {a}-{b}/2 {b}-{a}/2 {a}/3 {b}/2 */2 */3 {a}-{a}/2 {a}-{b},{b}"
 ENDS = {  # a low and a high value, and their names

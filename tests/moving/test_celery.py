@@ -10,17 +10,17 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from beat.cron import Cron
-from beat.cron.fields import FIVE, MONTH
 from beat.errors import BadSource, LoadError, NoSource
-from beat.moving import celery
-from beat.moving.celery import times
-from beat.moving.found import NotCarried
+from beat.migrate import celery
+from beat.migrate.celery import schedules
+from beat.migrate.result import NotCarried
+from beat.timing.cron import Cron
+from beat.timing.cron.fields import FIVE, MONTH
 from tests.moving.house import House, local, only, why
 
 if TYPE_CHECKING:
-    from beat.cron.fields import Field
-    from beat.moving import Reading
+    from beat.migrate import Reading
+    from beat.timing.cron.fields import Field
 
 HEAD = """
 from datetime import timedelta
@@ -115,7 +115,7 @@ def test_every_shape_of_every_field_is_read_as_celery_reads_it(column: Field) ->
     parameter = column.name.replace("-", "_").replace("month", "month_of_year" if column is MONTH else "month")
     for item, answer in ANSWERS[column.name].items():
         try:
-            rule = times.Crontab(**{parameter: item}).rule()
+            rule = schedules.Crontab(**{parameter: item}).rule()
         except NotCarried:
             assert answer is None, item
         else:

@@ -9,17 +9,17 @@ import pytest
 from click.testing import CliRunner
 
 from beat import cli
-from beat.cli import asking
+from beat.cli import common_options
 from beat.cli.add import command
 from beat.client import Client
 from beat.errors import ConfigError, DuplicateSchedule, NoRedis, Refused
-from beat.moving import add, crontab, fields, rq_cron
+from beat.migrate import add, cron_fields, crontab, rq_cron
 
 if TYPE_CHECKING:
     from redis import Redis
 
-    from beat.embedded import PrivateRedis
-    from beat.store import Store
+    from beat.dev.embedded import PrivateRedis
+    from beat.storage.store import Store
     from tests.moving.house import House
 
 TABLE = "0 5 * * 1 /usr/bin/backup --all\n@reboot /usr/bin/started\n"
@@ -89,7 +89,7 @@ def test_a_job_that_would_tick_at_other_times_is_named_and_ends_with_1(
     ended = call("--from", "rq-cron", "cron_config.py")
     assert ended.code == 0
     assert '"* * * * *"' in ended.out  # croniter reads it so
-    monkeypatch.setattr(fields, "kept", lambda text, *_: text)  # a difference that nobody has thought of
+    monkeypatch.setattr(cron_fields, "kept", lambda text, *_: text)  # a difference that nobody has thought of
     ended = call("--from", "rq-cron", "cron_config.py")
     assert ended.code == 1
     assert "add cannot move in: rq cron runs '5-5 * * * *' at 2026-01-01T00:01:00Z, and beat would" in ended.err
@@ -132,7 +132,7 @@ def test_each_is_added_with_all_that_it_says(house: House) -> None:
 
 def test_a_refusal_is_told_and_the_others_go_on(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     shelf = Shelf(add=Refused("no live application exposes app.tasks.add"))
-    monkeypatch.setattr(asking, "client", lambda *_: shelf)
+    monkeypatch.setattr(common_options, "client", lambda *_: shelf)
     ended = call("--from", "rq-cron", "cron_config.py", "--add")
     assert (ended.code, ended.out) == (4, "added daily\n")
     assert "error: add was not added: no live application exposes app.tasks.add" in ended.err
@@ -188,7 +188,7 @@ def test_json_is_one_document(call: Any, monkeypatch: pytest.MonkeyPatch) -> Non
     assert schedule["command"] == "/usr/bin/backup --all"
     assert [left["name"] for left in told["left"]] == ["line 2"]
     compile(told["python"], "moved.py", "exec")
-    monkeypatch.setattr(asking, "client", lambda *_: Shelf(add=Refused("no")))
+    monkeypatch.setattr(common_options, "client", lambda *_: Shelf(add=Refused("no")))
     told = json.loads(call("--from", "rq-cron", "cron_config.py", "--add", "--json").out)
     assert [(each["id"], each["added"], each["refused"]) for each in told["schedules"]] == [
         ("add", False, "no"),

@@ -14,11 +14,11 @@ import pytest
 from cronsim import CronSim
 
 from beat.errors import BadSource, NoSource
-from beat.moving import crontab, files, host
+from beat.migrate import crontab, files, timezone
 from tests.moving.house import House, only, why
 
 if TYPE_CHECKING:
-    from beat.moving import Reading
+    from beat.migrate import Reading
 
 TABLE = """
 # m h  dom mon dow   command
@@ -221,7 +221,7 @@ def test_the_zone_of_a_host_is_found_by_its_name(
         (tmp_path / "localtime").symlink_to(target)
     if text:
         (tmp_path / "timezone").write_text(text)
-    assert host.zone_name(environ, tmp_path) == zone
+    assert timezone.zone_name(environ, tmp_path) == zone
 
 
 # --- the printed Python --------------------------------------------------------------------------------------------

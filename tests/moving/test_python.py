@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beat.cron.fields import DAY, MINUTE
-from beat.moving import code, crontab, fields, python
-from beat.moving.found import Command, Draft, Found, Left, NotCarried, Reading, _Ids, gathered, identifier, slug
+from beat.migrate import cron_fields, crontab, python_source, writer
+from beat.migrate.result import Command, Draft, Found, Left, NotCarried, Reading, _Ids, gathered, identifier, slug
+from beat.timing.cron.fields import DAY, MINUTE
 from tests.facts import in_time
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def made(**more: Any) -> Found:
 
 @given(plain)
 def test_a_value_comes_back_as_it_was(value: object) -> None:
-    written = python.written(value)
+    written = writer.written(value)
     assert ast.literal_eval(written) == value
     assert repr(ast.literal_eval(written)) == repr(value)
     assert all(c.isprintable() for c in written)
@@ -45,12 +45,12 @@ def test_a_value_comes_back_as_it_was(value: object) -> None:
 
 def test_an_instant_comes_back_as_it_was() -> None:
     at = datetime(2026, 11, 17, 9, 30, 1, tzinfo=UTC)
-    assert eval(python.written(at), {"datetime": __import__("datetime")}) == at  # noqa: S307 (our own)
+    assert eval(writer.written(at), {"datetime": __import__("datetime")}) == at  # noqa: S307 (our own)
 
 
 @pytest.mark.parametrize("text", [*NASTY, "x\nimport os\nos.abort()", 'x"""\nimport os\nos.abort()\n"""'])
 def test_nothing_of_what_a_predecessor_wrote_is_run(text: str) -> None:
-    printed = python.module(
+    printed = writer.module(
         reading(
             made(name=text, where=text, notes=(text,), args=(text,), kwargs={text: text}, queue=text),
             made(func="", command=Command(text, stdin=text, shell=text, home=text, environ={text: text}), id="c"),
@@ -67,14 +67,14 @@ def test_nothing_of_what_a_predecessor_wrote_is_run(text: str) -> None:
 
 def test_a_line_that_is_too_long_is_laid_out(house: House) -> None:
     found = made(kwargs={f"name_{n}": n for n in range(20)})
-    printed = python.module(reading(found))
+    printed = writer.module(reading(found))
     assert "beat.register(\n    app.tasks.add,\n" in printed
     [declared] = house.declared(reading(found)).values()
     assert declared.kwargs == found.kwargs
 
 
 def test_a_comment_is_laid_out_and_a_caret_stays_below_its_field() -> None:
-    printed = python.module(reading(left=(Left("x", "y", f"{'word ' * 40}\n    0 25 * * *\n      ^^"),)))
+    printed = writer.module(reading(left=(Left("x", "y", f"{'word ' * 40}\n    0 25 * * *\n      ^^"),)))
     assert all(len(line) <= 100 for line in printed.split("\n"))
     assert "#       0 25 * * *\n#         ^^" in printed
 
@@ -128,7 +128,7 @@ def test_fifty_thousand_schedules_of_one_name_are_named_in_a_moment() -> None:
     ],
 )
 def test_a_literal_is_known_without_running_the_file(text: str, value: object) -> None:
-    read = code.parsed("f.py", "f", text)
+    read = python_source.parsed("f.py", "f", text)
     assert read.value(read.constants["x"]) == value
 
 
@@ -163,16 +163,16 @@ def test_a_literal_is_known_without_running_the_file(text: str, value: object) -
     ],
 )
 def test_what_is_no_literal_is_known_only_when_the_file_runs(text: str) -> None:
-    read = code.parsed("f.py", "f", text)
+    read = python_source.parsed("f.py", "f", text)
     with pytest.raises(NotCarried, match="known only when the file runs"):
         read.value(read.constants.get("x") or ast.Name("x", lineno=1))
 
 
 def test_days_and_ranges_are_written_as_people_would() -> None:
-    assert fields.written({0, 15, 30, 45}, MINUTE) == "0,15,30,45"
-    assert fields.written(range(1, 32), DAY) == "*"
-    assert fields.written({1, 3, 5, 7, 9}, DAY) == "1-9/2"
-    assert fields.written({1, 2, 4, 5, 6}, DAY) == "1,2,4-6"
+    assert cron_fields.written({0, 15, 30, 45}, MINUTE) == "0,15,30,45"
+    assert cron_fields.written(range(1, 32), DAY) == "*"
+    assert cron_fields.written({1, 3, 5, 7, 9}, DAY) == "1-9/2"
+    assert cron_fields.written({1, 2, 4, 5, 6}, DAY) == "1,2,4-6"
 
 
 def test_a_crontab_is_printed_and_read_again(house: House) -> None:

@@ -13,15 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rq.cron import CronJob
 
-from beat.cron import Cron, expansion
-from beat.cron.fields import FIVE
 from beat.errors import BadSource, NoSource
-from beat.moving import fields, rq_cron
+from beat.migrate import cron_fields, rq_cron
+from beat.timing.cron import Cron, expansion
+from beat.timing.cron.fields import FIVE
 from tests.moving.house import House, only, why
 from tests.moving.shapes import ITEMS
 
 if TYPE_CHECKING:
-    from beat.moving import Reading
+    from beat.migrate import Reading
 
 HEAD = """
 from rq import cron
@@ -290,7 +290,7 @@ def test_a_job_that_croniter_never_runs_is_left(house: House, monkeypatch: pytes
 
 
 def test_a_difference_of_the_walks_is_named_with_an_instant(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fields, "kept", lambda text, _column, _values: text)
+    monkeypatch.setattr(cron_fields, "kept", lambda text, _column, _values: text)
     reason = why(read(house, "register(add, 'q', cron='5-5 * * * *')"))
     assert reason == (
         "rq cron runs '5-5 * * * *' at 2026-01-01T00:01:00Z, and beat would run '5-5 * * * *' at 2026-01-01T00:05:00Z"

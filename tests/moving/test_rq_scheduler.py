@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from redis import Redis
 
-from beat import clock
-from beat.cron import Cron
-from beat.cron.fields import DAY, FIVE, SIX
 from beat.errors import BadCron, BadSource, NoSource
-from beat.moving import crontab_package, rq_scheduler
-from beat.moving.found import NotCarried
+from beat.migrate import crontab_package, rq_scheduler
+from beat.migrate.result import NotCarried
+from beat.timing import clock
+from beat.timing.cron import Cron
+from beat.timing.cron.fields import DAY, FIVE, SIX
 from tests.moving.house import House, only, why
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from beat.cron.fields import Field
-    from beat.embedded import PrivateRedis
-    from beat.moving import Reading
+    from beat.dev.embedded import PrivateRedis
+    from beat.migrate import Reading
+    from beat.timing.cron.fields import Field
 
 NINE = datetime(2026, 11, 18, 9, tzinfo=UTC)
 

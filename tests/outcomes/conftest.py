@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from beat import embedded
+from beat.dev import embedded
 from tests.outcomes.stage import Stage
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import Any
 
 from redis import Redis
 
-from beat.keys import Keys
-from beat.store import Store
-from beat.watcher import Watcher
+from beat.engine.run_tracker import Watcher
+from beat.storage.keys import Keys
+from beat.storage.store import Store
 
 OUTCOMES = {"succeeded", "failed", "stopped", "lost"}
 LONG_AGO = "2020-01-01T00:00:00Z"

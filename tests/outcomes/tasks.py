@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import rq
 
-from beat import outcomes, register
+from beat import register
+from beat.jobs import outcomes
 from tests.workers import attempt, say
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from tests.workers import SIMPLE, Steps, Worker
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from beat.embedded import PrivateRedis
+    from beat.dev.embedded import PrivateRedis
     from tests.outcomes.stage import Stage
 
 

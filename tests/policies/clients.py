@@ -12,7 +12,7 @@ from beat.testing.fake_redis import Clocked
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from beat.embedded import PrivateRedis
+    from beat.dev.embedded import PrivateRedis
     from beat.testing import ManualClock
 
     Connect = Callable[[ManualClock], Clocked]

@@ -12,13 +12,14 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
-from beat import clock, jobs
-from beat.keys import Keys
-from beat.registry import Registry
-from beat.store import Store
-from beat.testing import ManualBeat, manual_beat
+from beat.engine.run_tracker import Watcher
+from beat.jobs import job_template
+from beat.schedule.registry import Registry
+from beat.storage.keys import Keys
+from beat.storage.store import Store
+from beat.testing import ManualBeat, manual_scheduler
 from beat.testing.fake_redis import ClockedRedis
-from beat.watcher import Watcher
+from beat.timing import clock
 from tests.policies.stage import SURELY_DEAD_S, Pass, keep_house
 from tests.policies.workers import QUEUE, Plan, Workers, text
 from tests.redis.job_functions import anything
@@ -50,7 +51,7 @@ class Company:
         self.members = [
             registry.register(anything, id=f"x{n}", group="g", **said) for n, said in enumerate(shared.members)
         ]
-        with mock.patch.object(manual_beat, "ClockedRedis", connect or ClockedRedis):
+        with mock.patch.object(manual_scheduler, "ClockedRedis", connect or ClockedRedis):
             self.beat = ManualBeat(shared.begins, registry=registry)
         self.redis = self.beat.redis
         self.workers = Workers(self.redis, shared.plans, [QUEUE], _tick_of)
@@ -127,7 +128,7 @@ class Company:
             lost = self.lost
             dead = any(run.stage == "dead" and run.job not in lost for run in self.workers.runs.values())
             keep_house(self.beat, self._watcher, before, to, dead=dead)
-        with mock.patch.object(jobs, "stop", self.workers.stop):
+        with mock.patch.object(job_template, "stop", self.workers.stop):
             self.beat.tick()
         self.workers.notice(to)
         self._is_sound(stood, known)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from beat import embedded
+from beat.dev import embedded
 from tests.policies.clients import clients
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-    from beat.groups import Group
+    from beat.config.groups import Group
 
 SECOND = timedelta(seconds=1)
 

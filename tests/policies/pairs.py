@@ -10,15 +10,17 @@ from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from beat import Requires, clock, relations
+from beat import Requires
 from beat.errors import DeclarationError
+from beat.schedule import cross_checks
+from beat.timing import clock
 from tests.policies.stage import History, Pass, Stage, declared
 from tests.policies.workers import Plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from beat.schedule import Schedule
+    from beat.schedule.schedule import Schedule
     from tests.policies.clients import Connect
 
 HOUR = 3600
@@ -113,7 +115,7 @@ def refusal(said: dict[str, Any]) -> str:
     """Why a schedule cannot say all that; nothing if it can."""
     try:
         registry = declared(said)
-        for error in relations.check(registry, registry.groups):
+        for error in cross_checks.check(registry, registry.groups):
             raise error
     except DeclarationError as e:
         return str(e).partition(": ")[2]  # without the place

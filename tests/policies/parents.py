@@ -5,12 +5,14 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from beat import clock, jobs, verdicts
+from beat.engine import fire_items
+from beat.jobs import job_template
+from beat.timing import clock
 from tests.redis.job_functions import anything
 
 if TYPE_CHECKING:
-    from beat.registry import Registry
-    from beat.store import Store
+    from beat.schedule.registry import Registry
+    from beat.storage.store import Store
     from beat.testing import ManualClock
 
 NAMES = ("y", "z")
@@ -43,10 +45,10 @@ class Parents:
     def _succeed(self, name: str, at: datetime) -> None:
         """Somebody asks for a run, and a worker does it: nobody has taken note of that yet."""
         schedule, job = self._registry.get(name), self._store.keys.asked(name, f"m{clock.to_ms(at)}")
-        item = verdicts.manual(schedule.rev, schedule, job, keys=self._store.keys)
+        item = fire_items.manual(schedule.rev, schedule, job, keys=self._store.keys)
         [reply] = self._store.fire([item], token=name).replies
         assert reply.code == "OK", reply
-        assert self._store.client.lrem(jobs.queue_key(schedule.queue), 1, job) == 1
+        assert self._store.client.lrem(job_template.queue_key(schedule.queue), 1, job) == 1
         ended: Any = {"status": "finished", "started_at": clock.text(at), "ended_at": clock.text(at)}
-        self._store.client.hset(jobs.job_key(job), mapping=ended)
+        self._store.client.hset(job_template.job_key(job), mapping=ended)
         self.last[name] = at

@@ -13,13 +13,16 @@ from typing import TYPE_CHECKING, Any
 from unittest import mock
 from zoneinfo import ZoneInfo
 
-from beat import clock, exclusions, jobs, policies, routing
-from beat.keys import Keys
-from beat.registry import Registry
-from beat.store import Store
-from beat.testing import ManualBeat, manual_beat
+from beat.engine.run_tracker import Watcher
+from beat.jobs import job_template
+from beat.policies import routing, time_policies
+from beat.schedule import exclusions
+from beat.schedule.registry import Registry
+from beat.storage.keys import Keys
+from beat.storage.store import Store
+from beat.testing import ManualBeat, manual_scheduler
 from beat.testing.fake_redis import ClockedRedis
-from beat.watcher import Watcher
+from beat.timing import clock
 from tests.policies import parents
 from tests.policies.model import SECOND, Model, Policy, Tick
 from tests.policies.workers import Plan, Workers, text
@@ -28,8 +31,8 @@ from tests.redis.job_functions import anything
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from beat.groups import Group
-    from beat.schedule import Schedule
+    from beat.config.groups import Group
+    from beat.schedule.schedule import Schedule
     from tests.policies.clients import Connect
 
 BEGINS = datetime(2026, 11, 16, 9, tzinfo=UTC)
@@ -74,7 +77,7 @@ class Stage:
         self._passes = history.passes
         registry = declared(history.options)
         self.schedule = registry.get("x")
-        with mock.patch.object(manual_beat, "ClockedRedis", connect or ClockedRedis):
+        with mock.patch.object(manual_scheduler, "ClockedRedis", connect or ClockedRedis):
             self.beat = ManualBeat(history.begins, registry=registry, **history.settings)
         self.redis = self.beat.redis
         self.model = Model(_policy(self.schedule, registry.groups), _ticks(self.schedule, history.begins))
@@ -207,7 +210,7 @@ class Stage:
         ]
         for line in begun:
             tick, at = clock.read(line["tick"]), clock.read(line["at"])
-            assert tick <= policies.due(self.schedule, tick) <= min(at, tick + policy.jitter), "too early"
+            assert tick <= time_policies.due(self.schedule, tick) <= min(at, tick + policy.jitter), "too early"
             assert at - tick <= policy.catchup_window + policy.jitter, "too old"
             assert not _rests(self.schedule, tick), "on a day of rest"
         caught_up = Counter(line["at"] for line in begun if line.get("by") == "catchup")
@@ -239,7 +242,7 @@ class Stage:
             self.model.passes(
                 to, ended=ended, queued=queued, succeeded=required[0] if required else None, arrivals=arrivals
             )
-        with mock.patch.object(jobs, "stop", self.workers.stop):
+        with mock.patch.object(job_template, "stop", self.workers.stop):
             self.beat.tick()
         self.read()
         self.workers.notice(to)
@@ -277,7 +280,7 @@ def _policy(schedule: Schedule, groups: Mapping[str, Group]) -> Policy:
 
 def _ticks(schedule: Schedule, begins: datetime) -> Iterator[Tick]:
     for at in schedule.ticks(begins + timedelta(microseconds=1)):
-        yield Tick(at, policies.due(schedule, at), _rests(schedule, at))
+        yield Tick(at, time_policies.due(schedule, at), _rests(schedule, at))
 
 
 def _rests(schedule: Schedule, tick: datetime) -> bool:

@@ -11,13 +11,14 @@ import hypothesis
 import pytest
 from hypothesis import Phase
 
-from beat import prepare, scripts
+from beat.policies import decide
+from beat.storage import scripts
 from tests.policies.company import Company, Shared
 from tests.policies.histories import groups, histories
 from tests.policies.stage import History, Stage
 
 if TYPE_CHECKING:
-    from beat.scripts import Script
+    from beat.storage.scripts import Script
     from tests.policies.clients import Connect
 
 
@@ -115,5 +116,5 @@ def test_a_fault_in_the_room_of_a_group_is_noticed(
 
 
 def test_a_fault_in_a_policy_is_noticed(connect: Connect) -> None:
-    with mock.patch.dict(prepare._MISSED, all=prepare._MISSED["once"]):  # noqa: SLF001 (a fault is planted inside)
+    with mock.patch.dict(decide._MISSED, all=decide._MISSED["once"]):  # noqa: SLF001 (a fault is planted inside)
         find_it(connect)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, get_args
 
 import pytest
 
-from beat.options import Misfire, Overlap
-from beat.schedule import Schedule
+from beat.schedule.options import Misfire, Overlap
+from beat.schedule.schedule import Schedule
 from tests.policies import pairs
 from tests.policies.pairs import OPTIONS, PAIRS, Option, options, outcome, refusal, told
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from beat import clock, jobs
+from beat.jobs import job_template
+from beat.timing import clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -66,10 +67,14 @@ class Workers:
 
     def notice(self, now: datetime) -> None:
         """Sees what was taken out of the queues, and what has come into them: nothing may come twice."""
-        queue = {text(job): queue for queue in self._queues for job in self._redis.lrange(jobs.queue_key(queue), 0, -1)}
+        queue = {
+            text(job): queue
+            for queue in self._queues
+            for job in self._redis.lrange(job_template.queue_key(queue), 0, -1)
+        }
         for run in self.runs.values():
             if run.stage == "queued" and run.job not in queue:
-                assert self._redis.hget(jobs.job_key(run.job), "status") == b"canceled"
+                assert self._redis.hget(job_template.job_key(run.job), "status") == b"canceled"
                 run.stage = "ended"
         for job in queue if len(self._queues) == 1 else sorted(queue, key=self._tick_of):
             if job not in self.runs:
@@ -100,8 +105,8 @@ class Workers:
                 run.plan, run.enqueued = Plan(), min(run.enqueued, now)
 
     def _take(self, run: Run) -> None:
-        key = jobs.job_key(run.job)
-        assert self._redis.lrem(jobs.queue_key(run.queue), 1, run.job) == 1, f"{run.job} is not in the queue"
+        key = job_template.job_key(run.job)
+        assert self._redis.lrem(job_template.queue_key(run.queue), 1, run.job) == 1, f"{run.job} is not in the queue"
         dies = run.plan.fate in DEATHS
         run.stage = "dead" if dies else "started"
         if run.plan.fate == "deleted":
@@ -112,13 +117,13 @@ class Workers:
         begun: Any = {"status": "started", "started_at": clock.text(run.starts), "worker_name": name}
         self._redis.hset(key, mapping=begun)
         if not dies:  # a sign of life
-            self._redis.zadd(jobs.EXECUTIONS_PREFIX + run.job, {"1": 0})
-            self._redis.hset(f"{jobs.EXECUTION_PREFIX}{run.job}:1", "last_heartbeat", run.ends.timestamp())
+            self._redis.zadd(job_template.EXECUTIONS_PREFIX + run.job, {"1": 0})
+            self._redis.hset(f"{job_template.EXECUTION_PREFIX}{run.job}:1", "last_heartbeat", run.ends.timestamp())
 
     def _end(self, run: Run, status: str, at: datetime) -> None:
         run.stage = "ended"
-        self._redis.hset(jobs.job_key(run.job), mapping={"status": status, "ended_at": clock.text(at)})
-        self._redis.delete(jobs.EXECUTIONS_PREFIX + run.job, f"{jobs.EXECUTION_PREFIX}{run.job}:1")
+        self._redis.hset(job_template.job_key(run.job), mapping={"status": status, "ended_at": clock.text(at)})
+        self._redis.delete(job_template.EXECUTIONS_PREFIX + run.job, f"{job_template.EXECUTION_PREFIX}{run.job}:1")
 
 
 def text(value: Any) -> str:

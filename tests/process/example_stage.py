@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from click.testing import CliRunner
 
-from beat import embedded
 from beat.cli import why
+from beat.dev import embedded
 from tests.beats import Beat
 from tests.facts import wait_until
 from tests.nursery import ROOT
@@ -24,7 +24,7 @@ from tests.workers import Steps, Worker
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from beat.embedded import PrivateRedis
+    from beat.dev.embedded import PrivateRedis
 
 EXAMPLES = sorted(f"examples.policies.{file.stem}" for file in (ROOT / "examples/policies").glob("*.py"))
 OF_PLACE = [

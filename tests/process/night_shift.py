@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from redis import Redis
 
-from beat import clock, embedded
-from beat.cron import Cron
-from beat.keys import Keys
-from beat.ledger import Error
-from beat.store import Store
-from beat.sync import Sync
+from beat.dev import embedded
+from beat.engine.registrar import Sync
+from beat.history.ledger import Error
+from beat.storage.keys import Keys
+from beat.storage.store import Store
+from beat.timing import clock
+from beat.timing.cron import Cron
 from tests.files import lay_out
 from tests.lines import Ledger
 from tests.redis.making import schedule
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from beat.schedule import Schedule
+    from beat.schedule.schedule import Schedule
 
 ZONE = "Europe/Berlin"
 NIGHTLY = {"cron": "0 3 * * *", "tz": ZONE}

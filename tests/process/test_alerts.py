@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from redis import Redis
 
-from beat import embedded
+from beat.dev import embedded
 from tests.beats import Beat
 from tests.facts import wait_until
 from tests.process.test_command_line import beat, document
@@ -23,13 +23,13 @@ from tests.workers import Steps, Worker
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from beat.embedded import PrivateRedis
+    from beat.dev.embedded import PrivateRedis
 
 HASTE = """
 import os, time
 from datetime import timedelta
 from beat import housekeeper, lookout, on_event, periodic
-from beat.alerts import channels, decider, rules
+from beat.notify.alerts import channels, decider, rules
 
 housekeeper.HEARTBEAT_S, lookout.GRACE_S = 0, 0.5
 channels.MARGIN = timedelta(milliseconds=200)

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 from redis import Redis
 
-from beat import clock, embedded
-from beat.ledger import Error
+from beat.dev import embedded
+from beat.history.ledger import Error
+from beat.timing import clock
 from tests.beats import Beat
 from tests.facts import wait_until
 from tests.files import lay_out

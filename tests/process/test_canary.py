@@ -19,7 +19,8 @@ import httpx
 import pytest
 from redis import Redis
 
-from beat import cli, embedded
+from beat import cli
+from beat.dev import embedded
 from tests.beats import Beat
 from tests.facts import wait_until
 from tests.files import lay_out

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from beat import Client, clock, jobs
-from beat.cron import Cron
-from beat.every import Every
+from beat import Client
+from beat.jobs import job_template
+from beat.timing import clock
+from beat.timing.cron import Cron
+from beat.timing.interval import Every
 from tests.beats import Beat
 from tests.facts import wait_until
 from tests.faults.proxy import Proxy
@@ -33,8 +35,8 @@ if TYPE_CHECKING:
 
     from redis import Redis
 
-    from beat.embedded import PrivateRedis
-    from beat.store import Store
+    from beat.dev.embedded import PrivateRedis
+    from beat.storage.store import Store
 
 BERLIN = "Europe/Berlin"
 INSTANT = r"\w{3} \d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)? Berlin = (\d{4}-\d\d-\d\d )?\d\d:\d\d(:\d\d)?Z"
@@ -175,7 +177,7 @@ def test_arguments_are_json_where_they_can_be(beat: Any, client: Client, store: 
     assert beat("trigger", "report", *arguments).returncode == 0
     [job] = queued(store)
     written: Any = store.client.hget(f"rq:job:{job}", "data")
-    assert jobs.arguments(written, "pickle") == (
+    assert job_template.arguments(written, "pickle") == (
         (1, True), {"kind": "daily", "n": 2, "day": "2026-11-16", "code": "007"},
     )  # fmt: skip
     assert client.get("report").manual_count == 1

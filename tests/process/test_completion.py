@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from beat.keys import Keys
+from beat.storage.keys import Keys
 from tests.facts import in_time
 from tests.process.commands import called
 from tests.process.test_command_line import SCRIPT
@@ -19,7 +19,7 @@ from tests.process.test_command_line import SCRIPT
 if TYPE_CHECKING:
     from redis import Redis
 
-    from beat.embedded import PrivateRedis
+    from beat.dev.embedded import PrivateRedis
 
 KEYS = Keys()
 SHELL = shutil.which("bash")

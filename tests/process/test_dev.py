@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Self
 import pytest
 from redis import Redis
 
-from beat import embedded
-from beat.dev.screen import Screen
+from beat.dev import embedded
+from beat.dev.terminal import Screen
 from beat.dev.worker_output import ARGUMENTS, WorkerOutput
 from tests.facts import wait_until
 from tests.files import lay_out

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from redis import Redis
 
-from beat import embedded
+from beat.dev import embedded
 from tests.files import lay_out
 from tests.lines import MINUTE, NINE, Ledger
 from tests.process.commands import on_a_terminal

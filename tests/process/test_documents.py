@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from beat.cli import COMMANDS
-from beat.options import Options
+from beat.schedule.options import Options
 from tests.process.commands import called, ended, environment
 from tests.process.night_shift import night_shift
 

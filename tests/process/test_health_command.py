@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from redis import Redis
 
-from beat import clock, embedded
+from beat.dev import embedded
+from beat.timing import clock
 from tests.beats import TASKS, Beat, Drain
 from tests.facts import in_time, wait_until
 from tests.faults.proxy import Proxy
@@ -27,8 +28,8 @@ from tests.process.test_run_command import SECRET, behind_tls
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from beat.embedded import PrivateRedis
-    from beat.store import Store
+    from beat.dev.embedded import PrivateRedis
+    from beat.storage.store import Store
 
 HERE = socket.gethostname()
 BUDGET_S = 0.3

@@ -6,11 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from beat.dev import keeper
+from beat.dev import reaper
 
 ASKS = "    if sys.platform == "
 DIES_FIRST = f"""\
-    if option == {keeper._PR_SET_PDEATHSIG}:
+    if option == {reaper._PR_SET_PDEATHSIG}:
         parent = os.getppid()
         os.kill(parent, signal.SIGKILL)
         while os.getppid() == parent:
@@ -19,7 +19,7 @@ DIES_FIRST = f"""\
 
 
 def test_a_keeper_that_is_killed_before_the_kernel_knows_leaves_nobody_behind(tmp_path: Path) -> None:
-    made, text = tmp_path / "keeper.py", Path(keeper.__file__).read_text(encoding="utf-8")
+    made, text = tmp_path / "keeper.py", Path(reaper.__file__).read_text(encoding="utf-8")
     assert text.count(ASKS) == 1
     made.write_text(text.replace(ASKS, DIES_FIRST + ASKS), encoding="utf-8")
     speaks = "import time; print('here', flush=True); time.sleep(60)"  # who is left behind holds the pipe

@@ -14,15 +14,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 from redis import Redis, exceptions
 
-from beat import connection, embedded, events
+from beat import events
 from beat.client import Client
-from beat.client.orders import ORDERS
-from beat.doctor import rights
+from beat.client.ordering import ORDERS
+from beat.dev import embedded
+from beat.doctor import acl
 from beat.errors import NoRedis
-from beat.history import Fired
-from beat.keys import Keys
-from beat.web.access import Access
+from beat.history.history import Fired
+from beat.storage import connection
+from beat.storage.keys import Keys
 from beat.web.api import ENDPOINTS
+from beat.web.auth import Access
 from tests.beats import Beat
 from tests.facts import wait_until
 from tests.files import lay_out
@@ -41,11 +43,13 @@ TASKS = """
     import time
     from datetime import timedelta
 
-    from beat import Requires, group, housekeeper, lookout, outcomes, periodic, watcher
+    from beat import Requires, group, periodic
+    from beat.engine import housekeeper, run_tracker, unserved_queues
+    from beat.jobs import outcomes
 
-    housekeeper.HEARTBEAT_S, lookout.GRACE_S = 1, 0
+    housekeeper.HEARTBEAT_S, unserved_queues.GRACE_S = 1, 0
     # Jobs that vanished are looked for at once, and are lost soon.
-    watcher.SEARCH_S, watcher.SEARCH_MS, watcher.AGE, outcomes.MISSING_MS = 1, 900, timedelta(0), 1000
+    run_tracker.SEARCH_S, run_tracker.SEARCH_MS, run_tracker.AGE, outcomes.MISSING_MS = 1, 900, timedelta(0), 1000
 
     @periodic(every="1s")
     def tick(): ...
@@ -263,7 +267,7 @@ def test_a_page_that_only_shows_has_a_user_who_can_only_read(stage: Stage) -> No
 
 
 def test_what_only_reads_has_no_command_that_writes(stage: Stage) -> None:
-    names = {name for grant in rights.rule(Keys(), version=(7, 2)).reading().grants for name in grant.commands}
+    names = {name for grant in acl.rule(Keys(), version=(7, 2)).reading().grants for name in grant.commands}
     assert names & {*stage.admin.acl_cat("write")} == set()
     assert {"hset", "zadd", "lpush"} <= {*stage.admin.acl_cat("write")}
 

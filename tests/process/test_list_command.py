@@ -15,10 +15,11 @@ from zoneinfo import ZoneInfo
 import pytest
 from redis import Redis
 
-from beat import clock, embedded
-from beat.keys import Keys
-from beat.options import Options
-from beat.store import Store
+from beat.dev import embedded
+from beat.schedule.options import Options
+from beat.storage.keys import Keys
+from beat.storage.store import Store
+from beat.timing import clock
 from tests.lines import MINUTE, Ledger
 from tests.process.commands import Terminal, on_a_terminal
 from tests.process.test_command_line import PYTHON, beat, document, refused, run, without_colours

@@ -132,9 +132,9 @@ def test_a_reload_declares_the_same_schedules_again(lay: Lay) -> None:
     done = python(
         """
         import importlib, tasks
-        from beat.registry import default
+        from beat.schedule.registry import default_registry
         importlib.reload(tasks)
-        print(len(default))
+        print(len(default_registry))
         """
     )
     assert (done.stdout, done.stderr) == ("1\n", "")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from redis import Redis
 
-    from beat.embedded import PrivateRedis
+    from beat.dev.embedded import PrivateRedis
 
 TASKS = """
 from beat import housekeeper, lookout, periodic

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from beat import Client, ledger
-from beat.planning.differences import Difference, masked, summary
-from beat.secrecy import MASK
+from beat import Client
+from beat.config.masking import MASK
+from beat.history import ledger
+from beat.policies.definition_diff import Difference, masked, summary
 from tests.beats import Beat
 from tests.files import lay_out
 from tests.lines import MINUTE, NINE, Ledger
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 
     from redis import Redis
 
-    from beat.embedded import PrivateRedis
-    from beat.store import Store
+    from beat.dev.embedded import PrivateRedis
+    from beat.storage.store import Store
 
 SECRETS = {"password": "hunter2", "where": "redis://ann:hunter2@host/0", "copies": 2}
 FAILED = ledger.Error("OSError", f"no answer: {SECRETS['where']}", f"Traceback\nOSError: {SECRETS['where']}\n")

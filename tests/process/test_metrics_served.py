@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from beat import embedded
 from beat.client import Client
+from beat.dev import embedded
 from tests.beats import Beat
 from tests.facts import wait_until
 from tests.files import lay_out
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from redis import Redis
 
-    from beat.embedded import PrivateRedis
+    from beat.dev.embedded import PrivateRedis
 
 TASKS = """
     from beat import periodic

@@ -21,7 +21,7 @@ from tests.workers import Steps, Worker
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from beat.embedded import PrivateRedis
+    from beat.dev.embedded import PrivateRedis
 
 TOKEN = "0f63-canary-8a1e"  # noqa: S105 (nobody's)
 TASKS = """

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 PROBE = """
 import json, os, signal, sys, threading, warnings
-from beat.registry import default
+from beat.schedule.registry import default_registry
 
 streams = sys.stdin, sys.stdout, sys.stderr
 print(json.dumps({
@@ -38,7 +38,7 @@ print(json.dumps({
     "handlers": [str(signal.getsignal(each)) for each in sorted(signal.valid_signals())],
     "threads": threading.active_count(),
     "warnings": warnings.filters[0][0],
-    "schedules": len(default),
+    "schedules": len(default_registry),
 }))
 print("words", file=sys.stderr)
 sys.exit(7)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from beat import Client, clock
-from beat.history import Action, Change, Passed
+from beat import Client
+from beat.history.history import Action, Change, Passed
+from beat.timing import clock
 from tests.beats import Beat, Drain
 from tests.facts import wait_until
 from tests.files import lay_out
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from redis import Redis
 
-    from beat.embedded import PrivateRedis
+    from beat.dev.embedded import PrivateRedis
 
 TASKS = """
 from beat import periodic

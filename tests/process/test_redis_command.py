@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 import redis
 
-from beat import embedded
 from beat.cli.redis import Status, plain, raw, shown, text
+from beat.dev import embedded
 from tests.process.commands import called, on_a_terminal
 
 if TYPE_CHECKING:

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Self
 import pytest
 from redis import Redis
 
-from beat import embedded
+from beat.dev import embedded
 from tests.facts import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from beat.embedded import PrivateRedis
+    from beat.dev.embedded import PrivateRedis
 
 RELAY = Path(__file__).parent.parent.parent / "examples/relay.py"
 KEY = "beat:events"

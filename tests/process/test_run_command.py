@@ -20,8 +20,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from redis import Redis
 
-from beat import Registry, Scheduler, embedded, globs
+from beat import Registry, Scheduler
 from beat._version import __version__
+from beat.dev import embedded
+from beat.schedule import globs
 from tests.beats import TASKS, Beat, Called, Drain, Started, exactly_once
 from tests.facts import wait_until
 from tests.faults import harm
@@ -34,8 +36,8 @@ from tests.redis.making import claim, registration
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from beat.embedded import PrivateRedis
-    from beat.store import Store
+    from beat.dev.embedded import PrivateRedis
+    from beat.storage.store import Store
 
 SCRIPT = str(Path(sys.executable).parent / "beat")
 PYTHON = [sys.executable, "-m", "beat"]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from beat import embedded
+from beat.dev import embedded
 from tests.beats import TASKS, Beat, Drain, exactly_once
 from tests.facts import in_time, wait_until
 from tests.faults.proxy import Proxy
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from redis import Redis
 
-    from beat.embedded import PrivateRedis
+    from beat.dev.embedded import PrivateRedis
 
 BOTH = pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
 AWAY = "Redis does not work for us"

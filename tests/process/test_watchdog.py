@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from beat import clock, embedded
+from beat.dev import embedded
+from beat.timing import clock
 from tests.beats import TASKS, Beat, Started, seconds_of
 from tests.facts import wait_until
 from tests.faults.proxy import Proxy
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from beat.embedded import PrivateRedis
+    from beat.dev.embedded import PrivateRedis
 
 LIMIT_S = 3
 SHORT = f"""
@@ -55,7 +56,7 @@ SLOW_AT_FIRST = """
 """
 HOUSEKEEPER_HANGS = f"""
 import threading
-from beat.watcher import Watcher
+from beat.engine.run_tracker import Watcher
 Watcher.turn = lambda self: threading.Event().wait()
 {SHORT}
 """

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 from redis import Redis
 
-from beat import embedded
+from beat.dev import embedded
 from tests.beats import TASKS, Beat, Started
 from tests.facts import in_time, wait_until
 from tests.files import lay_out
@@ -26,7 +26,7 @@ from tests.scraping import free_port, get
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from beat.embedded import PrivateRedis
+    from beat.dev.embedded import PrivateRedis
 
 NOWHERE = "redis://127.0.0.1:1/0"
 SERVED = re.compile(r"the web UI is served at http://127\.0\.0\.1:(\d+)/")

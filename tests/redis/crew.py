@@ -9,28 +9,30 @@ from typing import TYPE_CHECKING, Any
 from redis import Redis
 from rq import Queue, SimpleWorker
 
-from beat import Client, clock, settings
-from beat.attendant import Attendant
-from beat.book import Book
-from beat.every import Every
-from beat.follows import Follows
-from beat.health import Health
-from beat.inquiry import Inquiry
-from beat.pace import Pace
-from beat.schedule import Schedule
-from beat.sync import Sync
+from beat import Client
+from beat.config import settings
+from beat.engine.definition_cache import Book
+from beat.engine.fact_reader import Inquiry
+from beat.engine.health import Health
+from beat.engine.pacing import Pace
+from beat.engine.registrar import Sync
+from beat.engine.run_tracker import Watcher
+from beat.engine.ticker import Ticker
+from beat.engine.waiting import Attendant
+from beat.schedule.follows import Follows
+from beat.schedule.schedule import Schedule
 from beat.testing.immediate_store import ImmediateStore
-from beat.ticker import Ticker
-from beat.watcher import Watcher
+from beat.timing import clock
+from beat.timing.interval import Every
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from beat.embedded import PrivateRedis
-    from beat.event import Event
-    from beat.groups import Group
-    from beat.history import Fired
-    from beat.store import Store
+    from beat.config.groups import Group
+    from beat.dev.embedded import PrivateRedis
+    from beat.engine.events import Event
+    from beat.history.history import Fired
+    from beat.storage.store import Store
 
 NAME = "web-1"
 DONE, BROKEN = "tests.redis.job_functions.anything", "tests.redis.job_functions.nothing_of_the_kind"

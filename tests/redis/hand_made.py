@@ -8,17 +8,17 @@ import pickle
 import zlib
 from typing import TYPE_CHECKING, Any
 
-from beat import lifetimes
-from beat.protocol import Closing
-from beat.sighting import Record
+from beat.jobs.observation import Record
+from beat.storage import lifetimes
+from beat.storage.messages import Closing
 from tests.redis.making import QUEUE, TOKEN, put, second, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from beat.protocol import Reply
-    from beat.runs import Runs
-    from beat.store import Store
+    from beat.storage.messages import Reply
+    from beat.storage.runs import Runs
+    from beat.storage.store import Store
 
 JOB = "beat_report_1794819600"
 TICK = "2026-11-16T09:00:00Z"

@@ -14,7 +14,7 @@ import rq
 from opentelemetry import trace
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from beat.current import get_current_run
+from beat.jobs.current_run import get_current_run
 
 if TYPE_CHECKING:
     from redis import Redis

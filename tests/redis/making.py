@@ -9,24 +9,27 @@ from unittest import mock
 
 from redis import Redis
 
-from beat import clock, connection, definitions, jobs
-from beat.every import Every
-from beat.protocol import Item, Registration
-from beat.run import Run
-from beat.schedule import Schedule
-from beat.store import Store
+from beat.jobs import job_template
+from beat.schedule import serialize
+from beat.schedule.run import Run
+from beat.schedule.schedule import Schedule
+from beat.storage import connection
+from beat.storage.messages import Item, Registration
+from beat.storage.store import Store
+from beat.timing import clock
+from beat.timing.interval import Every
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from beat.protocol import Claimed
+    from beat.storage.messages import Claimed
 
 P = ParamSpec("P")
 
 TOKEN = "ours"  # noqa: S105 (what our locks hold)
 OTHER = "another"
 REV = "r1"
-QUEUE = jobs.queue_key("default")
+QUEUE = job_template.queue_key("default")
 LONG = 60_000
 """A lock that does not run out during a test."""
 
@@ -60,8 +63,8 @@ def schedule(schedule_id: str = "report", **options: Any) -> Schedule:
     return Schedule(id=schedule_id, **given)
 
 
-TEMPLATE = jobs.template(schedule())
-RULE = definitions.ticks(schedule())
+TEMPLATE = job_template.template(schedule())
+RULE = serialize.ticks(schedule())
 FIELDS = {"func": "tests.redis.job_functions.anything", "queue": "default", "priority": "normal"}
 
 
@@ -83,7 +86,7 @@ def registration(schedule_id: str = "report", at: int | None = None, **changes: 
         func="tests.redis.job_functions.anything",
         version="",
         follows="",
-        fields={**FIELDS, **jobs.plain_meta(schedule(), TEMPLATE, REV)},
+        fields={**FIELDS, **job_template.plain_meta(schedule(), TEMPLATE, REV)},
         template=TEMPLATE,
     )
     return made._replace(**{"declared": changes.get("rev", REV), **changes})
@@ -127,7 +130,7 @@ def verdict(at: int, schedule_id: str = "report", /, *, following: int | None = 
         next_due=0 if following is None else (at + following) * 1000,
         job=f"beat_{schedule_id}_{at}",
         queue=QUEUE,
-        run=jobs.run_block(Run(schedule_id, clock.at(at), "scheduler"), "pickle"),
+        run=job_template.run_block(Run(schedule_id, clock.at(at), "scheduler"), "pickle"),
         by="scheduler",
     )
     if changes.get("kind") in {"skip", "release", "quarantine"}:

@@ -6,14 +6,15 @@ from typing import Any
 
 import pytest
 
-from beat import clock, lifetimes
-from beat.alerts.kept import Kept
-from beat.doctor import rights
-from beat.lock import Lock
-from beat.protocol import Reply
-from beat.runs import Runs
-from beat.slots import Slots
-from beat.store import Store
+from beat.doctor import acl
+from beat.notify.outbox import Kept
+from beat.storage import lifetimes
+from beat.storage.lock import Lock
+from beat.storage.messages import Reply
+from beat.storage.runs import Runs
+from beat.storage.slots import Slots
+from beat.storage.store import Store
+from beat.timing import clock
 from tests.redis.hand_made import JOB, close, closing, put_job, put_run, put_schedule, record
 from tests.redis.making import TOKEN, changed, claim, everything, put, restricted, score, second, shows
 
@@ -80,7 +81,7 @@ def test_least_rights_are_enough_to_correct_and_to_hand_on(store: Store) -> None
         store.client.set(key, "another", px=DAY_MS)
     for key in ("beat:open", "beat:waiting", "beat:instances", "beat:announcements"):
         store.client.zadd(key, {"other": far(store)})
-    grants = rights.rule(store.keys).words()
+    grants = acl.rule(store.keys).words()
     with restricted(store, "resetkeys", "-@all", *grants[grants.index("clearselectors") + 1 :]) as least:
         assert close(Runs(least), closing()) == [Reply("OK")]
         for _ in range(3):

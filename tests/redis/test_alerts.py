@@ -12,16 +12,17 @@ from unittest import mock
 
 import pytest
 
-from beat import clock, connection
-from beat.alerts import decider, lateness, rules
-from beat.alerts.channels import Channel
-from beat.alerts.decider import Decider, Lost, Turn
-from beat.alerts.incidents import Message
-from beat.alerts.kept import Handed, Item, Kept
-from beat.alerts.sender import Sender
-from beat.event import Event
-from beat.health import Once
-from beat.lock import Lock
+from beat.engine.events import Event
+from beat.engine.health import Once
+from beat.notify.alerts import evaluator, overdue, rules
+from beat.notify.alerts.evaluator import Decider, Lost, Turn
+from beat.notify.alerts.incidents import Message
+from beat.notify.channels import Channel
+from beat.notify.delivery import Sender
+from beat.notify.outbox import Handed, Item, Kept
+from beat.storage import connection
+from beat.storage.lock import Lock
+from beat.timing import clock
 from tests.facts import wait_until
 from tests.redis.making import shows
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from redis import Redis
 
-    from beat.store import Store
+    from beat.storage.store import Store
 
 GROUP = "beat-alerts-app"
 ENTRY = json.dumps({"error": {"type": "KeyError", "message": "x", "traceback": ""}})
@@ -399,7 +400,7 @@ def test_a_tick_that_does_not_fire_is_told_once_and_that_it_has(redis: Redis, ke
 def test_a_tick_that_a_beat_tries_and_cannot_fire_is_late_too(
     redis: Redis, kept: Kept, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lateness, "_TRIED", 2)
+    monkeypatch.setattr(overdue, "_TRIED", 2)
     now = clock.to_ms(kept.store.time())
     due, soon = (clock.text(clock.from_ms(now + ms)) for ms in (-120_000, 20_000))
     for each, at in (("tried", due), ("soon", soon), ("other", soon), ("held", due)):
@@ -532,7 +533,7 @@ def test_one_beat_at_a_time_decides_and_another_goes_on_where_it_ended(redis: Re
     told: list[Event] = []
     made = [Decider(lambda: kept, [rule()], told.append) for _ in stops]
     threads = [threading.Thread(target=each.run, args=(stop,)) for each, stop in zip(made, stops, strict=True)]
-    with mock.patch.object(decider, "_WAIT_S", 0.05):
+    with mock.patch.object(evaluator, "_WAIT_S", 0.05):
         threads[0].start()
         wait_until(lambda: redis.exists("beat:alerting:app"))
         threads[1].start()

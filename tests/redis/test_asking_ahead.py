@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from beat import connection, jobs, scripts, sync
-from beat.dialogue import Dialogue
-from beat.every import Every
-from beat.keys import Keys
-from beat.protocol import Reply, Sight
-from beat.schedule import Schedule
-from beat.sync import Sync
+from beat.engine import registrar
+from beat.engine.registrar import Sync
+from beat.jobs import job_template
+from beat.schedule.schedule import Schedule
+from beat.storage import connection, scripts
+from beat.storage.keys import Keys
+from beat.storage.messages import Reply, Sight
+from beat.storage.pipelined import Dialogue
+from beat.timing.interval import Every
 from tests.chance import LONG
 from tests.faults import harm
 from tests.faults.proxy import Proxy
@@ -23,12 +25,12 @@ if TYPE_CHECKING:
 
     from redis import Redis
 
-    from beat.embedded import PrivateRedis
-    from beat.event import Event
-    from beat.store import Store
+    from beat.dev.embedded import PrivateRedis
+    from beat.engine.events import Event
+    from beat.storage.store import Store
 
 SCRIPTS = {scripts.script(name).sha: name for name in ("look", "register", "announce")}
-IDS = [f"s{n:03d}" for n in range(12 * sync._PAGE + 7)]  # noqa: SLF001
+IDS = [f"s{n:03d}" for n in range(12 * registrar._PAGE + 7)]  # noqa: SLF001
 
 
 def schedule(schedule_id: str, **given: Any) -> Schedule:
@@ -169,7 +171,7 @@ def test_a_look_tells_what_is_gone_has_no_job_or_is_something_else(store: Store)
 
 
 def test_each_gets_the_template_of_its_own_item(store: Store) -> None:
-    at, kinds = second(store) + 3600, [jobs.template(schedule("x", queue=queue)) for queue in ("one", "two")]
+    at, kinds = second(store) + 3600, [job_template.template(schedule("x", queue=queue)) for queue in ("one", "two")]
     order = [0, 0, 1, 1, 0, 1]
     items = [registration(f"s{n}", at, template=kinds[kind]) for n, kind in enumerate(order)]
     store.client.hset("beat:template:s1", "stranger", "1")

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from rq.job import Job
 
-from beat import Client, clock
-from beat.cron import Cron
+from beat import Client
 from beat.errors import BadInstant, BadOption, UnknownSchedule
-from beat.every import Every
-from beat.run import Run
+from beat.schedule.run import Run
+from beat.timing import clock
+from beat.timing.cron import Cron
+from beat.timing.interval import Every
 from tests.facts import wait_until
 from tests.faults import harm
 from tests.faults.proxy import Proxy
@@ -24,9 +25,9 @@ from tests.redis.test_control import deploy, late, sound
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from beat.client.backfilling import Step
-    from beat.embedded import PrivateRedis
-    from beat.store import Store
+    from beat.client.backfill import Step
+    from beat.dev.embedded import PrivateRedis
+    from beat.storage.store import Store
 
 DAY = timedelta(days=1)
 FIRST, LAST = datetime(2026, 3, 2, 9, tzinfo=UTC), datetime(2026, 3, 8, 9, tzinfo=UTC)  # Monday to Sunday

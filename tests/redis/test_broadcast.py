@@ -10,13 +10,13 @@ from rq.job import Job
 from rq.serializers import DefaultSerializer, JSONSerializer
 
 from beat import Client
-from beat.protocol import Reply
+from beat.storage.messages import Reply
 from tests.redis.making import TOKEN, changed, claim, everything, shows, text
 from tests.redis.town import Town, periodic
 
 if TYPE_CHECKING:
-    from beat.embedded import PrivateRedis
-    from beat.store import Store
+    from beat.dev.embedded import PrivateRedis
+    from beat.storage.store import Store
 
 OK = Reply("OK")
 QUEUES = ("x", "y", "z")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from redis.exceptions import OutOfMemoryError
 
-from beat.protocol import Claim, Reply
-from beat.store import Store, pages
+from beat.storage.messages import Claim, Reply
+from beat.storage.store import Store, pages
 from tests.chance import examples
 from tests.facts import wait_until
 from tests.redis.making import (
@@ -35,7 +35,7 @@ from tests.redis.making import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from beat.protocol import Claimed
+    from beat.storage.messages import Claimed
 
 
 def ids(claimed: Claimed) -> list[str]:

@@ -11,21 +11,23 @@ import pytest
 from redis import Redis
 
 import beat
-from beat import Client, clock, ledger
-from beat.client import archive
+from beat import Client
+from beat.client import reader
 from beat.errors import BadDuration, BadInstant, BadOption, BeatError, ConfigError, NoRedis, UnknownSchedule
-from beat.history import Change, Fired, Passed
-from beat.jobs import job_key, run_block
-from beat.run import Run
+from beat.history import ledger
+from beat.history.history import Change, Fired, Passed
+from beat.jobs.job_template import job_key, run_block
+from beat.schedule.run import Run
+from beat.timing import clock
 from tests.lines import MINUTE, MINUTELY, NINE, SECOND, Ledger
 from tests.redis.making import Calls, everything
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from beat.embedded import PrivateRedis
-    from beat.history import Line
-    from beat.store import Store
+    from beat.dev.embedded import PrivateRedis
+    from beat.history.history import Line
+    from beat.storage.store import Store
 
 ERROR = ledger.Error("KeyError", "'x'", "Traceback …")
 
@@ -164,7 +166,7 @@ def test_a_history_is_read_no_further_than_asked(client: Client, redis: Redis, s
 def test_a_ledger_that_grows_while_it_is_read_shows_every_line_once(client: Client, redis: Redis, page: int) -> None:
     book = minutely(runs=20).keep(redis)
     expected = client.history("report")
-    with mock.patch.object(archive, "_PAGE", page):
+    with mock.patch.object(reader, "_PAGE", page):
         seen = []
         for number, lines in enumerate(client._archive.pages("report")):  # noqa: SLF001 (one page at a time)
             seen += lines
@@ -178,7 +180,7 @@ def test_a_ledger_that_grows_while_it_is_read_shows_every_line_once(client: Clie
 
 def test_a_ledger_that_is_trimmed_while_it_is_read_ends_early(client: Client, redis: Redis) -> None:
     minutely(runs=20).keep(redis)
-    with mock.patch.object(archive, "_PAGE", 5):
+    with mock.patch.object(reader, "_PAGE", 5):
         pages = client._archive.pages("report")  # noqa: SLF001
         next(pages)
         redis.ltrim("beat:runs:report", 0, 2)
@@ -193,7 +195,7 @@ def test_the_end_of_a_run_is_known_however_far_it_lies_from_its_beginning(
     for n in range(6):
         book.fired(NINE + n * MINUTE)
     book.ended(NINE, "failed").ended(NINE + 3 * MINUTE).keep(redis)
-    with mock.patch.object(archive, "_PAGE", page):
+    with mock.patch.object(reader, "_PAGE", page):
         states = [line.state for line in client.history("report") if isinstance(line, Fired)]
     assert states == ["open", "open", "succeeded", "open", "open", "failed"]
 
@@ -218,7 +220,7 @@ def test_a_run_that_began_before_and_ended_since_is_found(client: Client, redis:
     for n in range(9):
         book.fired(NINE + n * MINUTE)
     book.ended(NINE + MINUTE, "failed", at=NINE + 20 * MINUTE).keep(redis)
-    with mock.patch.object(archive, "_PAGE", page):
+    with mock.patch.object(reader, "_PAGE", page):
         assert jobs(client.history("report", since=NINE + 19 * MINUTE)) == [book.job(NINE + MINUTE)]
         assert jobs(client.history(since=NINE + 19 * MINUTE)) == [book.job(NINE + MINUTE)]
 

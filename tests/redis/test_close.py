@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from redis.exceptions import NoPermissionError
 
-from beat import clock
-from beat import ledger as lines
-from beat import runs as watched
-from beat.keys import Keys
-from beat.protocol import Reply
-from beat.runs import Runs
-from beat.store import Store
+from beat.history import ledger as lines
+from beat.storage import runs as watched
+from beat.storage.keys import Keys
+from beat.storage.messages import Reply
+from beat.storage.runs import Runs
+from beat.storage.store import Store
+from beat.timing import clock
 from tests.redis.hand_made import (
     ENDED,
     GONE,
@@ -40,7 +40,7 @@ from tests.redis.hand_made import (
 from tests.redis.making import changed, everything, hash_of, restricted, shows
 
 if TYPE_CHECKING:
-    from beat.protocol import Closing
+    from beat.storage.messages import Closing
 
 OK, STALE, CHANGED, BADARG = Reply("OK"), Reply("STALE"), Reply("CHANGED"), Reply("BADARG")
 SCHEDULE, RUNS = "beat:schedule:report", "beat:runs:report"

@@ -11,9 +11,9 @@ from redis import Redis
 from rq import Queue, SimpleWorker
 from rq.job import Job
 
-from beat import Client, clock, functions, jobs
-from beat.client.adding import Wanted
-from beat.cron import Cron
+from beat import Client
+from beat.client.add import Wanted
+from beat.engine.registrar import Sync
 from beat.errors import (
     BadArguments,
     BadInstant,
@@ -25,11 +25,14 @@ from beat.errors import (
     Refused,
     UnknownSchedule,
 )
-from beat.every import Every
-from beat.placement import Placement
-from beat.registrations import Origin, registration
-from beat.run import Run
-from beat.sync import Sync
+from beat.jobs import job_template
+from beat.policies.reconcile import Placement
+from beat.schedule import functions
+from beat.schedule.run import Run
+from beat.storage.registration import Origin, registration
+from beat.timing import clock
+from beat.timing.cron import Cron
+from beat.timing.interval import Every
 from tests.beats import Beat, Drain
 from tests.facts import wait_until
 from tests.faults import harm
@@ -43,10 +46,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from beat.embedded import PrivateRedis
-    from beat.event import Event
-    from beat.schedule import Schedule
-    from beat.store import Store
+    from beat.dev.embedded import PrivateRedis
+    from beat.engine.events import Event
+    from beat.schedule.schedule import Schedule
+    from beat.storage.store import Store
     from tests.faults.link import Link
 
 FUNC = "tests.redis.job_functions.anything"
@@ -92,8 +95,8 @@ def sound(client: Client, schedule_id: str = "report") -> None:
 
 def given(store: Store, job: str) -> Any:
     """The arguments of a job."""
-    data: Any = store.client.hget(jobs.job_key(job), "data")
-    return jobs.arguments(data, "pickle")
+    data: Any = store.client.hget(job_template.job_key(job), "data")
+    return job_template.arguments(data, "pickle")
 
 
 def work(server: PrivateRedis, *queues: str) -> None:

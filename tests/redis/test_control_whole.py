@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from redis import Redis, exceptions
 
-from beat import Client, clock, connection, scripts
+from beat import Client
 from beat.errors import Conflict, Refused
-from beat.every import Every
-from beat.keys import Keys
-from beat.operations import Operations, Stretch
-from beat.protocol import Item
-from beat.store import Store
+from beat.storage import connection, scripts
+from beat.storage.keys import Keys
+from beat.storage.messages import Item
+from beat.storage.operations import Operations, Stretch
+from beat.storage.store import Store
+from beat.timing import clock
+from beat.timing.interval import Every
 from tests.facts import wait_until
 from tests.redis.making import (
     REV,
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from beat.embedded import PrivateRedis
+    from beat.dev.embedded import PrivateRedis
 
 
 @pytest.fixture

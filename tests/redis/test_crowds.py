@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from beat import scripts
-from beat.protocol import Reply
+from beat.storage import scripts
+from beat.storage.messages import Reply
 from tests.redis.town import SLOTS, Town, following, periodic
 
 if TYPE_CHECKING:
     import pytest
 
-    from beat.store import Store
+    from beat.storage.store import Store
 
 WRITTEN = scripts.script
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from beat import clock
 from beat._version import __version__
-from beat.doctor import Doctor, census, indexes, reading
+from beat.doctor import Doctor, collect, indexes, schedule_counts
 from beat.doctor.facts import Index, Unseen
 from beat.errors import NoRedis
-from beat.lifetimes import HEARTBEAT_MS
+from beat.storage.lifetimes import HEARTBEAT_MS
+from beat.timing import clock
 from tests.lines import MINUTE, Ledger
 from tests.redis.making import another_client
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from redis import Redis
 
+    from beat.dev.embedded import PrivateRedis
     from beat.doctor import Finding
-    from beat.embedded import PrivateRedis
-    from beat.store import Store
+    from beat.storage.store import Store
 
 EVERYTHING = ["~*", "&*", "+@all"]
 
@@ -244,7 +244,7 @@ def test_what_is_hidden_for_a_while_is_as_it_should_be(
 def test_what_a_beat_puts_right_meanwhile_is_no_finding(store: Store, redis: Redis) -> None:
     at = schedule(redis, store, "fired")
     redis.zadd("beat:due", {"fired": 5})
-    taken = census.take(store, now_of(store), MINUTE)
+    taken = schedule_counts.take(store, now_of(store), MINUTE)
     assert taken.suspects == ["fired"]
     redis.zadd("beat:due", {"fired": clock.to_ms(at)})
     assert indexes.look(store, taken.looked, taken.suspects, taken.kinds) == Index(looked=2)
@@ -374,9 +374,9 @@ def test_ledgers_and_events_are_measured(doctor: Doctor, redis: Redis) -> None:
 def test_of_many_ledgers_some_are_measured(store: Store, redis: Redis) -> None:
     for n in range(1000):
         schedule(redis, store, f"s{n}")
-    taken = census.take(store, now_of(store), MINUTE)
-    grown = reading.growth(store, Doctor(store.client).settings, taken, now_of(store))
-    assert len(grown.sample) == census.SAMPLE
+    taken = schedule_counts.take(store, now_of(store), MINUTE)
+    grown = collect.growth(store, Doctor(store.client).settings, taken, now_of(store))
+    assert len(grown.sample) == schedule_counts.SAMPLE
     assert grown.ledgers == 1000
     assert all(each.size and each.verdicts == 1 and each.per_day == 1440 for each in grown.sample)
 
@@ -391,7 +391,7 @@ def test_many_schedules_are_read_in_pages(store: Store, redis: Redis) -> None:
         pipe.execute()
     heard: list[int] = []
     redis.config_resetstat()
-    taken = census.take(store, now_of(store), MINUTE, heard.append)
+    taken = schedule_counts.take(store, now_of(store), MINUTE, heard.append)
     stats: Any = redis.info("commandstats")
     calls = {name.removeprefix("cmdstat_"): told["calls"] for name, told in stats.items()}
     assert taken.states == {"active": 5000}
@@ -531,7 +531,7 @@ def test_a_right_that_redis_does_not_name_is_not_made_up(store: Store) -> None:
     try:
         client: Any = another_client(store)
         client.execute_command("AUTH", "few", "any")
-        assert reading.tried(lambda: client.get("beat:due")) == Unseen("the right to these keys")
+        assert collect.tried(lambda: client.get("beat:due")) == Unseen("the right to these keys")
     finally:
         admin.execute_command("ACL", "DELUSER", "few")
 
@@ -550,7 +550,7 @@ def test_a_right_that_redis_does_not_name_is_not_made_up(store: Store) -> None:
     ],
 )  # fmt: skip
 def test_the_right_is_told_from_the_words_of_every_server(said: str, right: str) -> None:
-    assert reading.lacking(Exception(said)) == right
+    assert collect.lacking(Exception(said)) == right
 
 
 def test_plain_findings_can_be_written_as_json(doctor: Doctor) -> None:
@@ -575,12 +575,12 @@ def test_what_lies_too_far_ahead_is_named(redis: Redis, store: Store, doctor: Do
     assert "beat:watching by 24h, not 450 ms" in found.what
     assert " and 3 more" in found.what
     assert "beat run" in found.remedy
-    far = reading.far(store, "default")
+    far = collect.far(store, "default")
     assert {each.key: each.ms < 0 for each in far} == {
         "beat:watching": False, "beat:repaired": True, "beat:open": False, "beat:waiting": False,
         "beat:announcements": False,
     }  # fmt: skip
-    taken = census.take(store, now_of(store), MINUTE)
+    taken = schedule_counts.take(store, now_of(store), MINUTE)
     assert [each.key for each in taken.far_locks] == ["beat:lock:report"]
     for key in ("beat:repaired", "beat:open", "beat:waiting", "beat:announcements", "beat:lock:report"):
         redis.delete(key)
@@ -588,7 +588,7 @@ def test_what_lies_too_far_ahead_is_named(redis: Redis, store: Store, doctor: Do
 
 def test_an_index_of_another_type_lies_nowhere(redis: Redis, store: Store) -> None:
     redis.rpush("beat:open", "garbage")
-    assert reading.far(store, "default") == ()
+    assert collect.far(store, "default") == ()
 
 
 def test_a_clock_that_went_back_is_a_problem_with_its_end(redis: Redis, store: Store, doctor: Doctor) -> None:

@@ -16,9 +16,12 @@ from typing import TYPE_CHECKING, Any, Self
 import pytest
 from redis import Redis
 
-from beat import clock, connection, embedded, events, scripts
+from beat import events
+from beat.dev import embedded
 from beat.errors import BadDuration, BadInstant, BadOption, BeatError, ConfigError, NoRedis
 from beat.events import Missed, Notice
+from beat.storage import connection, scripts
+from beat.timing import clock
 from tests.facts import wait_until
 from tests.faults import harm
 from tests.faults.proxy import Proxy
@@ -28,8 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from beat.embedded import PrivateRedis
-    from beat.store import Store
+    from beat.dev.embedded import PrivateRedis
+    from beat.storage.store import Store
 
 KEY = "beat:events"
 TICK = datetime(2026, 11, 16, 9, tzinfo=UTC)

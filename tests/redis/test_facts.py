@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from beat import clock
-from beat.facts import UNTOLD, Parent, Told
-from beat.inquiry import Inquiry
-from beat.requires import Requires
+from beat.engine.fact_reader import Inquiry
+from beat.policies.facts import UNTOLD, Parent, Told
+from beat.schedule.requires import Requires
+from beat.timing import clock
 from tests.redis.crew import Crew, hourly
 from tests.redis.making import claim, text
 from tests.redis.town import Town, periodic
 
 if TYPE_CHECKING:
-    from beat.embedded import PrivateRedis
-    from beat.schedule import Schedule
-    from beat.store import Store
+    from beat.dev.embedded import PrivateRedis
+    from beat.schedule.schedule import Schedule
+    from beat.storage.store import Store
 
 QUEUES = ("x", "y")
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from beat import scripts
-from beat.attendant import Attendant
-from beat.book import Book
-from beat.protocol import Reply
-from beat.runs import Runs
-from beat.slots import Slots
-from beat.watcher import Watcher
+from beat.engine.definition_cache import Book
+from beat.engine.run_tracker import Watcher
+from beat.engine.waiting import Attendant
+from beat.storage import scripts
+from beat.storage.messages import Reply
+from beat.storage.runs import Runs
+from beat.storage.slots import Slots
 from tests.redis.hand_made import close, closing, put_run, put_schedule, record
 from tests.redis.making import TOKEN, changed, everything, hash_of, restricted, shows
 from tests.redis.town import Town, following, periodic
@@ -24,8 +24,8 @@ from tests.redis.town import Town, following, periodic
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from beat.event import Event
-    from beat.store import Store
+    from beat.engine.events import Event
+    from beat.storage.store import Store
 
 MANY = 1200
 """Followers: more than two steps hand on to."""

@@ -10,11 +10,12 @@ import pytest
 from redis import Redis as RedisClient
 from redis.exceptions import ResponseError
 
-from beat import clock, jobs
-from beat import store as store_module
-from beat.crowds import counted
-from beat.protocol import Item, Reply
-from beat.store import Store
+from beat.jobs import job_template
+from beat.storage import store as store_module
+from beat.storage.batches import counted
+from beat.storage.messages import Item, Reply
+from beat.storage.store import Store
+from beat.timing import clock
 from tests.facts import wait_until
 from tests.redis.making import (
     LONG,
@@ -83,7 +84,7 @@ def test_a_tick_becomes_a_job_and_the_schedule_moves_on(store: Store) -> None:
     assert decided.replies == (OK,)
     job = f"beat_report_{at}"
     assert queued(store) == [job]
-    assert store.client.smembers(jobs.QUEUES_KEY) == {QUEUE.encode()}
+    assert store.client.smembers(job_template.QUEUES_KEY) == {QUEUE.encode()}
     is_now = hash_of(store)
     new = {name: value for name, value in is_now.items() if was.get(name) != value}
     entered = new.pop("last_enqueued")
@@ -99,7 +100,7 @@ def test_a_tick_becomes_a_job_and_the_schedule_moves_on(store: Store) -> None:
     assert clock.to_ms(clock.read(entered)) == decided.now
     assert score(store) == (at + 60) * 1000
     assert changed(before, store) == {
-        f"rq:job:{job}", QUEUE, jobs.QUEUES_KEY, SCHEDULE, "beat:due", LOCK,
+        f"rq:job:{job}", QUEUE, job_template.QUEUES_KEY, SCHEDULE, "beat:due", LOCK,
         "beat:runs:report", "beat:events", "beat:open", "beat:records",
     }  # fmt: skip
     assert not store.client.exists(LOCK)
@@ -172,7 +173,7 @@ def test_plain_ticks_and_others_are_enqueued_in_the_order_of_the_page(store: Sto
     for each in ("b", "d"):
         special(store, each)
     store.client.hset("beat:template:b", "ttl", 500)
-    of_others: dict[str, dict[str, Any]] = {"c": {"max_runs": 5}, "d": {"queue": jobs.queue_key("other")}}
+    of_others: dict[str, dict[str, Any]] = {"c": {"max_runs": 5}, "d": {"queue": job_template.queue_key("other")}}
     assert fire(store, *(verdict(at, each, **of_others.get(each, {})) for each, at in ats.items())) == [OK] * 5
     assert queued(store) == [f"beat_{each}_{ats[each]}" for each in ("a", "b", "c", "e")]
     assert store.client.lrange("rq:queue:other", 0, -1) == [f"beat_d_{ats['d']}".encode()]
@@ -287,7 +288,7 @@ def test_a_page_of_a_hundred_is_fired_in_one_step(store: Store) -> None:
     assert fire(store, *(verdict(at, each, queue=f"rq:queue:q{n % 3}") for n, each in enumerate(ids))) == [OK] * 100
     for n in range(3):
         assert queued(store, f"rq:queue:q{n}") == [f"beat_{each}_{at}" for each in ids[n::3]]
-    assert store.client.smembers(jobs.QUEUES_KEY) == {f"rq:queue:q{n}".encode() for n in range(3)}
+    assert store.client.smembers(job_template.QUEUES_KEY) == {f"rq:queue:q{n}".encode() for n in range(3)}
     assert store.client.zrange("beat:due", 0, -1, withscores=True) == [
         (each.encode(), (at + 60) * 1000) for each in ids
     ]
@@ -680,7 +681,7 @@ def test_a_schedule_that_is_no_hash_is_retried_by_how_late_its_tick_is(store: St
     [
         ("rq:job:ours", "rq:job:ours is a stream"),
         (QUEUE, f"{QUEUE} is a stream, not a queue"),
-        (jobs.QUEUES_KEY, f"{jobs.QUEUES_KEY} is a stream, not a set"),
+        (job_template.QUEUES_KEY, f"{job_template.QUEUES_KEY} is a stream, not a set"),
     ],
 )
 @shows("fire", "BADTYPE")

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from beat.cron import Cron
-from beat.every import Every
-from beat.follows import Follows
-from beat.operations import Operations, Stretch
-from beat.protocol import Reply
-from beat.requires import Requires
-from beat.sync import Sync
+from beat.engine.registrar import Sync
+from beat.schedule.follows import Follows
+from beat.schedule.requires import Requires
+from beat.storage.messages import Reply
+from beat.storage.operations import Operations, Stretch
+from beat.timing.cron import Cron
+from beat.timing.interval import Every
 from tests.redis.making import changed, everything, hash_of, put, registration, schedule, score, second
 
 if TYPE_CHECKING:
-    from beat.event import Event
-    from beat.schedule import Schedule
-    from beat.store import Store
+    from beat.engine.events import Event
+    from beat.schedule.schedule import Schedule
+    from beat.storage.store import Store
 
 EXTRACT = schedule("extract", timing=Every("1h"))
 LOAD = schedule("load", timing=Follows("extract"))

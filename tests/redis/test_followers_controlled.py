@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from beat import clock
 from beat.errors import Refused
-from beat.history import Fired, Passed
-from beat.protocol import Claim
+from beat.history.history import Fired, Passed
+from beat.storage.messages import Claim
+from beat.timing import clock
 from tests.redis.crew import Crew, follower, hourly
 from tests.redis.making import claim, hash_of, score
 
 if TYPE_CHECKING:
-    from beat.embedded import PrivateRedis
-    from beat.store import Store
+    from beat.dev.embedded import PrivateRedis
+    from beat.storage.store import Store
 
 
 @pytest.fixture

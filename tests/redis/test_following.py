@@ -11,18 +11,19 @@ from unittest import mock
 import pytest
 from rq.job import Job
 
-from beat import Client, clock
-from beat.operations import Operations
-from beat.protocol import Closing, Reply
-from beat.requires import Requires
-from beat.runs import Runs
+from beat import Client
+from beat.schedule.requires import Requires
+from beat.storage.messages import Closing, Reply
+from beat.storage.operations import Operations
+from beat.storage.runs import Runs
+from beat.timing import clock
 from tests.redis.making import OTHER, TOKEN, changed, everything, shows
 from tests.redis.town import SLOTS, Town, following, periodic
 
 if TYPE_CHECKING:
-    from beat.embedded import PrivateRedis
-    from beat.schedule import Schedule
-    from beat.store import Store
+    from beat.dev.embedded import PrivateRedis
+    from beat.schedule.schedule import Schedule
+    from beat.storage.store import Store
 
 LOAD = following("load", "extract")
 

@@ -8,14 +8,14 @@ import pytest
 
 from beat import Client
 from beat.errors import Refused
-from beat.operations import Operations
-from beat.protocol import Reply
+from beat.storage.messages import Reply
+from beat.storage.operations import Operations
 from tests.redis.making import OTHER, TOKEN, changed, claim, everything, shows
 from tests.redis.town import SLOTS, Town, periodic
 
 if TYPE_CHECKING:
-    from beat.embedded import PrivateRedis
-    from beat.store import Store
+    from beat.dev.embedded import PrivateRedis
+    from beat.storage.store import Store
 
 OK = Reply("OK")
 

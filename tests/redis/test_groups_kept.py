@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from beat import groups_kept
-from beat.groups import Group
-from beat.sync import Sync
+from beat.config.groups import Group
+from beat.engine.registrar import Sync
+from beat.storage import group_limits
 from tests.redis.making import schedule
 
 if TYPE_CHECKING:
-    from beat.event import Event
-    from beat.store import Store
+    from beat.engine.events import Event
+    from beat.storage.store import Store
 
 REPORTS, EXPORTS = Group("reports", 5), Group("exports", 2, "skip")
 
@@ -70,4 +70,4 @@ def test_a_key_of_another_type_is_strange(store: Store) -> None:
 @pytest.mark.parametrize("garbled", ["", "many", "wait 0 5", "5"])
 def test_what_can_be_read_is_known(garbled: str, store: Store) -> None:
     store.client.hset("beat:groups", mapping={"reports": "wait 5 1000", "a b": "wait 5 1000", "other": garbled})
-    assert groups_kept.known(store) == {"reports": REPORTS}
+    assert group_limits.known(store) == {"reports": REPORTS}

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from beat import clock
-from beat.protocol import Reply
+from beat.storage.messages import Reply
+from beat.timing import clock
 from tests.facts import wait_until
 from tests.redis.making import LONG, changed, everything, put, second, shows
 
 if TYPE_CHECKING:
-    from beat.store import Store
+    from beat.storage.store import Store
 
 INSTANCE = "beat:instance:b1"
 

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from beat import cli, clock, ledger
+from beat import cli
+from beat.history import ledger
+from beat.timing import clock
 from tests.lines import MINUTE, NINE, Ledger
 from tests.redis.making import hash_of, put
 
@@ -17,8 +19,8 @@ if TYPE_CHECKING:
 
     from redis import Redis
 
-    from beat.embedded import PrivateRedis
-    from beat.store import Store
+    from beat.dev.embedded import PrivateRedis
+    from beat.storage.store import Store
 
 HOSTILE = "{x} {0:400000000} {app:400000000} {id} %s %(x)s %d %1 %n ${x} \\1"
 NOT_FOUND = 3

@@ -10,19 +10,20 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from redis import exceptions
 
-from beat import clock, housekeeper
-from beat.attendant import Attendant
-from beat.book import Book
-from beat.event import Event
-from beat.every import Every
-from beat.guard import Mark
-from beat.health import Health
-from beat.housekeeper import LINGER_MS, Housekeeper
-from beat.lifetimes import ANNOUNCED_MS, HEARTBEAT_MS, REPAIRING_MS
-from beat.lock import Lock
-from beat.schedule import Schedule
-from beat.sync import Sync
-from beat.watcher import Watcher
+from beat.engine import housekeeper
+from beat.engine.clock_guard import Mark
+from beat.engine.definition_cache import Book
+from beat.engine.events import Event
+from beat.engine.health import Health
+from beat.engine.housekeeper import LINGER_MS, Housekeeper
+from beat.engine.registrar import Sync
+from beat.engine.run_tracker import Watcher
+from beat.engine.waiting import Attendant
+from beat.schedule.schedule import Schedule
+from beat.storage.lifetimes import ANNOUNCED_MS, HEARTBEAT_MS, REPAIRING_MS
+from beat.storage.lock import Lock
+from beat.timing import clock
+from beat.timing.interval import Every
 from tests.facts import wait_until
 from tests.redis.hand_made import ledger, put_run
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
     from redis import Redis
 
-    from beat.store import Store
+    from beat.storage.store import Store
 
 GOES_ON = threading.Event()
 NOW_MS = 1_794_819_600_000

@@ -8,7 +8,7 @@ import pytest
 
 from beat import Client
 from beat.errors import BadOption, Conflict, UnknownSchedule
-from beat.every import Every
+from beat.timing.interval import Every
 from tests.lines import MINUTE, NINE, Ledger
 from tests.redis.job_functions import Owner
 from tests.redis.making import schedule
@@ -17,8 +17,8 @@ from tests.web.making import deploy
 if TYPE_CHECKING:
     from redis import Redis
 
-    from beat.embedded import PrivateRedis
-    from beat.store import Store
+    from beat.dev.embedded import PrivateRedis
+    from beat.storage.store import Store
 
 HOURLY = Every("1h")
 

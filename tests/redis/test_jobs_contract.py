@@ -16,13 +16,14 @@ from rq.command import send_stop_job_command
 from rq.job import Job, JobStatus
 from rq.serializers import DefaultSerializer, JSONSerializer
 
-from beat import clock, jobs
-from beat.every import Every
-from beat.keys import Keys
-from beat.protocol import Reply
-from beat.run import Run
-from beat.schedule import Schedule
-from beat.store import Store
+from beat.jobs import job_template
+from beat.schedule.run import Run
+from beat.schedule.schedule import Schedule
+from beat.storage.keys import Keys
+from beat.storage.messages import Reply
+from beat.storage.store import Store
+from beat.timing import clock
+from beat.timing.interval import Every
 from tests.facts import wait_until
 from tests.redis.job_functions import Owner
 from tests.redis.making import FIELDS, LONG, REV, TOKEN, registration, verdict
@@ -56,8 +57,8 @@ def schedule(func: str = "anything", **options: Any) -> Schedule:
 def fire(connection: redis.Redis, fired: Schedule, job_id: str = JOB, run: Run = RUN) -> None:
     """The schedule is registered, claimed and fired as a beat does it; beat's own keys are gone afterwards."""
     store = Store(connection, Keys())
-    template = jobs.template(fired)
-    fields = {**FIELDS, **jobs.plain_meta(fired, template, REV)}
+    template = job_template.template(fired)
+    fields = {**FIELDS, **job_template.plain_meta(fired, template, REV)}
     made = registration(fired.id, clock.floor(TICK), template=template, fields=fields)
     assert store.register([made], beat="tests") == [Reply("NEW")]
     store.client.set(store.keys.lock(fired.id), TOKEN, px=LONG)
@@ -65,9 +66,9 @@ def fire(connection: redis.Redis, fired: Schedule, job_id: str = JOB, run: Run =
         clock.floor(TICK),
         fired.id,
         job=job_id,
-        queue=jobs.queue_key(fired.queue),
+        queue=job_template.queue_key(fired.queue),
         at="front" if fired.at_front else "back",
-        run=jobs.run_block(run, fired.serializer),
+        run=job_template.run_block(run, fired.serializer),
     )
     assert store.fire([item], token=TOKEN).replies == (Reply("OK"),)
     connection.delete(*connection.scan_iter("beat:*"))
@@ -77,8 +78,8 @@ def fire(connection: redis.Redis, fired: Schedule, job_id: str = JOB, run: Run =
 @pytest.mark.parametrize("options", [{}, {"queue": "reports", "result_ttl": 300, "job_timeout": 5, "args": [1]}])
 def test_of_jobs_that_are_alike_the_schedule_keeps_the_open_meta(options: dict[str, Any], serializer: str) -> None:
     plain = schedule(serializer=serializer, **options)
-    rev, _, written = jobs.plain_meta(plain, jobs.template(plain), "r1")["job_meta"].partition(" ")
-    assert (rev, bytes.fromhex(written)) == ("r1", jobs.template(plain)["meta"])
+    rev, _, written = job_template.plain_meta(plain, job_template.template(plain), "r1")["job_meta"].partition(" ")
+    assert (rev, bytes.fromhex(written)) == ("r1", job_template.template(plain)["meta"])
 
 
 @pytest.mark.parametrize(
@@ -94,7 +95,7 @@ def test_of_jobs_that_are_alike_the_schedule_keeps_the_open_meta(options: dict[s
 )
 def test_of_jobs_that_are_special_it_keeps_none(options: dict[str, Any]) -> None:
     special = schedule(**options)
-    assert jobs.plain_meta(special, jobs.template(special), "r1") == {}
+    assert job_template.plain_meta(special, job_template.template(special), "r1") == {}
 
 
 def enqueue(connection: redis.Redis, func: str, **options: Any) -> None:
@@ -113,7 +114,7 @@ def everything(connection: Any) -> dict[bytes, Any]:
         b"list": lambda key: connection.lrange(key, 0, -1),
         b"set": connection.smembers,
     }
-    keys = set(connection.scan_iter()) - {jobs.job_key(JOB).encode()}
+    keys = set(connection.scan_iter()) - {job_template.job_key(JOB).encode()}
     return {key: read[connection.type(key)](key) for key in keys}
 
 
@@ -170,12 +171,16 @@ def test_the_job_is_the_one_that_rq_would_enqueue(case: dict[str, Any], connecti
     queue = f"rq:queue:{options.get('queue', 'default')}"
     connection.rpush(queue, "another")
     enqueue(connection, **options)
-    theirs, their_ttl, around_theirs = connection.hgetall(jobs.job_key(JOB)), ttl(connection), everything(connection)
+    theirs, their_ttl, around_theirs = (
+        connection.hgetall(job_template.job_key(JOB)),
+        ttl(connection),
+        everything(connection),
+    )
 
     connection.flushall()
     connection.rpush(queue, "another")
     fire(connection, schedule(**options))
-    ours, our_ttl, around_ours = connection.hgetall(jobs.job_key(JOB)), ttl(connection), everything(connection)
+    ours, our_ttl, around_ours = connection.hgetall(job_template.job_key(JOB)), ttl(connection), everything(connection)
 
     load = SERIALIZERS[options.get("serializer", "pickle")].loads
     assert load(ours.pop(b"meta")) == load(theirs.pop(b"meta")) == {**options.get("meta", {}), "beat": PLAIN}
@@ -187,7 +192,7 @@ def test_the_job_is_the_one_that_rq_would_enqueue(case: dict[str, Any], connecti
 
 
 def ttl(connection: Any) -> str:
-    left = connection.ttl(jobs.job_key(JOB))
+    left = connection.ttl(job_template.job_key(JOB))
     return "about 500" if 400 < left <= 500 else str(left)
 
 
@@ -203,21 +208,21 @@ def shape(value: bytes) -> str:
 def test_a_result_is_kept_for_a_minute_at_least(option: str, given: int, written: bytes, own: int | None) -> None:
     options: dict[str, Any] = {option: given}
     made = schedule(**options)
-    assert jobs.template(made)[option] == written
-    assert jobs.own_ttls(made) == ({} if own is None else {option: own}), "applied when the outcome is recorded"
+    assert job_template.template(made)[option] == written
+    assert job_template.own_ttls(made) == ({} if own is None else {option: own}), "applied when the outcome is recorded"
 
 
 def test_what_nobody_set_is_left_to_rq() -> None:
-    assert not jobs.own_ttls(schedule())
-    assert not {"result_ttl", "failure_ttl"} & jobs.template(schedule()).keys()
+    assert not job_template.own_ttls(schedule())
+    assert not {"result_ttl", "failure_ttl"} & job_template.template(schedule()).keys()
 
 
 def test_the_keys_are_those_of_rq(connection: redis.Redis) -> None:
     queue = rq.Queue("reports", connection=connection)
     queue.enqueue(f"{FUNCTIONS}.anything", job_id=JOB)
-    assert jobs.queue_key("reports") == queue.key
-    assert connection.hget(jobs.job_key(JOB), "origin") == b"reports"
-    keys = [jobs.QUEUES_KEY, jobs.queue_key("reports"), jobs.job_key(JOB)]
+    assert job_template.queue_key("reports") == queue.key
+    assert connection.hget(job_template.job_key(JOB), "origin") == b"reports"
+    keys = [job_template.QUEUES_KEY, job_template.queue_key("reports"), job_template.job_key(JOB)]
     assert set(connection.keys()) == {key.encode() for key in keys}
 
 
@@ -301,7 +306,7 @@ def test_a_stopped_job_calls_back(connection: redis.Redis) -> None:
 
 def test_a_job_that_waited_too_long_is_not_run(connection: redis.Redis) -> None:
     fire(connection, schedule("succeed_in_the_end", args=[0], ttl=1))
-    wait_until(lambda: not connection.exists(jobs.job_key(JOB)))
+    wait_until(lambda: not connection.exists(job_template.job_key(JOB)))
     work(connection)
     assert heard(connection, JOB) == []
 
@@ -310,4 +315,4 @@ def test_a_short_result_ttl_leaves_the_result_for_a_minute(connection: redis.Red
     fire(connection, schedule(result_ttl=0))
     work(connection)
     assert returned(connection, JOB) == [[], {}]
-    assert 0 < connection.ttl(jobs.job_key(JOB)) <= 60
+    assert 0 < connection.ttl(job_template.job_key(JOB)) <= 60

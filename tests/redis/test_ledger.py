@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from redis.exceptions import NoPermissionError
 
-from beat import clock
-from beat import ledger as lines
-from beat.events.notice import Notice
-from beat.keys import Keys
-from beat.protocol import Reply
-from beat.runs import Runs
-from beat.store import Store
+from beat.events.event import Notice
+from beat.history import ledger as lines
+from beat.storage.keys import Keys
+from beat.storage.messages import Reply
+from beat.storage.runs import Runs
+from beat.storage.store import Store
+from beat.timing import clock
 from tests.redis.hand_made import (
     ENDED,
     STARTED,
@@ -50,7 +50,7 @@ from tests.redis.making import (
 )
 
 if TYPE_CHECKING:
-    from beat.protocol import Item
+    from beat.storage.messages import Item
 
 OK = Reply("OK")
 SCHEDULE, RUNS, LOCK = "beat:schedule:report", "beat:runs:report", "beat:lock:report"

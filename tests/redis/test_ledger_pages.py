@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from beat import Client, ledger
-from beat.client.archive import _LEDGER_PAGE, Archive
+from beat import Client
+from beat.client.reader import _LEDGER_PAGE, Archive
+from beat.history import ledger
 from tests.lines import MINUTE, NINE, Ledger
 
 if TYPE_CHECKING:
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
     from redis import Redis
 
-    from beat.embedded import PrivateRedis
-    from beat.store import Store
+    from beat.dev.embedded import PrivateRedis
+    from beat.storage.store import Store
 
 KEY = "beat:runs:report"
 MB = 1024 * 1024

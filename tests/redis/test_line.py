@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from redis import exceptions
 
-from beat import connection, scripts
-from beat.connection import Call, Line
-from beat.dialogue import Dialogue
+from beat.storage import connection, scripts
+from beat.storage.connection import Call, Line
+from beat.storage.pipelined import Dialogue
 from tests.facts import wait_until
 from tests.faults import harm
 from tests.faults.proxy import Proxy
 from tests.redis.making import TOKEN, Calls, claim, put, put_and_claim, queued, restricted, second, verdict
 
 if TYPE_CHECKING:
-    from beat.embedded import PrivateRedis
-    from beat.protocol import Item
-    from beat.store import Store
+    from beat.dev.embedded import PrivateRedis
+    from beat.storage.messages import Item
+    from beat.storage.store import Store
 
 SCRIPTS = {scripts.script("acquire").sha: "acquire"}
 ASKED: dict[str, Any] = {"token": TOKEN, "lock_ttl": 60_000, "lookahead": 0, "limit": 100, "only": ""}

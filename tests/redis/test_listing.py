@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from beat import Client, clock
-from beat.client.orders import ById
+from beat import Client
+from beat.client.ordering import ById
 from beat.errors import BadOption, NoRedis, UnknownSchedule
-from beat.history import Passed
-from beat.store import pages
+from beat.history.history import Passed
+from beat.storage.store import pages
+from beat.timing import clock
 from tests.lines import MINUTE, NINE, Ledger
 from tests.redis.making import registration, second
 
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 
     from redis import Redis
 
-    from beat.embedded import PrivateRedis
-    from beat.store import Store
+    from beat.dev.embedded import PrivateRedis
+    from beat.storage.store import Store
 
     Row = Mapping[str, str]
 
@@ -147,7 +148,7 @@ def test_every_filter_in_every_order_page_by_page(store: Store, client: Client) 
 
 def test_what_many_are_is_looked_for_among_all(store: Store, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where an index holds too many to be sorted here."""
-    monkeypatch.setattr("beat.client.candidates.FEW", 3)
+    monkeypatch.setattr("beat.client.listing.FEW", 3)
     test_every_filter_in_every_order_page_by_page(store, client)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from beat.lock import Lock
+from beat.storage.lock import Lock
 from tests.facts import wait_until
 from tests.redis.making import LONG, another_client, changed, everything, shows
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from redis import Redis
 
-    from beat.store import Store
+    from beat.storage.store import Store
 
 KEY = "beat:lock:report"
 

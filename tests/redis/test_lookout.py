@@ -10,26 +10,28 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from redis import exceptions
 
-from beat import clock, events, staff
-from beat.event import Event
-from beat.lookout import Lookout
-from beat.staff import Seen
+from beat import events
+from beat.engine.events import Event
+from beat.engine.unserved_queues import Lookout
+from beat.storage import queue_workers
+from beat.storage.queue_workers import Seen
+from beat.timing import clock
 from tests.redis.making import another_client, restricted, shows
 from tests.redis.test_staff import hire
 
 if TYPE_CHECKING:
     from redis import Redis
 
-    from beat.embedded import PrivateRedis
-    from beat.protocol import Reply
-    from beat.store import Store
+    from beat.dev.embedded import PrivateRedis
+    from beat.storage.messages import Reply
+    from beat.storage.store import Store
 
 DAY_MS = 86_400_000
 NEW, BACK, SAME = "NEW", "BACK", "SAME"
 
 
 def note(store: Store, *seen: Seen, kept: int = DAY_MS, most: int = 1000) -> list[Reply]:
-    return staff.note(store, seen, beat="beat-1", kept=kept, most=most)[1]
+    return queue_workers.note(store, seen, beat="beat-1", kept=kept, most=most)[1]
 
 
 def codes(store: Store, *seen: Seen) -> list[str]:
@@ -102,7 +104,7 @@ def test_a_queue_to_which_nothing_goes_for_a_day_is_forgotten(store: Store, redi
     week, yesterday, today = ago(store, hours=168), ago(store, hours=25), ago(store, hours=23)
     values = {"old": f"{week} {yesterday}", "still": f"{week} {today}", "once": yesterday, "garbled": "x y z"}
     redis.hset("beat:unread", mapping=values)  # type: ignore[arg-type]  # redis-py wants no narrower dict
-    assert staff.note(store, [], beat="beat-1", kept=DAY_MS) == (["still"], [])
+    assert queue_workers.note(store, [], beat="beat-1", kept=DAY_MS) == (["still"], [])
     assert redis.hkeys("beat:unread") == ["still"]
     assert told(redis) == []
 
@@ -127,7 +129,7 @@ def test_a_key_of_another_type_is_left_alone_and_told_as_strange(store: Store, r
     redis.set("beat:unread", "x")
     assert codes(store, Seen("mail", "0", 1), Seen("mail", "1", 1)) == [SAME, SAME]
     assert redis.get("beat:unread") == "x"
-    assert staff.unread(store, ["mail"]) == {}
+    assert queue_workers.unread(store, ["mail"]) == {}
     assert store.strange() == ["beat:unread is a string, not a hash"]
 
 
@@ -142,8 +144,8 @@ def test_since_when_can_be_asked(store: Store, redis: Redis) -> None:
     note(store, Seen("mail", "0", 1))
     redis.hset("beat:unread", "garbled", "x")
     since = str(redis.hget("beat:unread", "mail")).split(" ")[0]
-    assert staff.unread(store, ["mail", "slow", "garbled"]) == {"mail": clock.read(since)}
-    assert staff.unread(store, []) == {}
+    assert queue_workers.unread(store, ["mail", "slow", "garbled"]) == {"mail": clock.read(since)}
+    assert queue_workers.unread(store, []) == {}
 
 
 # --- one beat's lookout ----------------------------------------------------------------------------------------------
@@ -156,7 +158,7 @@ class Watch:
         self.events: list[Event] = []
         self.seconds = 1000.0
         self.lookout = Lookout(store, name=name, emit=self.events.append)
-        monkeypatch.setattr("beat.lookout.time", SimpleNamespace(monotonic=lambda: self.seconds))
+        monkeypatch.setattr("beat.engine.unserved_queues.time", SimpleNamespace(monotonic=lambda: self.seconds))
 
     def turn(self, *sent: str, after: float = 5) -> list[tuple[str, str]]:
         """So many seconds later, ticks have gone to these queues: what is said."""
@@ -254,10 +256,10 @@ def test_what_was_sent_while_redis_was_away_is_looked_at_when_it_is_back(
         raise exceptions.ConnectionError("away")
 
     with monkeypatch.context() as patch:
-        patch.setattr(staff, "note", away)
+        patch.setattr(queue_workers, "note", away)
         with pytest.raises(exceptions.ConnectionError):
             watch.turn("mail")
-        patch.setattr(staff, "staff", away)
+        patch.setattr(queue_workers, "staff", away)
         with pytest.raises(exceptions.ConnectionError):
             watch.turn("slow")
     assert watch.turn() == [("no_worker", "mail")]

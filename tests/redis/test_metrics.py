@@ -17,15 +17,16 @@ import pytest
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 from redis import exceptions
 
-from beat import companions, settings
+from beat.config import settings
+from beat.engine import services
+from beat.engine.events import Event
+from beat.engine.health import Health
 from beat.errors import ConfigError, NoRedis
-from beat.event import Event
-from beat.health import Health
-from beat.metrics import Collector, Metrics, Tally, folding, page, reading, schedules
-from beat.operations import Operations, Stretch
-from beat.registry import Registry
-from beat.runs import Runs
-from beat.service import Scheduler
+from beat.schedule.registry import Registry
+from beat.scheduler import Scheduler
+from beat.storage.operations import Operations, Stretch
+from beat.storage.runs import Runs
+from beat.telemetry.metrics import Collector, Metrics, Tally, collector, folding, page, schedules
 from tests.facts import wait_until
 from tests.nursery import ROOT
 from tests.redis.hand_made import JOB, close, closing, put_closed, put_run, put_schedule, record
@@ -37,14 +38,14 @@ if TYPE_CHECKING:
 
     from redis import Redis
 
-    from beat.embedded import PrivateRedis
-    from beat.store import Store
+    from beat.dev.embedded import PrivateRedis
+    from beat.storage.store import Store
 
 DAY_MS = 86_400_000
 
 
 def scraped(store: Store, *globs: str) -> Page:
-    return samples(page.text(reading.read(store, globs or ("*",))))
+    return samples(page.text(collector.read(store, globs or ("*",))))
 
 
 def tell(redis: Redis, type_: str, /, **line: Any) -> str:
@@ -448,7 +449,7 @@ def test_what_cannot_be_read_is_left_out_or_none(store: Store, redis: Redis) -> 
 
 def test_labels_are_escaped(store: Store, redis: Redis) -> None:
     lay(redis, 'a"b\\c\nd')
-    assert 'beat_enqueued_total{schedule="a\\"b\\\\c\\nd"} 9\n' in page.text(reading.read(store, ["*"]))
+    assert 'beat_enqueued_total{schedule="a\\"b\\\\c\\nd"} 9\n' in page.text(collector.read(store, ["*"]))
     assert scraped(store)['beat_enqueued_total{schedule="a"b\\c\nd"}'] == 9  # as the parser reads it
 
 
@@ -534,7 +535,7 @@ def test_without_the_extra_only_the_collector_is_refused(server: PrivateRedis) -
 
 
 def test_a_beat_never_imports_prometheus_client() -> None:
-    code = "import sys, beat.service; print('prometheus_client' in sys.modules)"
+    code = "import sys, beat.scheduler; print('prometheus_client' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 
@@ -581,7 +582,7 @@ def test_while_redis_is_away_the_server_says_so_and_goes_on(redis: Redis, server
         redis.set("beat:metrics", "x")
         assert "beat:metrics is not a hash: rename it, or delete it" in get(port).text
         redis.delete("beat:metrics")
-        with mock.patch.object(reading, "read", side_effect=KeyError("x")):
+        with mock.patch.object(collector, "read", side_effect=KeyError("x")):
             assert get(port).status == 500
         assert metrics.page()
 
@@ -598,7 +599,7 @@ def test_a_redis_that_takes_no_writes_still_shows_what_was_kept(redis: Redis, se
 
 
 def test_who_asks_while_others_get_no_answer_is_told_so(server: PrivateRedis, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("beat.metrics.serving._TURN_COMES_S", 0.1)
+    monkeypatch.setattr("beat.telemetry.metrics.server._TURN_COMES_S", 0.1)
     asked, answered = threading.Event(), threading.Event()
 
     def hang(*_: object) -> list[Any]:
@@ -607,7 +608,7 @@ def test_who_asks_while_others_get_no_answer_is_told_so(server: PrivateRedis, mo
         return []
 
     with serving(server.url) as (port, _):
-        with mock.patch.object(reading, "read", hang):
+        with mock.patch.object(collector, "read", hang):
             first = threading.Thread(target=get, args=(port,))
             first.start()
             assert asked.wait(10)
@@ -640,7 +641,7 @@ def test_a_user_who_may_not_keep_them_is_told_and_shown_what_is_there(store: Sto
     with restricted(store, "-hset") as few:
         mine = settings.load({"metrics_port": (port := free_port())}).settings
         metrics = Metrics(mine, few.client, "beat-1", events.append, Tally(), stopping=stopping)
-        companions.start([metrics], events.append, stopping)
+        services.start([metrics], events.append, stopping)
         wait_until(lambda: [event for event in events if event.name == "companion_failed"])
         assert (get(port).status, "does not let user 'few' keep metrics: " in events[-1].fields["error"]) == (200, True)
         stopping.set()

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pytest
 
-from beat import Client, monitors
-from beat.client.adding import Wanted
+from beat import Client
+from beat.client.add import Wanted
+from beat.engine.registrar import Sync
 from beat.errors import BadOption
-from beat.keys import Keys
-from beat.lock import Lock
-from beat.monitors import Monitors, healthchecks, lane, post, reading, rounds
-from beat.monitors.pings import Ping, Request
-from beat.monitors.reading import INDEX as MONITORED
-from beat.monitors.reading import Reading, Register
-from beat.monitors.rounds import Round
-from beat.outbox import Outbox
-from beat.sync import Sync
+from beat.notify import delivery, http, monitors
+from beat.notify.monitors import Monitors, healthchecks, reader
+from beat.notify.monitors.pings import Ping, Request
+from beat.notify.monitors.reader import INDEX as MONITORED
+from beat.notify.monitors.reader import Reading, Register, Round
+from beat.storage.event_stream import Outbox
+from beat.storage.keys import Keys
+from beat.storage.lock import Lock
 from tests.facts import wait_until
 from tests.redis.making import Calls, restricted, schedule, shows
 from tests.redis.test_control import FUNC, deploy
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
     from redis import Redis
 
-    from beat.embedded import PrivateRedis
-    from beat.event import Event
-    from beat.schedule import Schedule
-    from beat.store import Store
+    from beat.dev.embedded import PrivateRedis
+    from beat.engine.events import Event
+    from beat.schedule.schedule import Schedule
+    from beat.storage.store import Store
 
 ERROR = {"type": "ValueError", "message": "bad day", "traceback": "File canary"}
 INDEX = Keys().index(MONITORED)
@@ -43,8 +43,8 @@ INDEX = Keys().index(MONITORED)
 def _hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(monitors, "_TURN_S", 0.01)
     monkeypatch.setattr(monitors, "_REST_S", 0.01)
-    monkeypatch.setattr(rounds, "_LOOK_S", 0.0)
-    monkeypatch.setattr(lane, "_FIRST_S", 0.01)
+    monkeypatch.setattr(reader, "_LOOK_S", 0.0)
+    monkeypatch.setattr(delivery, "_FIRST_S", 0.01)
 
 
 class Beat:
@@ -255,7 +255,7 @@ def test_a_service_that_hangs_delays_no_other(store: Store, redis: Redis, server
 def test_a_burst_is_told_whole_to_a_service_that_works(
     store: Store, redis: Redis, server: PrivateRedis, service: Watch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lane, "MOST", 20)
+    monkeypatch.setattr(delivery, "MOST", 20)
     register(store, monitored(service))
     for n in range(250):
         tell(redis, "succeeded", f"j{n}")
@@ -292,7 +292,7 @@ def test_silence_is_a_failure() -> None:
     hanging = threading.Event()
     with Watch(lambda _: hanging.wait(30) * 200) as silent:
         request = Ping("ok", monitored(silent), "j1", ())
-        found = post.post(healthchecks.request(request, f"http://{silent.host}/x"), 0.05)
+        found = http.send_ping(healthchecks.request(request, f"http://{silent.host}/x"), 0.05)
         hanging.set()
     assert found == ("no answer within 0.05 s", False, False)
 
@@ -327,7 +327,7 @@ def test_where_no_schedule_has_a_monitor_the_outbox_is_not_read(
 def test_what_happened_while_there_was_no_monitor_is_no_news_when_there_is_one_again(
     store: Store, redis: Redis, server: PrivateRedis, service: Watch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "_SINCE", "now")
+    monkeypatch.setattr(reader, "_SINCE", "now")
     register(store, monitored(service))
     with Beat(server.url):
         wait_until(lambda: redis.xinfo_groups("beat:events"))
@@ -379,7 +379,7 @@ def test_garbage_is_passed_over(store: Store, redis: Redis, server: PrivateRedis
 def test_what_is_looked_at_for_its_start_is_bounded(
     store: Store, redis: Redis, server: PrivateRedis, service: Watch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rounds, "MOST_WAITING", 3)
+    monkeypatch.setattr(reader, "MOST_WAITING", 3)
     register(store, monitored(service))
     with Beat(server.url):
         for n in range(10):

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from beat.runs import Runs
-from beat.sighting import Sighting
+from beat.jobs.observation import Sighting
+from beat.storage.runs import Runs
 from tests.facts import wait_until
 from tests.redis.hand_made import (
     ENDED,
@@ -31,8 +31,8 @@ from tests.redis.making import QUEUE, Calls, changed, everything, restricted, se
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from beat.runs import Observed
-    from beat.store import Store
+    from beat.storage.runs import Observed
+    from beat.storage.store import Store
 
 INTERVAL = 900
 TAKEN, SCHEDULED = f"{QUEUE}:intermediate", "rq:scheduled:default"

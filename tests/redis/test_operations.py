@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from beat import jobs
-from beat.operations import Operations
-from beat.protocol import Claim, Item, Reply
-from beat.run import Run
+from beat.jobs import job_template
+from beat.schedule.run import Run
+from beat.storage.messages import Claim, Item, Reply
+from beat.storage.operations import Operations
 from tests.redis.making import (
     QUEUE,
     REV,
@@ -31,7 +31,7 @@ from tests.redis.making import (
 )  # fmt: skip
 
 if TYPE_CHECKING:
-    from beat.store import Store
+    from beat.storage.store import Store
 
 OK = Reply("OK")
 
@@ -182,7 +182,7 @@ def hash_token(store: Store) -> str:
 
 
 def manual(job: str = "beat_report_m1", **changes: Any) -> Item:
-    run = jobs.run_block(Run("report", None, "manual"), "pickle")
+    run = job_template.run_block(Run("report", None, "manual"), "pickle")
     made = Item("manual", "report", REV, job=job, queue=QUEUE, run=run, by="manual", number=3600)
     return made._replace(**changes)
 

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from beat.requires import Requires
+from beat.schedule.requires import Requires
 from tests.redis.making import TOKEN
 from tests.redis.town import SLOTS, Town, following, periodic
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from beat.store import Store
+    from beat.storage.store import Store
 
 HISTORIES = 300 if os.environ.get("LONG_TESTS") else 12
 STEPS = 40

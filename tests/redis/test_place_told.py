@@ -9,11 +9,10 @@ from unittest import mock
 import pytest
 from click.testing import CliRunner
 
-from beat import clock
 from beat.cli import (
     add,
-    asking,
     backfill,
+    common_options,
     history,
     next,  # noqa: A004 (a command)
     pause,
@@ -26,18 +25,19 @@ from beat.cli import (
     why,
 )
 from beat.cli import list as listing
+from beat.config.groups import Group
 from beat.errors import Refused
-from beat.groups import Group
-from beat.history import Fired, Passed
-from beat.requires import Requires
+from beat.history.history import Fired, Passed
+from beat.schedule.requires import Requires
+from beat.timing import clock
 from tests.redis.crew import DONE, Crew, follower, hourly
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from beat.embedded import PrivateRedis
-    from beat.schedule import Schedule
-    from beat.store import Store
+    from beat.dev.embedded import PrivateRedis
+    from beat.schedule.schedule import Schedule
+    from beat.storage.store import Store
 
 COMMANDS: dict[str, Any] = {
     "add": add, "backfill": backfill, "resume": resume, "history": history, "list": listing, "next": next,
@@ -59,7 +59,7 @@ BACKFILL = ["backfill", "load", "--from", "1h", "--to", "1m"]
 
 def says(crew: Crew, command: str, *words: str, given: str | None = None) -> str:
     """What the command prints, as one line."""
-    with mock.patch.object(asking, "client", return_value=crew.client):
+    with mock.patch.object(common_options, "client", return_value=crew.client):
         done = CliRunner().invoke(COMMANDS[command].command, words, standalone_mode=False, input=given)
     if done.exception:
         raise done.exception

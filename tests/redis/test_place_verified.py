@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from beat import clock, jobs
-from beat.groups import Group
-from beat.history import Fired, Waits
-from beat.sync import Sync
+from beat.config.groups import Group
+from beat.engine.registrar import Sync
+from beat.history.history import Fired, Waits
+from beat.jobs import job_template
+from beat.timing import clock
 from tests.redis.crew import BROKEN, Crew, follower, hourly
 from tests.redis.making import schedule
 
 if TYPE_CHECKING:
-    from beat.embedded import PrivateRedis
-    from beat.store import Store
-    from beat.verification import Verification
+    from beat.dev.embedded import PrivateRedis
+    from beat.history.verify import Verification
+    from beat.storage.store import Store
 
 LOAD = "beat:runs:load"
 
@@ -205,7 +206,7 @@ def test_the_ticks_of_a_broadcast_that_failed_in_part_count_as_failed(store: Sto
     wide = schedule("wide", func=BROKEN, timing=hourly("x").timing, queues=["a", "b"], route="broadcast")
     crew = Crew(store, server, wide)
     crew.client.trigger("wide")
-    store.client.hset(jobs.job_key(f"{crew.client.get('wide').last_job}_s0"), "data", good())
+    store.client.hset(job_template.job_key(f"{crew.client.get('wide').last_job}_s0"), "data", good())
     crew.work("a")
     crew.work("b")
     sound(crew, "wide")
@@ -224,7 +225,7 @@ def deploy(store: Store, *schedules: Any) -> None:
 
 def good() -> bytes:
     """What a job needs that does not fail."""
-    return jobs.data(schedule(), (), {})
+    return job_template.data(schedule(), (), {})
 
 
 def move(crew: Crew, schedule_id: str) -> None:
@@ -235,5 +236,5 @@ def move(crew: Crew, schedule_id: str) -> None:
         if job.startswith(f"beat_{schedule_id}_"):
             ended: Any = {"status": "finished", "ended_at": clock.text(crew.store.time())}
             crew.store.client.lrem("rq:queue:default", 1, job)
-            crew.store.client.hset(jobs.job_key(job), mapping=ended)
+            crew.store.client.hset(job_template.job_key(job), mapping=ended)
     crew.look()

@@ -9,24 +9,25 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from beat import Client, clock
-from beat.cron import Cron
-from beat.every import Every
-from beat.keys import Keys
-from beat.operations import Operations, Stretch
-from beat.place import Place
-from beat.planning import KINDS, Difference, OtherId
-from beat.retirement import Retirement
-from beat.schedule import Schedule
-from beat.store import Store
-from beat.sync import Sync
+from beat import Client
+from beat.client.plan import KINDS, Difference, OtherId
+from beat.engine.registrar import Sync
+from beat.engine.retirement import Retirement
+from beat.schedule.schedule import Schedule
+from beat.schedule.source_location import Place
+from beat.storage.keys import Keys
+from beat.storage.operations import Operations, Stretch
+from beat.storage.store import Store
+from beat.timing import clock
+from beat.timing.cron import Cron
+from beat.timing.interval import Every
 from tests.redis.making import Calls, changed, everything, hash_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from beat.embedded import PrivateRedis
-    from beat.planning import Plan, Step
+    from beat.client.plan import Plan, Step
+    from beat.dev.embedded import PrivateRedis
 
 
 def schedule(schedule_id: str = "report", **given_options: Any) -> Schedule:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from beat import definitions, jobs
-from beat.every import Every
-from beat.names import FORMAT
-from beat.protocol import Reply
+from beat.jobs import job_template
+from beat.schedule import serialize
+from beat.storage.messages import Reply
+from beat.storage.script_keys import FORMAT
+from beat.timing.interval import Every
 from tests.redis.making import (
     FIELDS,
     REV,
@@ -29,8 +30,8 @@ from tests.redis.making import (
 )
 
 if TYPE_CHECKING:
-    from beat.protocol import Registration
-    from beat.store import Store
+    from beat.storage.messages import Registration
+    from beat.storage.store import Store
 
 SCHEDULE, JOB = "beat:schedule:report", "beat:template:report"
 SOON = 3_600
@@ -168,7 +169,7 @@ def test_the_reply_has_the_former_definition(store: Store) -> None:
 def test_another_timing_moves_the_next_tick_and_says_from_where(store: Store) -> None:
     at = second(store) + SOON
     put(store, "report", at)
-    hourly = definitions.ticks(schedule(timing=Every("1h")))
+    hourly = serialize.ticks(schedule(timing=Every("1h")))
     moved = again(store, next=text(at + 600), next_due=(at + 600) * 1000, rule=hourly)
     assert register(store, moved) == [Reply("MOVED", text(at))]
     state = hash_of(store)
@@ -245,7 +246,7 @@ def test_what_was_garbled_goes_on_where_it_is_told(store: Store) -> None:
 def test_the_template_is_replaced_whole(store: Store) -> None:
     put(store, "report", second(store) + SOON)
     store.client.hset(JOB, "stranger", "1")
-    template = jobs.template(schedule(queue="other"))
+    template = job_template.template(schedule(queue="other"))
     register(store, again(store, template=template))
     assert store.client.hgetall(JOB) == {name.encode(): value for name, value in template.items()}
 

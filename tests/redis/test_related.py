@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from beat import Client, Requires
-from beat.client.adding import Wanted
+from beat.client.add import Wanted
+from beat.config.groups import Group
+from beat.engine.registrar import Sync
 from beat.errors import Refused
-from beat.follows import Follows
-from beat.groups import Group
-from beat.sync import Sync
+from beat.schedule.follows import Follows
 from tests.redis.making import hash_of, schedule
 
 if TYPE_CHECKING:
-    from beat.embedded import PrivateRedis
-    from beat.schedule import Schedule
-    from beat.store import Store
+    from beat.dev.embedded import PrivateRedis
+    from beat.schedule.schedule import Schedule
+    from beat.storage.store import Store
 
 FUNC = "tests.redis.job_functions.anything"
 

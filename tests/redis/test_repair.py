@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from beat.protocol import Item, Reply
-from beat.store import Store, pages
+from beat.storage.messages import Item, Reply
+from beat.storage.store import Store, pages
 from tests.redis.making import (
     LONG,
     REV,

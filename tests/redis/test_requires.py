@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from beat import Client
-from beat.operations import Operations
-from beat.protocol import Reply
-from beat.requires import Requires
+from beat.schedule.requires import Requires
+from beat.storage.messages import Reply
+from beat.storage.operations import Operations
 from tests.redis.making import changed, claim, everything, score, shows, text
 from tests.redis.town import Town, periodic
 
 if TYPE_CHECKING:
-    from beat.embedded import PrivateRedis
-    from beat.store import Store
+    from beat.dev.embedded import PrivateRedis
+    from beat.storage.store import Store
 
 OK = Reply("OK")
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from beat.operations import Operations, Stretch
-from beat.protocol import Reply
+from beat.storage.messages import Reply
+from beat.storage.operations import Operations, Stretch
 from tests.redis.making import changed, claim, everything, hash_of, put, registration, score, second, shows, text
 
 if TYPE_CHECKING:
-    from beat.store import Store
+    from beat.storage.store import Store
 
 LATER = 600_000
 

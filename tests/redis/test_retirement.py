@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from beat import Client, clock
-from beat.every import Every
-from beat.history import Action, Passed
+from beat import Client
+from beat.history.history import Action, Passed
+from beat.timing import clock
+from beat.timing.interval import Every
 from tests.facts import wait_until
 from tests.redis.making import TOKEN, changed, claim, everything, hash_of, put_and_claim, verdict
 from tests.redis.versions import Code, schedule
 
 if TYPE_CHECKING:
-    from beat.embedded import PrivateRedis
-    from beat.store import Store
+    from beat.dev.embedded import PrivateRedis
+    from beat.storage.store import Store
 
 AT_ONCE = timedelta(0)
 

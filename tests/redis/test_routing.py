@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from beat import Client, clock
+from beat import Client
+from beat.timing import clock
 from tests.redis.making import changed, claim, everything
 from tests.redis.town import Town, following, periodic
 
 if TYPE_CHECKING:
-    from beat.embedded import PrivateRedis
-    from beat.store import Store
+    from beat.dev.embedded import PrivateRedis
+    from beat.storage.store import Store
 
 QUEUES = ("x", "y", "z")
 

@@ -11,22 +11,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from beat import scripts
-from beat.alerts.kept import Item as Alerted
-from beat.alerts.kept import Kept
-from beat.crowds import counted
-from beat.doctor import permissions, survey
-from beat.glance import glance
-from beat.keys import Keys
-from beat.lock import Lock
-from beat.metrics import folding
-from beat.operations import Operations, Stretch
-from beat.outbox import Outbox
-from beat.protocol import Closing, Item, Registration
-from beat.runs import Runs
-from beat.slots import Slots
-from beat.staff import Seen, note, staff
-from beat.store import Store
+from beat.doctor import acl, schedule_rows
+from beat.notify.outbox import Item as Alerted
+from beat.notify.outbox import Kept
+from beat.storage import scripts
+from beat.storage.batches import counted
+from beat.storage.event_stream import Outbox
+from beat.storage.keys import Keys
+from beat.storage.lock import Lock
+from beat.storage.messages import Closing, Item, Registration
+from beat.storage.operations import Operations, Stretch
+from beat.storage.queue_workers import Seen, note, staff
+from beat.storage.runs import Runs
+from beat.storage.slots import Slots
+from beat.storage.store import Store, glance
+from beat.telemetry.metrics import folding
 from tests.redis.making import shows
 
 if TYPE_CHECKING:
@@ -40,12 +39,12 @@ METHODS: dict[str, Callable[..., Any]] = {
     "fire": Store.fire,
     "look": Store.look,
     "glance": glance,
-    "may": permissions.may,
+    "may": acl.may,
     "staff": staff,
     "unread": note,
     "fold": folding.fold,
     "tally": folding.tell,
-    "survey": survey.page,
+    "survey": schedule_rows.page,
     "register": Store.register,
     "repair": Store.repair,
     "pause": Operations.pause,

@@ -9,18 +9,19 @@ from unittest import mock
 import pytest
 from redis.exceptions import ResponseError
 
-from beat import clock, policies
-from beat.attendant import INTERVAL_MS, Attendant
-from beat.book import Book
-from beat.every import Every
-from beat.keys import Keys
-from beat.protocol import Item, Reply, Slot
-from beat.schedule import Schedule
-from beat.sighting import Record
-from beat.slots import Slots
-from beat.store import Store
-from beat.sync import Sync
-from beat.watcher import Watcher
+from beat.engine.definition_cache import Book
+from beat.engine.registrar import Sync
+from beat.engine.run_tracker import Watcher
+from beat.engine.waiting import INTERVAL_MS, Attendant
+from beat.jobs.observation import Record
+from beat.policies import time_policies
+from beat.schedule.schedule import Schedule
+from beat.storage.keys import Keys
+from beat.storage.messages import Item, Reply, Slot
+from beat.storage.slots import Slots
+from beat.storage.store import Store
+from beat.timing import clock
+from beat.timing.interval import Every
 from tests.redis.making import (
     OTHER,
     QUEUE,
@@ -41,7 +42,7 @@ from tests.redis.making import (
 )
 
 if TYPE_CHECKING:
-    from beat.event import Event
+    from beat.engine.events import Event
 
 RUNNING, WAITING, SLOTS = "beat:running:report", "beat:waiting:report", "beat:waiting"
 SKIP, WAIT, REPLACE = "skip 1 0", "wait 1 1", "replace 1 1"
@@ -529,7 +530,7 @@ class House:
         sync.announce()
         sync.register()
         self.at = second(store) - 50
-        slot = str(policies.slot(self.schedule) or "")
+        slot = str(time_policies.slot(self.schedule) or "")
         store.client.hset("beat:schedule:report", mapping={"next_run": text(self.at), "due_at": text(self.at)})
         store.client.zadd("beat:due", {"report": self.at * 1000})
         claim(store)

@@ -11,8 +11,8 @@ from tests.redis.making import shows
 from tests.redis.town import Town, following, periodic
 
 if TYPE_CHECKING:
-    from beat.embedded import PrivateRedis
-    from beat.store import Store
+    from beat.dev.embedded import PrivateRedis
+    from beat.storage.store import Store
 
 SLOW = "beat:slow:a"
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tests.redis.making import TOKEN, Calls, claim, put, second, verdict
 
 if TYPE_CHECKING:
-    from beat.store import Store
+    from beat.storage.store import Store
 
 PAGE = 100
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from rq import Queue
 
-from beat.facts import Staff
-from beat.staff import staff
+from beat.policies.facts import Staff
+from beat.storage.queue_workers import staff
 from tests.facts import wait_until
 from tests.redis.making import restricted
 from tests.workers import SIMPLE, Steps, Worker
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from redis import Redis
 
-    from beat.embedded import PrivateRedis
-    from beat.store import Store
+    from beat.dev.embedded import PrivateRedis
+    from beat.storage.store import Store
 
 NOBODY = Staff(0, 0, 0)
 ONE = Staff(0, 1, 1)

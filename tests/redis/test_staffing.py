@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from beat import Client, clock
-from beat.client.staffing import Queue
+from beat import Client
+from beat.client.workers import Queue
 from beat.errors import NoRedis
+from beat.timing import clock
 from tests.lines import MINUTE, NINE, Ledger
 from tests.redis.test_staff import hire
 
 if TYPE_CHECKING:
     from redis import Redis
 
-    from beat.embedded import PrivateRedis
+    from beat.dev.embedded import PrivateRedis
 
 SINCE = clock.read("2026-11-16T08:00:00Z")
 

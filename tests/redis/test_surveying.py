@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from beat import Client, clock
-from beat.client import deeds
+from beat import Client
+from beat.client import audit_log
+from beat.config.groups import Group
 from beat.errors import BadOption
-from beat.every import Every
-from beat.groups import Group
+from beat.timing import clock
+from beat.timing.interval import Every
 from tests.lines import MINUTE, SECOND, Ledger
 from tests.redis.crew import BROKEN, DONE, NAME, Crew
 from tests.redis.making import schedule
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 
     from redis import Redis
 
-    from beat.embedded import PrivateRedis
-    from beat.store import Store
+    from beat.dev.embedded import PrivateRedis
+    from beat.storage.store import Store
 
 
 @pytest.fixture
@@ -167,8 +168,8 @@ def test_what_is_no_event_of_ours_is_passed_over(client: Client, redis: Redis) -
 def test_events_are_read_in_pages_and_not_without_end(store: Store, redis: Redis) -> None:
     for n in range(25):
         redis.xadd("beat:events", {"type": "x", "n": n})
-    assert [int(fields[b"n"]) for _, fields in deeds.events(store, 100, 10)] == [*range(24, -1, -1)]
-    assert len(list(deeds.events(store, 20, 10))) == 20
+    assert [int(fields[b"n"]) for _, fields in audit_log.events(store, 100, 10)] == [*range(24, -1, -1)]
+    assert len(list(audit_log.events(store, 20, 10))) == 20
 
 
 def test_beats_that_went_without_a_word_are_told(client: Client, redis: Redis) -> None:

@@ -9,22 +9,24 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from beat import Client, clock, sync
-from beat.cron import Cron
-from beat.event import Event
-from beat.every import Every
-from beat.follows import Follows
-from beat.schedule import Schedule
-from beat.store import Store
-from beat.sync import Sync
+from beat import Client
+from beat.engine import registrar
+from beat.engine.events import Event
+from beat.engine.registrar import Sync
+from beat.schedule.follows import Follows
+from beat.schedule.schedule import Schedule
+from beat.storage.store import Store
+from beat.timing import clock
+from beat.timing.cron import Cron
+from beat.timing.interval import Every
 from tests.facts import wait_until
 from tests.unit.refusals import BadRepr
 
 if TYPE_CHECKING:
     from redis import Redis
 
-    from beat.embedded import PrivateRedis
-    from beat.protocol import Registration, Reply
+    from beat.dev.embedded import PrivateRedis
+    from beat.storage.messages import Registration, Reply
 
 TTL = 30_000
 
@@ -52,7 +54,7 @@ class Beat:
             name=self.name,
             ttl=TTL,
             digest=self.sync.digest,
-            announced_ttl=sync.ANNOUNCED_MS,
+            announced_ttl=registrar.ANNOUNCED_MS,
             judged=1,
             mark="boot 1 1",
         )
@@ -301,7 +303,7 @@ def test_what_is_registered_is_announced_first(redis: Redis, store: Store, monke
     beat.start()
     assert seen
     assert all(seen)
-    assert 0 < redis.pttl(f"beat:announced:{beat.sync.digest}") <= sync.ANNOUNCED_MS
+    assert 0 < redis.pttl(f"beat:announced:{beat.sync.digest}") <= registrar.ANNOUNCED_MS
 
 
 def test_an_older_definition_is_held_back_while_a_newer_one_is_announced(redis: Redis, store: Store) -> None:
@@ -331,7 +333,7 @@ def test_it_comes_back_when_the_newer_one_is_announced_no_more(redis: Redis, sto
 
 def test_an_announcement_lapses_by_itself(redis: Redis, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     Beat(store, OLD).start()
-    monkeypatch.setattr(sync, "ANNOUNCED_MS", 40)
+    monkeypatch.setattr(registrar, "ANNOUNCED_MS", 40)
     newer = Beat(store, NEW, name="beat-2").start()
     monkeypatch.undo()
     key = f"beat:announced:{newer.sync.digest}"

@@ -9,10 +9,12 @@ from unittest import mock
 
 import pytest
 
-from beat import Client, clock, ledger
-from beat.client import archive, past
+from beat import Client
+from beat.client import reader, timeline
+from beat.engine.run_tracker import Watcher
 from beat.errors import BadOption, BadZone
-from beat.watcher import Watcher
+from beat.history import ledger
+from beat.timing import clock
 from tests.lines import MINUTE, SECOND, Ledger
 from tests.redis.hand_made import put_job
 from tests.redis.making import TOKEN, Calls, everything, put_and_claim, verdict
@@ -22,9 +24,9 @@ if TYPE_CHECKING:
 
     from redis import Redis
 
-    from beat.client.load import Timeline
-    from beat.embedded import PrivateRedis
-    from beat.store import Store
+    from beat.client.timeline import Timeline
+    from beat.dev.embedded import PrivateRedis
+    from beat.storage.store import Store
 
 HOUR = timedelta(hours=1)
 HOURLY = {"cron": "0 * * * *", "tz": "UTC"}
@@ -161,7 +163,7 @@ def test_no_more_is_read_of_a_ledger_than_its_rule_makes_likely(
         for back in range(400, 0, -1):
             book.fired(hour - back * HOUR).ended(hour - back * HOUR)
         book.keep(redis)
-    with mock.patch.object(past, "glance", side_effect=past.glance) as glance:
+    with mock.patch.object(timeline, "glance", side_effect=timeline.glance) as glance:
         calls = Calls(store)
         found = client.timeline(6)
     assert total(found, "succeeded") in {50 * 5, 50 * 6, 50 * 7}
@@ -172,7 +174,7 @@ def test_no_more_is_read_of_a_ledger_than_its_rule_makes_likely(
 def test_ledgers_are_read_in_pages(client: Client, redis: Redis, now: datetime) -> None:
     for n in range(25):
         minutely(f"s{n}", now).keep(redis)
-    with mock.patch.object(archive, "_LINES", 100):
+    with mock.patch.object(reader, "_LINES", 100):
         assert total(client.timeline(), "succeeded") == 75
 
 

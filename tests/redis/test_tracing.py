@@ -11,11 +11,13 @@ from redis import Redis
 from rq import Queue, SimpleWorker
 from rq.serializers import DefaultSerializer, JSONSerializer
 
-from beat import Registry, Scheduler, clock, jobs
-from beat.dialogue import Dialogue
-from beat.protocol import Reply
-from beat.run import Run
-from beat.tracing import Tracing
+from beat import Registry, Scheduler
+from beat.jobs import job_template
+from beat.schedule.run import Run
+from beat.storage.messages import Reply
+from beat.storage.pipelined import Dialogue
+from beat.telemetry.tracing import Tracing
+from beat.timing import clock
 from tests.facts import wait_until
 from tests.redis import job_functions
 from tests.redis.crew import Crew, hourly
@@ -25,9 +27,9 @@ from tests.spans import Spans, attributes, parent, spans
 if TYPE_CHECKING:
     from rq.job import Job
 
-    from beat.embedded import PrivateRedis
-    from beat.schedule import Schedule
-    from beat.store import Store
+    from beat.dev.embedded import PrivateRedis
+    from beat.schedule.schedule import Schedule
+    from beat.storage.store import Store
 
 __all__ = ["spans"]
 SERIALIZERS: dict[str, Any] = {"pickle": DefaultSerializer, "json": JSONSerializer}
@@ -117,8 +119,8 @@ def test_without_a_provider_the_meta_is_the_same_byte_for_byte(store: Store, ser
     crew.tick("report")
     [fired] = crew.told("fired")
     run = Run("report", clock.read(fired.fields["tick"]), "scheduler")
-    written: Any = store.client.hget(jobs.job_key(fired.fields["job_id"]), "meta")
-    assert written == jobs.template(schedule)["meta"] + jobs.run_block(run, "pickle")
+    written: Any = store.client.hget(job_template.job_key(fired.fields["job_id"]), "meta")
+    assert written == job_template.template(schedule)["meta"] + job_template.run_block(run, "pickle")
 
 
 def test_what_is_sent_again_after_a_lost_reply_is_the_same(store: Store, spans: Spans) -> None:
@@ -127,7 +129,7 @@ def test_what_is_sent_again_after_a_lost_reply_is_the_same(store: Store, spans: 
     item = verdict(put_and_claim(desk))
     asked: dict[str, Any] = {"token": TOKEN, "limit": 0}
     desk.ask([item], [], **asked)
-    wait_until(lambda: store.client.exists(jobs.job_key(item.job)))
+    wait_until(lambda: store.client.exists(job_template.job_key(item.job)))
     desk.hang_up()
     assert spans.named() == []
     [sent] = desk.tracer.sent([item])
@@ -136,7 +138,7 @@ def test_what_is_sent_again_after_a_lost_reply_is_the_same(store: Store, spans: 
     assert not isinstance(decided, Exception)
     assert decided.replies == (Reply("STALE", item.job),)
     assert spans.verdicts() == ["fired"]
-    written: Any = store.client.hget(jobs.job_key(item.job), "meta")
+    written: Any = store.client.hget(job_template.job_key(item.job), "meta")
     assert written.endswith(sent.run)
     assert parent(spans.named()[0]).encode() in written
 

@@ -9,22 +9,24 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from beat import announcements, clock, neighbours
-from beat.alerts.standing import Standing
-from beat.announcements import Declaration
-from beat.cron import Cron
 from beat.doctor import Doctor
-from beat.every import Every
-from beat.place import Place
+from beat.engine import conflicts
+from beat.notify.alerts.status import Standing
+from beat.schedule.source_location import Place
+from beat.storage import announcements
+from beat.storage.announcements import Declaration
+from beat.timing import clock
+from beat.timing.cron import Cron
+from beat.timing.interval import Every
 from tests.redis.making import changed, everything, hash_of, shows
 from tests.redis.versions import Code, schedule
 
 if TYPE_CHECKING:
+    from beat.dev.embedded import PrivateRedis
     from beat.doctor import Finding
-    from beat.embedded import PrivateRedis
-    from beat.event import Event
-    from beat.schedule import Schedule
-    from beat.store import Store
+    from beat.engine.events import Event
+    from beat.schedule.schedule import Schedule
+    from beat.storage.store import Store
 
 AT_ONCE = timedelta(0)
 FILE = Path("app/tasks.py").absolute()
@@ -33,7 +35,7 @@ LONG_AGO = announcements.DEPLOY + timedelta(seconds=1)
 
 @pytest.fixture(autouse=True)
 def _looks_at_every_heartbeat(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(neighbours, "LOOK_S", 0)
+    monkeypatch.setattr(conflicts, "LOOK_S", 0)
 
 
 def nine(tz: str = "UTC", line: int = 3, **given: Any) -> Schedule:

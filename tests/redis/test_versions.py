@@ -11,7 +11,7 @@ from tests.redis.making import changed, everything, hash_of, shows
 from tests.redis.versions import Code, schedule
 
 if TYPE_CHECKING:
-    from beat.store import Store
+    from beat.storage.store import Store
 
 # --- several versions ------------------------------------------------------------------------------------------------
 

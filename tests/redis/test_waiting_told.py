@@ -9,11 +9,13 @@ from unittest import mock
 
 import pytest
 
-from beat import Client, clock, definitions
-from beat.client import archive
-from beat.every import Every
-from beat.history import Fired, Passed, Waits
-from beat.verification import Stretch
+from beat import Client
+from beat.client import reader
+from beat.history.history import Fired, Passed, Waits
+from beat.history.verify import Stretch
+from beat.schedule import serialize
+from beat.timing import clock
+from beat.timing.interval import Every
 from tests.redis.making import claim, everything, registration, schedule, second
 from tests.redis.test_slots import OK, REPLACE, RUNNING, WAIT, WAITING, Place, job
 
@@ -22,9 +24,9 @@ if TYPE_CHECKING:
 
     from redis import Redis
 
-    from beat.embedded import PrivateRedis
-    from beat.history import Line
-    from beat.store import Store
+    from beat.dev.embedded import PrivateRedis
+    from beat.history.history import Line
+    from beat.storage.store import Store
 
 RUNS = "beat:runs:report"
 
@@ -35,7 +37,7 @@ class Seconds(Place):
     def __init__(self, store: Store, slot: str) -> None:
         self.store, self.slot, self.changes, self.jobs = store, slot, {}, []
         self.first = self.at = second(store) - 50
-        rule = definitions.ticks(schedule(timing=Every("1s")))
+        rule = serialize.ticks(schedule(timing=Every("1s")))
         replies = store.register([registration(at=self.at, rule=rule)], beat="tests")
         assert [reply.code for reply in replies] == ["NEW"]
         claim(store)
@@ -104,7 +106,7 @@ def test_however_a_ledger_is_read_it_tells_the_same(store: Store, client: Client
     expected = client.history("report")
     assert {type(line) for line in expected} >= {Fired, Passed, Waits}
     assert any(isinstance(line, Fired) and line.waited for line in expected)
-    with mock.patch.object(archive, "_PAGE", page):
+    with mock.patch.object(reader, "_PAGE", page):
         assert client.history("report") == client.history() == expected
         for since in {line.at for line in expected}:
             wanted = [line for line in client.history("report", since=since) if not isinstance(line, Fired)]

@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from beat import clock, connection, logs, watcher
-from beat.lifetimes import SEARCH_MS, WATCH_MS
-from beat.outcomes import MISSING_MS
-from beat.report import Report
-from beat.runs import Runs
-from beat.store import Store
-from beat.watcher import INTERVAL_MS, SEARCH_S, Watcher
+from beat.engine import run_tracker
+from beat.engine.run_tracker import INTERVAL_MS, SEARCH_S, Watcher
+from beat.jobs.outcomes import MISSING_MS
+from beat.jobs.report import Report
+from beat.storage import connection
+from beat.storage.lifetimes import SEARCH_MS, WATCH_MS
+from beat.storage.runs import Runs
+from beat.storage.store import Store
+from beat.telemetry import logs
+from beat.timing import clock
 from tests.facts import wait_until
 from tests.redis.hand_made import (
     GONE,
@@ -46,7 +49,7 @@ from tests.redis.making import QUEUE, Calls, another_client, changed, everything
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from beat.event import Event
+    from beat.engine.events import Event
 
 COUNTERS = ("success_count", "failure_count", "stopped_count", "consecutive_failures")
 LATER = {"started_at": "2026-11-16T09:05:00.000000Z", "ended_at": "2026-11-16T09:05:01.500000Z"}
@@ -126,7 +129,7 @@ def test_a_run_that_has_succeeded_is_written_down(watch: Watch, store: Store) ->
 def test_who_has_ticks_to_fire_looks_at_one_page_of_runs(
     page_due: str, looked_at: int, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watcher, "_PAGE", 2)
+    monkeypatch.setattr(run_tracker, "_PAGE", 2)
     put_schedule(store, run_count=5)
     for n in range(5):
         put_run(store, f"job_{n}", "queued")
@@ -379,7 +382,7 @@ def test_a_scheduler_that_has_just_started_declares_no_silent_run_lost(watch: Wa
 def test_a_worker_that_was_given_up_and_finishes_makes_a_success_of_a_loss(
     watch: Watch, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("beat.outcomes.LISTEN_MS", 0)
+    monkeypatch.setattr("beat.jobs.outcomes.LISTEN_MS", 0)
     put_silent_runs(store)
     watch.look()
     (job,) = closed_runs(store)

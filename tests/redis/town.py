@@ -10,26 +10,28 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
-from beat import clock, outcomes, verdicts
-from beat.attendant import Attendant
-from beat.book import Book
-from beat.every import Every
-from beat.facts import NONE
-from beat.follows import Follows
-from beat.inquiry import Inquiry
-from beat.prepare import Fire
-from beat.protocol import Claim
-from beat.schedule import Schedule
-from beat.sync import Sync
-from beat.watcher import Watcher
+from beat.engine import fire_items
+from beat.engine.definition_cache import Book
+from beat.engine.fact_reader import Inquiry
+from beat.engine.registrar import Sync
+from beat.engine.run_tracker import Watcher
+from beat.engine.waiting import Attendant
+from beat.jobs import outcomes
+from beat.policies.decide import Fire
+from beat.policies.facts import NONE
+from beat.schedule.follows import Follows
+from beat.schedule.schedule import Schedule
+from beat.storage.messages import Claim
+from beat.timing import clock
+from beat.timing.interval import Every
 from tests.redis.making import TOKEN, claim, hash_of, second, text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from beat.event import Event
-    from beat.protocol import Item, Reply
-    from beat.store import Store
+    from beat.engine.events import Event
+    from beat.storage.messages import Item, Reply
+    from beat.storage.store import Store
 
 SLOTS = "beat:waiting"
 _FUNC = "tests.redis.job_functions.anything"
@@ -88,7 +90,7 @@ class Town:
         facts = Inquiry(self.store).about([schedule], second(self.store) * 1000).get(schedule_id, NONE)
         fires = [Fire(clock.at(at + n), clock.at(at + n + 1), "scheduler") for n in range(number)]
         claimed = Claim(schedule_id, schedule.rev, text(at), at * 1000, "normal")
-        return list(verdicts.chain(claimed, schedule.rev, schedule, fires, self.store.keys, facts=facts).items)
+        return list(fire_items.chain(claimed, schedule.rev, schedule, fires, self.store.keys, facts=facts).items)
 
     def send(self, items: Sequence[Item]) -> list[Reply]:
         """A page of these, whose schedules are ours."""
@@ -157,7 +159,7 @@ class Town:
         for queue in self.client.scan_iter("rq:queue:*"):
             self.client.lrem(queue, 1, job)
         at_once = (
-            mock.patch.multiple("beat.watcher", AGE=timedelta(seconds=-5)),
+            mock.patch.multiple("beat.engine.run_tracker", AGE=timedelta(seconds=-5)),
             mock.patch.object(outcomes, "MISSING_MS", 0),
         )
         with at_once[0], at_once[1]:

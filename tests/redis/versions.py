@@ -5,18 +5,18 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from beat import clock
-from beat.every import Every
-from beat.neighbours import Neighbours
-from beat.retirement import Retirement
-from beat.schedule import Schedule
-from beat.sync import ANNOUNCED_MS, Sync
+from beat.engine.conflicts import Neighbours
+from beat.engine.registrar import ANNOUNCED_MS, Sync
+from beat.engine.retirement import Retirement
+from beat.schedule.schedule import Schedule
+from beat.timing import clock
+from beat.timing.interval import Every
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable
 
-    from beat.event import Event
-    from beat.store import Store
+    from beat.engine.events import Event
+    from beat.storage.store import Store
 
 LONG = timedelta(minutes=15)
 

@@ -8,23 +8,26 @@ from collections.abc import Callable, Iterable, Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from beat import clock, connection, definitions, pace, ticker
-from beat.book import Book
-from beat.every import Every
-from beat.guard import Mark
-from beat.health import Health
-from beat.keys import Keys
-from beat.pace import Pace
-from beat.protocol import Claim, Claimed, Decided, Item, Reply
-from beat.schedule import Schedule
-from beat.ticker import Ticker
+from beat.engine import pacing, ticker
+from beat.engine.clock_guard import Mark
+from beat.engine.definition_cache import Book
+from beat.engine.health import Health
+from beat.engine.pacing import Pace
+from beat.engine.ticker import Ticker
+from beat.schedule import serialize
+from beat.schedule.schedule import Schedule
+from beat.storage import connection
+from beat.storage.keys import Keys
+from beat.storage.messages import Claim, Claimed, Decided, Item, Reply
+from beat.timing import clock
+from beat.timing.interval import Every
 
 if TYPE_CHECKING:
     import pytest
 
-    from beat.desk import Answer as Told
-    from beat.event import Event
-    from beat.setback import Setback
+    from beat.engine.events import Event
+    from beat.engine.ports import Answer as Told
+    from beat.storage.clock_setback import Setback
 
 NINE = 1_794_819_600_000
 PACE = Pace(interval=1000, lookahead=1000, lock_ttl=10_000, misfire_limit=20_000, page_size=100)
@@ -45,7 +48,7 @@ class World:
     @classmethod
     def of(cls, monkeypatch: pytest.MonkeyPatch) -> World:
         made = cls()
-        monkeypatch.setattr(pace, "time", SimpleNamespace(monotonic=lambda: made.uptime_ms / 1000))
+        monkeypatch.setattr(pacing, "time", SimpleNamespace(monotonic=lambda: made.uptime_ms / 1000))
         monkeypatch.setattr(ticker, "uptime_ms", lambda: made.uptime_ms)
         monkeypatch.setattr(ticker, "mark", lambda asked, redis: Mark("boot", asked, made.uptime_ms, redis))
         return made
@@ -158,7 +161,7 @@ def claim(made: Schedule, due: int = NINE, **given: Any) -> Claim:
 
 def written(made: Schedule) -> tuple[str, str]:
     """As a shelf keeps it."""
-    return made.rev, definitions.write(made)
+    return made.rev, serialize.write(made)
 
 
 def codes(*replies: str | tuple[str, str]) -> Answer:

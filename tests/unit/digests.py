@@ -19,8 +19,8 @@ from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from beat.every import Every
-from beat.schedule import Schedule
+from beat.schedule.schedule import Schedule
+from beat.timing.interval import Every
 from tests.unit.declared import MISSING, Colour, Number, Point, Queues, Tags, plain
 
 WORDS = ["how", "vexingly", "quick", "daft", "zebras", "jump", "over", "the", "lazy", "dogs", "of", "our"]

@@ -13,9 +13,8 @@ import pytest
 from rq.job import Job
 from rq.serializers import JSONSerializer
 
-from beat import report
-from beat.ledger import Error
-from beat.report.failure import LONGEST_TRACEBACK
+from beat.history.ledger import LONGEST_TRACEBACK, Error
+from beat.jobs import report
 
 if TYPE_CHECKING:
     from pathlib import Path

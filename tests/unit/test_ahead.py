@@ -8,22 +8,24 @@ from typing import Any
 
 import pytest
 
-from beat import clock
-from beat.client import ahead, standing
+from beat.client import schedule_info, upcoming
 from beat.errors import BadOption
+from beat.timing import clock
 
 NINE = datetime(2026, 11, 16, 9, tzinfo=UTC)  # a Monday
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
 
-def found(cron: str = "0 9 * * *", *, definition: dict[str, Any] | None = None, **fields: str) -> standing.Standing:
+def found(
+    cron: str = "0 9 * * *", *, definition: dict[str, Any] | None = None, **fields: str
+) -> schedule_info.Standing:
     whole = {"id": "report", "func": "app.tasks.report", "cron": cron, "tz": "UTC", **(definition or {})}
     told = {"state": "active", "next_run": clock.text(NINE), "due_at": clock.text(NINE), **fields}
     told["definition"] = json.dumps(whole)
-    return standing.read("report", {name.encode(): value.encode() for name, value in told.items()})
+    return schedule_info.read("report", {name.encode(): value.encode() for name, value in told.items()})
 
 
-CASES: dict[str, tuple[standing.Standing, list[datetime]]] = {
+CASES: dict[str, tuple[schedule_info.Standing, list[datetime]]] = {
     "every day": (found(), [NINE, NINE + DAY, NINE + 2 * DAY]),
     "one that is due comes first": (found(next_run=clock.text(NINE - DAY)), [NINE - DAY, NINE, NINE + DAY]),
     "until its end": (found(definition={"end": clock.text(NINE + DAY)}), [NINE, NINE + DAY]),
@@ -50,25 +52,25 @@ CASES: dict[str, tuple[standing.Standing, list[datetime]]] = {
 @pytest.mark.parametrize("case", CASES)
 def test_the_ticks_that_are_to_come(case: str) -> None:
     known, expected = CASES[case]
-    assert [each.tick for each in ahead.ticks(known, 3)] == expected
+    assert [each.tick for each in upcoming.ticks(known, 3)] == expected
 
 
 def test_a_stretch_of_rest_is_stepped_over_however_often_it_ticks() -> None:
     often = found("* * * * * *", definition={"seconds": True, "exclude": ["2026-11-16..2036-11-16"]})
-    assert ahead.ticks(often, 1)[0].tick == datetime(2036, 11, 17, tzinfo=UTC)
+    assert upcoming.ticks(often, 1)[0].tick == datetime(2036, 11, 17, tzinfo=UTC)
 
 
 def test_each_is_due_when_it_fires() -> None:
     moved = found(due_at=clock.text(NINE + HOUR), moved=clock.text(NINE), moved_by="ann@here")
-    assert [each.due_at for each in ahead.ticks(moved, 2)] == [NINE + HOUR, NINE + DAY]
-    spread = ahead.ticks(found(definition={"jitter": "1h"}), 5)
+    assert [each.due_at for each in upcoming.ticks(moved, 2)] == [NINE + HOUR, NINE + DAY]
+    spread = upcoming.ticks(found(definition={"jitter": "1h"}), 5)
     assert all(each.tick <= each.due_at <= each.tick + HOUR for each in spread)
     assert any(each.tick < each.due_at for each in spread)
 
 
 def test_what_only_the_application_knows_is_named() -> None:
     known = found(definition={"exclude": ["app.calendar.is_holiday", "2026-11-17"]})
-    assert [(each.tick, each.unless) for each in ahead.ticks(known, 2)] == [
+    assert [(each.tick, each.unless) for each in upcoming.ticks(known, 2)] == [
         (NINE, ("app.calendar.is_holiday",)),
         (NINE + 2 * DAY, ("app.calendar.is_holiday",)),
     ]
@@ -77,4 +79,4 @@ def test_what_only_the_application_knows_is_named() -> None:
 @pytest.mark.parametrize("n", [0, -1, 1001, True, "5"])
 def test_a_number_that_is_none_is_refused(n: Any) -> None:
     with pytest.raises(BadOption, match="must be a whole number from 1 to 1,000"):
-        ahead.ticks(found(), n)
+        upcoming.ticks(found(), n)

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from beat import settings
-from beat.alerts import channels, config, functions, rules, words
-from beat.alerts.channels import Channel
 from beat.cli.config import data, rows, text
+from beat.config import settings
 from beat.errors import BadOption, ConfigError
-from beat.service import Scheduler
+from beat.notify import channels
+from beat.notify.alerts import config, hooks, rules, templates
+from beat.notify.channels import Channel
+from beat.scheduler import Scheduler
 
 SECRET = "xoxb-hunter2"  # noqa: S105 (made up)
 URL = f"https://hooks.example.com/services/{SECRET}"
@@ -25,7 +26,7 @@ OPS = {"ops": {"url": URL, "kind": "slack"}}
 @pytest.fixture(autouse=True)
 def _forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """No function outlives its test."""
-    monkeypatch.setattr("beat.alerts.functions._declared", {})
+    monkeypatch.setattr("beat.notify.alerts.hooks._declared", {})
 
 
 def read(**table: Any) -> config.Alerts:
@@ -199,7 +200,7 @@ def test_the_example_of_the_guide_works() -> None:
 
 def test_the_guide_tells_every_event_and_every_option_and_every_field() -> None:
     text = GUIDE.read_text(encoding="utf-8")
-    names = [*rules.EVENTS, *rules.FIELDS, *words.FIELDS, *channels.KINDS, *channels.FIELDS]
+    names = [*rules.EVENTS, *rules.FIELDS, *templates.FIELDS, *channels.KINDS, *channels.FIELDS]
     assert [name for name in names if f"`{name}" not in text] == []
 
 
@@ -207,11 +208,11 @@ def test_the_guide_tells_every_event_and_every_option_and_every_field() -> None:
 
 
 def test_a_function_becomes_a_rule_and_a_channel_and_stays_what_it_is() -> None:
-    @functions.on_event("failed", "recovered", schedules="report-*", times=3)
+    @hooks.on_event("failed", "recovered", schedules="report-*", times=3)
     def page(alert: dict[str, Any]) -> str:
         return f"paged {alert}"
 
-    [found] = functions.declared()
+    [found] = hooks.declared()
     assert page({}) == "paged {}"
     assert found.channel.function is page
     assert (found.rule.on, found.rule.times, found.rule.channel) == (("failed", "recovered"), 3, found.channel.name)
@@ -223,14 +224,14 @@ def test_a_function_becomes_a_rule_and_a_channel_and_stays_what_it_is() -> None:
 @pytest.mark.parametrize("on", [("faild",), (), ("failed", 7)], ids=str)
 def test_an_event_that_is_none_is_refused_where_it_is_written(on: Any) -> None:
     with pytest.raises(BadOption, match=r"on_event: (on|`on`)"):
-        functions.on_event(*on)
+        hooks.on_event(*on)
 
 
 def test_a_function_that_cannot_be_called_with_an_alert_is_refused() -> None:
     with pytest.raises(BadOption, match="must take one argument, the alert"):
-        functions.on_event("failed")(lambda: None)  # type: ignore[type-var]
+        hooks.on_event("failed")(lambda: None)  # type: ignore[type-var]
 
     async def page(alert: dict[str, Any]) -> None: ...
 
     with pytest.raises(BadOption, match="not awaited"):
-        functions.on_event("failed")(page)
+        hooks.on_event("failed")(page)

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from beat.alerts.channels import Channel
-from beat.alerts.sending import Caller, NotTaken, send
+from beat.notify.channels import Channel
+from beat.notify.delivery import Caller, NotTaken, send
 from tests.facts import wait_until
 from tests.stand_in import StandIn
 

@@ -21,10 +21,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import beat
-from beat.arguments import LARGEST, canonical, freeze
 from beat.errors import BadArguments, DeclarationError
-from beat.every import Every
-from beat.schedule import Schedule
+from beat.schedule.arguments import LARGEST, canonical, freeze
+from beat.schedule.schedule import Schedule
+from beat.timing.interval import Every
 from tests.chance import examples
 from tests.unit import refusals
 from tests.unit.declared import MISSING, MISSING_TOO, Colour, Forgetful, Point, Tags, anything, plain

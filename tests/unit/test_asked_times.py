@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from beat import clock
+from beat.client.describe import instants
 from beat.errors import BadInstant
-from beat.words import instants
-from beat.zones import zone
+from beat.timing import clock
+from beat.timing.zones import zone
 
 BERLIN = zone("Europe/Berlin")
 NOW = clock.read("2026-11-16T17:30:00.250Z")  # 18:30 in Berlin

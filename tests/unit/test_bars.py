@@ -7,8 +7,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from beat.web.drawing import bars
-from beat.web.drawing.bars import Bar
+from beat.web.charts import bars
+from beat.web.charts.bars import Bar
 
 
 def bar(outcome: str = "succeeded", seconds: float | None = 3.0, words: str = "09:00", **other: int) -> Bar:

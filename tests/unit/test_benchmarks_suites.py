@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from beat import clock, scripts
+from beat.storage import scripts
+from beat.timing import clock
 from benchmarks.claimers import Call, rate
 from benchmarks.guard import LEAST, judged
 from benchmarks.readings import Ran

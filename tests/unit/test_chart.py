@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beat import clock
-from beat.cli import chart
-from beat.client.load import FEWEST, LONGEST, MOST, Slice, Timeline, cut
-from beat.zones import zone
+from beat.cli.render import timeline as chart
+from beat.client.timeline import FEWEST, LONGEST, MOST, Slice, Timeline, cut
+from beat.timing import clock
+from beat.timing.zones import zone
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,8 +6,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from beat import clock
 from beat.errors import BadInstant
+from beat.timing import clock
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 from redis.exceptions import ConnectionError as NoConnection
 from redis.exceptions import ResponseError
 
-from beat import companions, settings
-from beat.event import Event
-from beat.metrics import Tally
+from beat import scheduler
+from beat.config import settings
+from beat.engine import services
+from beat.engine.events import Event
+from beat.telemetry.metrics import Tally
 from tests.facts import wait_until
 
 if TYPE_CHECKING:
@@ -39,7 +41,7 @@ class Sick:
 
 def started(*sick: Sick) -> tuple[list[Event], threading.Event]:
     events, stopping = list[Event](), threading.Event()
-    companions.start(sick, events.append, stopping)
+    services.start(sick, events.append, stopping)
     return events, stopping
 
 
@@ -58,7 +60,7 @@ def test_a_companion_that_fails_is_told_of_once_and_begins_again() -> None:
 
 def test_nobody_is_there_whom_nobody_asked_for() -> None:
     told = (settings.load().settings, "redis://", "beat-1", list[Event]().append, Tally())
-    found = companions.wanted(*told, stopping=threading.Event())
+    found = scheduler.build_services(*told, stopping=threading.Event())
     assert [each.name for each in found] == ["monitors"]  # it looks whether a schedule has asked
 
 
@@ -88,7 +90,7 @@ def test_what_redis_refuses_to_it_alone_is_told() -> None:
 
 
 def test_after_it_has_worked_for_long_the_same_error_is_news(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("beat.companions._WELL_S", -1)
+    monkeypatch.setattr("beat.engine.services._WELL_S", -1)
     sick = Sick(ValueError("bad day"), ValueError("bad day"))
     events, stopping = started(sick)
     assert sick.works.wait(30)
@@ -103,15 +105,15 @@ def test_who_has_something_in_hand_is_given_a_moment_at_the_end(monkeypatch: pyt
             self.has_ended = not goes_on.wait(0.2)
 
     goes_on, stopping, slow = threading.Event(), threading.Event(), Slow()
-    with companions.beside([slow], list[Event]().append, stopping):
+    with services.beside([slow], list[Event]().append, stopping):
         assert slow.works.wait(30)
         stopping.set()
     assert slow.has_ended
-    monkeypatch.setattr("beat.companions._LEAVE_S", 0.1)
+    monkeypatch.setattr("beat.engine.services._LEAVE_S", 0.1)
     stuck = [Sick(), Sick()]
     never = threading.Event()
     began = time.monotonic()
-    with companions.beside(stuck, list[Event]().append, never):
+    with services.beside(stuck, list[Event]().append, never):
         pass
     assert 0.1 <= time.monotonic() - began < 10
     never.set()

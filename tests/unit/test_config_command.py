@@ -14,8 +14,8 @@ import pytest
 from click.testing import CliRunner
 
 from beat.cli.config import command
+from beat.config.settings import Settings
 from beat.errors import ConfigError
-from beat.settings import Settings
 
 if TYPE_CHECKING:
     from click.testing import Result

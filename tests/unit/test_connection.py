@@ -10,14 +10,14 @@ from redis import BlockingConnectionPool, ConnectionPool, Redis, SSLConnection, 
 from redis.backoff import ExponentialBackoff
 from redis.retry import Retry
 
-from beat import connection, scripts
+from beat.storage import connection, scripts
 from tests.faults import harm
 from tests.faults.proxy import Proxy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from beat.embedded import PrivateRedis
+    from beat.dev.embedded import PrivateRedis
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from beat.metrics.families import HISTOGRAM, families
+from beat.telemetry.metrics.families import HISTOGRAM, families
 
 CONTRIB = Path(__file__).parent.parent.parent / "contrib"
 BOARD, RULES = CONTRIB / "grafana/beat.json", CONTRIB / "prometheus/beat.rules.yml"

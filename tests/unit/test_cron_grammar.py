@@ -13,9 +13,9 @@ from cronsim import CronSim
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beat.cron import Cron, grammar
-from beat.cron.fields import FIVE
 from beat.errors import BadCron, BadOption
+from beat.timing.cron import Cron, parser
+from beat.timing.cron.fields import FIVE
 
 REFUSED = [
     # expression, words of the message, what the carets stand under
@@ -324,4 +324,4 @@ def test_numbers_and_ranges_choose_what_croniter_chooses(column: int) -> None:
         text = str(low) if low == high else f"{low}-{high}"  # croniter reads `5-5` as `*`
         expression = " ".join(text if n == column else "*" for n in range(5))
         expanded = croniter.expand(expression)[0][column]
-        assert grammar.parse(expression).chosen[column + 1] == (field.values if "*" in expanded else tuple(expanded))
+        assert parser.parse(expression).chosen[column + 1] == (field.values if "*" in expanded else tuple(expanded))

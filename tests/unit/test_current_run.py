@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from rq.job import Job
 from rq.serializers import DefaultSerializer, JSONSerializer
 
-from beat import jobs
-from beat.current import get_current_run
 from beat.errors import BadArguments, BadInstant, BadOption
-from beat.every import Every
-from beat.run import Run
-from beat.schedule import Schedule
+from beat.jobs import job_template
+from beat.jobs.current_run import get_current_run
+from beat.schedule.run import Run
+from beat.schedule.schedule import Schedule
+from beat.timing.interval import Every
 from tests.unit.declared import MISSING, Colour, Point
 
 TICK = datetime(2026, 11, 16, 9, tzinfo=UTC)
@@ -100,7 +100,7 @@ class Deaf:
     def persist(self, key: str) -> None: ...
 
 
-def run_job(meta: Any, func: str = "beat.current.get_current_run") -> Any:
+def run_job(meta: Any, func: str = "beat.jobs.current_run.get_current_run") -> Any:
     nowhere: Any = Deaf()
     job = Job.create(func, connection=nowhere)
     job.meta = meta
@@ -150,7 +150,9 @@ RUNS = st.builds(Run, st.from_regex(r"[\w-]{1,100}", fullmatch=True), st.none() 
 
 
 def compose(meta: dict[str, Any], run: Run, serializer: Any) -> bytes:
-    return jobs.template(schedule(meta=meta, serializer=serializer))["meta"] + jobs.run_block(run, serializer)
+    return job_template.template(schedule(meta=meta, serializer=serializer))["meta"] + job_template.run_block(
+        run, serializer
+    )
 
 
 def loaded(written: bytes) -> dict[str, Any]:
@@ -223,13 +225,13 @@ def test_a_meta_of_many_entries_is_read(size: int) -> None:
 
 
 def test_the_template_has_no_times() -> None:
-    assert not {"created_at", "enqueued_at"} & jobs.template(schedule()).keys()
+    assert not {"created_at", "enqueued_at"} & job_template.template(schedule()).keys()
 
 
 def test_all_fields_are_bytes() -> None:
     full = schedule(retry=3, ttl=5, job_timeout=6, on_success="app.done", description="Größe")
-    assert {type(value) for value in jobs.template(full).values()} == {bytes}
-    assert jobs.template(full)["description"] == "Größe".encode()
+    assert {type(value) for value in job_template.template(full).values()} == {bytes}
+    assert job_template.template(full)["description"] == "Größe".encode()
 
 
 class Unspeakable:
@@ -242,12 +244,14 @@ class Unspeakable:
 def test_what_rq_cannot_write_is_refused_in_one_sentence() -> None:
     told = "RQ cannot write the job of schedule 'report': RuntimeError: no words; pass plain data"
     with pytest.raises(BadArguments, match=f"^{re.escape(told)}$"):
-        jobs.template(schedule(args=[Unspeakable()]))
-    assert jobs.template(schedule(args=[Unspeakable()], description="Described."))["description"] == b"Described."
+        job_template.template(schedule(args=[Unspeakable()]))
+    assert (
+        job_template.template(schedule(args=[Unspeakable()], description="Described."))["description"] == b"Described."
+    )
 
 
 def test_an_rq_without_retries_at_the_front_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs, "_RETRY_HAS_A_FRONT", False)
+    monkeypatch.setattr(job_template, "_RETRY_HAS_A_FRONT", False)
     with pytest.raises(BadOption, match=f"needs RQ 2.8, and this is {rq.__version__}: upgrade, or leave it out"):
-        jobs.template(schedule(retry={"max": 2, "enqueue_at_front": True}))
-    assert jobs.template(schedule(retry=2))["retries_left"] == b"2"
+        job_template.template(schedule(retry={"max": 2, "enqueue_at_front": True}))
+    assert job_template.template(schedule(retry=2))["retries_left"] == b"2"

@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from beat import definitions, place_options, policy_options
-from beat.cron import Cron
 from beat.errors import DeclarationError
-from beat.every import Every
-from beat.follows import Follows
-from beat.monitor import Monitor
-from beat.place import Place
-from beat.requires import Requires
-from beat.rq_options import Callback, Retry
-from beat.schedule import Schedule
+from beat.schedule import policy_options, routing_options, serialize
+from beat.schedule.follows import Follows
+from beat.schedule.monitor import Monitor
+from beat.schedule.requires import Requires
+from beat.schedule.rq_options import Callback, Retry
+from beat.schedule.schedule import Schedule
+from beat.schedule.source_location import Place
+from beat.timing.cron import Cron
+from beat.timing.interval import Every
 from tests.chance import examples
 from tests.unit.declared import Colour, Point
 from tests.unit.refusals import BadRepr
@@ -29,7 +29,7 @@ NINE = datetime(2026, 11, 16, 9, tzinfo=UTC)
 SAME = (
     "id", "func", "tz", "enabled", "description", "priority", "queue", "job_timeout", "result_ttl", "failure_ttl",
     "ttl", "at_front", "serializer", "start", "end", "timing", "timing_rev", "follows", "monitor",
-    *policy_options.CHECKS, *place_options.CHECKS,
+    *policy_options.CHECKS, *routing_options.CHECKS,
 )  # fmt: skip
 
 
@@ -39,9 +39,9 @@ def schedule(**given: Any) -> Schedule:
 
 def returns(made: Schedule) -> Schedule:
     """What comes back, after a look at all that must be the same."""
-    text = definitions.write(made)
+    text = serialize.write(made)
     text.encode()  # as it is sent
-    back = definitions.read(text)
+    back = serialize.read(text)
     for name in SAME:
         assert getattr(back, name) == getattr(made, name), name
     assert list(islice(back.ticks(NINE), 5)) == list(islice(made.ticks(NINE), 5))
@@ -97,19 +97,19 @@ def test_what_was_written_is_read(given: dict[str, Any]) -> None:
 def test_arguments_that_json_cannot_write_are_shown_as_text(arguments: list[Any]) -> None:
     made = schedule(args=arguments, kwargs={"a": arguments})
     back = returns(made)
-    written = json.loads(definitions.write(made))
+    written = json.loads(serialize.write(made))
     assert written["args"] == repr(arguments)
     assert written["kwargs"] == repr({"a": arguments})
     assert (back.args, dict(back.kwargs)) == ((), {}), "they stay in the job's template"
 
 
 def test_arguments_that_json_can_write_are_shown_as_they_are() -> None:
-    written = json.loads(definitions.write(schedule(args=[1, "zwei"], kwargs={"a": {"b": [None, True]}})))
+    written = json.loads(serialize.write(schedule(args=[1, "zwei"], kwargs={"a": {"b": [None, True]}})))
     assert (written["args"], written["kwargs"]) == ([1, "zwei"], {"a": {"b": [None, True]}})
 
 
 def test_long_arguments_are_cut() -> None:
-    written = definitions.write(schedule(args=[{"x" * 200_000}]))
+    written = serialize.write(schedule(args=[{"x" * 200_000}]))
     assert len(written) < 3000
 
 
@@ -124,26 +124,26 @@ def test_half_a_character_can_be_sent(given: dict[str, Any]) -> None:
 
 
 def test_what_is_left_to_rq_is_not_written() -> None:
-    assert set(json.loads(definitions.write(schedule()))) == {
+    assert set(json.loads(serialize.write(schedule()))) == {
         "id", "func", "tz", "enabled", "description", "priority", "queue", "at_front", "serializer", "every",
     }  # fmt: skip
 
 
 def test_a_definition_is_readable() -> None:
-    written = json.loads(definitions.write(schedule(timing=Cron("0 9 * * *", "Europe/Paris"), description="täglich")))
+    written = json.loads(serialize.write(schedule(timing=Cron("0 9 * * *", "Europe/Paris"), description="täglich")))
     assert (written["cron"], written["tz"], written["description"]) == ("0 9 * * *", "Europe/Paris", "täglich")
-    assert "täglich" in definitions.write(schedule(description="täglich"))
+    assert "täglich" in serialize.write(schedule(description="täglich"))
 
 
 def test_words_of_a_newer_beat_are_left_alone() -> None:
-    written = json.loads(definitions.write(schedule()))
-    back = definitions.read(json.dumps({**written, "overlap": "skip", "groups": ["a"]}))
+    written = json.loads(serialize.write(schedule()))
+    back = serialize.read(json.dumps({**written, "overlap": "skip", "groups": ["a"]}))
     assert back.timing_rev == schedule().timing_rev
 
 
 # --- garbage ---------------------------------------------------------------------------------------------------------
 
-GOOD: dict[str, Any] = json.loads(definitions.write(schedule(timing=Cron("0 9 * * *"), start=NINE)))
+GOOD: dict[str, Any] = json.loads(serialize.write(schedule(timing=Cron("0 9 * * *"), start=NINE)))
 NONSENSE = [None, True, 0, -1, 1.5, 1e308, 10**30, "", "x", "\x00", "\ud800", [], [1], {}, {"a": 1}, [["x"]]]
 
 
@@ -164,7 +164,7 @@ NONSENSE = [None, True, 0, -1, 1.5, 1e308, 10**30, "", "x", "\x00", "\ud800", []
 )  # fmt: skip
 def test_what_is_no_definition_is_refused(text: str) -> None:
     with pytest.raises(DeclarationError) as caught:
-        definitions.read(text)
+        serialize.read(text)
     assert len(str(caught.value)) < 600
 
 
@@ -173,17 +173,17 @@ def test_what_is_no_definition_is_refused(text: str) -> None:
 def test_a_wrong_value_is_refused_or_read_and_nothing_else(name: str, value: Any) -> None:
     spoilt = {**GOOD, name: value}
     try:
-        back = definitions.read(json.dumps(spoilt))
+        back = serialize.read(json.dumps(spoilt))
     except DeclarationError:
         return
     back.after(NINE)
-    definitions.write(back)
+    serialize.write(back)
 
 
 @pytest.mark.parametrize("name", ["id", "func", "cron", "tz"])
 def test_a_missing_value_is_refused(name: str) -> None:
     with pytest.raises(DeclarationError):
-        definitions.read(json.dumps({key: value for key, value in GOOD.items() if key != name}))
+        serialize.read(json.dumps({key: value for key, value in GOOD.items() if key != name}))
 
 
 plain = st.recursive(
@@ -197,7 +197,7 @@ plain = st.recursive(
 def test_any_json_is_refused_or_read(value: Any) -> None:
     text = json.dumps({**GOOD, **value} if isinstance(value, dict) else value)
     try:
-        definitions.read(text).after(NINE)
+        serialize.read(text).after(NINE)
     except DeclarationError:
         return
 

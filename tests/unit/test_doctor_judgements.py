@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from beat import clock
-from beat.client.beats import Instance
-from beat.doctor.facts import (
+from beat.client.schedulers import Instance
+from beat.doctor.checks import acl, growth, keys, queues, schedulers, schedules, server
+from beat.doctor.facts import (  # fmt: skip
     Beats,
     Case,
     Census,
@@ -29,10 +29,10 @@ from beat.doctor.facts import (
     Server,
     Unfit,
     Unseen,
-)  # fmt: skip
+)
 from beat.doctor.findings import LEVELS, counted, size, some, span
-from beat.doctor.judging import beats, growth, queues, rights, schedules, server, state
-from beat.setback import Setback
+from beat.storage.clock_setback import Setback
+from beat.timing import clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -242,7 +242,7 @@ BEATS: dict[str, tuple[Beats, list[Expected]]] = {
 @pytest.mark.parametrize("case", BEATS)
 def test_beats_are_judged(case: str) -> None:
     found, expected = BEATS[case]
-    says(beats.judge(found), *expected)
+    says(schedulers.judge(found), *expected)
 
 
 # --- schedules -------------------------------------------------------------------------------------------------------
@@ -377,7 +377,7 @@ KEPT = Kept((), "1", 1, None, 17, 17, {}, (), NOW)
          "hidden", "unexposed"],
 )  # fmt: skip
 def test_what_stands_in_redis_is_judged(found: Kept, expected: Expected) -> None:
-    says(state.judge(found), expected)
+    says(keys.judge(found), expected)
 
 
 # --- rights ----------------------------------------------------------------------------------------------------------
@@ -396,7 +396,7 @@ def test_what_stands_in_redis_is_judged(found: Kept, expected: Expected) -> None
     ids=["just enough", "too much", "too little", "too little to ask", "nobody knows"],
 )  # fmt: skip
 def test_rights_are_judged(found: Rights, expected: list[Expected]) -> None:
-    says(rights.judge(found), *expected)
+    says(acl.judge(found), *expected)
 
 
 # --- words -----------------------------------------------------------------------------------------------------------
@@ -455,7 +455,9 @@ def test_a_remedy_is_pasted_with_its_name_as_one_word(name: str, tmp_path: Path)
     cases = dict.fromkeys(kinds, (Case(name),))
     found = schedules.judge(Census(1, {"broken": 1}, dict.fromkeys(kinds, 1), cases, 1, (Late(name, 9.0),)))
     remedies += [each.remedy for each in found if each.remedy]
-    remedies += [each.remedy for each in beats.judge(living(instance("a", version=name))) if each.check == "versions"]
+    remedies += [
+        each.remedy for each in schedulers.judge(living(instance("a", version=name))) if each.check == "versions"
+    ]
     assert len(remedies) == 7
     for remedy in remedies:
         assert "\n" not in remedy

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from beat.cron import Cron
+from beat.timing.cron import Cron
 from tests import oracle
 from tests.chance import LONG
 

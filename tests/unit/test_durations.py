@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from beat import durations
 from beat.errors import BadDuration
+from beat.timing import durations
 from tests.chance import examples
 from tests.unit.declared import Number
 from tests.unit.refusals import accepted, refused

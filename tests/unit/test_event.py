@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from beat.event import NAMES, Event
+from beat.engine.events import NAMES, Event
 from tests.unit.emitted import emitted
 
 

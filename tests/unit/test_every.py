@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from beat.errors import BadDuration, BadInstant
-from beat.every import Every
+from beat.timing.interval import Every
 from tests.unit.declared import Number
 from tests.unit.refusals import refused
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from rq.utils import import_attribute
 
-from beat import functions
 from beat.errors import BadArguments, BadFunction
-from beat.registry import Registry
+from beat.schedule import functions
+from beat.schedule.registry import Registry
 from tests.unit import declared
 from tests.unit.declared import Queues, Reports
 from tests.unit.refusals import BadRepr, refused

@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 import beat
-from beat import Group, Registry, groups
+from beat import Group, Registry
+from beat.config import groups
+from beat.config.sources import Defaults
 from beat.errors import BadOption
-from beat.sources import Defaults
+from beat.schedule import registry
 from tests.unit.refusals import HOSTILE, refused
 
 
@@ -116,5 +118,5 @@ def test_wrong_groups_are_collected_with_their_places() -> None:
 
 
 def test_the_front_door_has_them() -> None:
-    assert beat.group.__self__ is beat.registry.default  # type: ignore[attr-defined]  # a bound method
+    assert beat.group.__self__ is registry.default_registry  # type: ignore[attr-defined]  # a bound method
     assert {"Group", "Requires", "Follows", "group"} <= set(beat.__all__)

@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beat import guard
-from beat.guard import BACKWARD_MS, FORWARD_MS, Guard, Jump, Mark
+from beat.engine import clock_guard
+from beat.engine.clock_guard import FORWARD_MS, Guard, Jump, Mark
+from beat.storage.clock_setback import BACKWARD_MS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-HERE = guard.boot()
+HERE = clock_guard.boot()
 HOUR = 3_600_000
 times = st.integers(0, 10**14)
 
@@ -108,20 +109,20 @@ def test_a_mark_of_another_boot_is_not_comparable(boot: str) -> None:
 
 
 def test_where_boots_have_no_names_no_foreign_mark_is_comparable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guard, "boot", lambda: "-")
+    monkeypatch.setattr(clock_guard, "boot", lambda: "-")
     assert Guard(at(5, 5, "-")).judge(at(1000, HOUR, "-")) is Jump.NONE
 
 
 def test_a_system_that_does_not_name_its_boots_is_no_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(guard, "_BOOT_ID", tmp_path / "missing")
-    guard.boot.cache_clear()
-    assert guard.boot() == "-"
-    guard.boot.cache_clear()
+    monkeypatch.setattr(clock_guard, "_BOOT_ID", tmp_path / "missing")
+    clock_guard.boot.cache_clear()
+    assert clock_guard.boot() == "-"
+    clock_guard.boot.cache_clear()
 
 
 def test_a_mark_is_now_by_this_machines_uptime() -> None:
-    asked = guard.uptime_ms()
-    made = guard.mark(asked, 7)
+    asked = clock_guard.uptime_ms()
+    made = clock_guard.mark(asked, 7)
     assert (made.boot, made.asked_ms, made.redis_ms) == (HERE, asked, 7)
     assert 0 <= made.answered_ms - asked < 10_000
 

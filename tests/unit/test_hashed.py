@@ -18,15 +18,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beat import definitions
-from beat.client import standing
-from beat.cron import Cron
-from beat.cron.fields import COMMON_DAY, DAY, SIX, Field
+from beat.client import schedule_info
+from beat.config.sources import Defaults
 from beat.errors import BadCron, BadOption
-from beat.lint import lint
-from beat.registry import Registry
-from beat.schedule import Schedule
-from beat.sources import Defaults
+from beat.policies.lint import lint
+from beat.schedule import serialize
+from beat.schedule.registry import Registry
+from beat.schedule.schedule import Schedule
+from beat.timing.cron import Cron
+from beat.timing.cron.fields import COMMON_DAY, DAY, SIX, Field
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -340,23 +340,23 @@ def test_the_decorator_and_presets_know_hashes() -> None:
 
 def test_the_definition_is_readable_and_read_with_its_id() -> None:
     made = schedule(tz="Europe/Paris")
-    text = definitions.write(made)
+    text = serialize.write(made)
     assert json.loads(text)["cron"] == "H H * * *"
-    back = definitions.read(text)
+    back = serialize.read(text)
     assert (str(back.timing), back.timing_rev) == ("H H * * *", made.timing_rev)
 
 
 @given(seeds, st.sampled_from(["H H * * *", "H/15 9-17 * * H(mon-fri)", "0 H H(1-9),15 * *"]))
 def test_the_rule_of_the_ledger_has_the_same_ticks_without_the_id(seed: str, expression: str) -> None:
     made = schedule(seed, expression)
-    rule = json.loads(definitions.ticks(made))
+    rule = json.loads(serialize.ticks(made))
     assert rule == {"cron": made.timing.normalised, "tz": "UTC"}  # type: ignore[union-attr]
-    assert definitions.ticking(rule).timing_rev == made.timing_rev
-    assert definitions.ticking(json.loads(definitions.write(made))).timing_rev == made.timing_rev
+    assert serialize.ticking(rule).timing_rev == made.timing_rev
+    assert serialize.ticking(json.loads(serialize.write(made))).timing_rev == made.timing_rev
 
 
 def test_a_hash_without_a_rule_has_the_ticks_of_its_definition() -> None:
-    found = standing.read("report", {b"definition": definitions.write(schedule()).encode()})
+    found = schedule_info.read("report", {b"definition": serialize.write(schedule()).encode()})
     assert found.schedule is not None
     assert found.schedule.timing_rev == schedule().timing_rev
 

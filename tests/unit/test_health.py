@@ -7,9 +7,10 @@ import time
 
 import pytest
 
-from beat import health
-from beat.event import Event
-from beat.health import Health, Once, Patience, cause
+from beat.engine.events import Event
+from beat.engine.health import Health, Once
+from beat.storage import backoff
+from beat.storage.backoff import Patience, cause
 
 
 def test_an_outage_is_told_once_and_its_end_once() -> None:
@@ -89,7 +90,7 @@ def test_patience_grows_to_two_seconds_and_begins_anew_when_it_went_well() -> No
 
 
 def test_patience_ends_when_it_is_time_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(health, "_FIRST_S", 600)
+    monkeypatch.setattr(backoff, "_FIRST_S", 600)
     stopping = threading.Event()
     stopping.set()
     begun = time.monotonic()

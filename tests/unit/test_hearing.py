@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from beat import hearing
-from beat.hearing import BREAK_MS, LEAP_MS, Hearing
+from beat.engine import listening
+from beat.engine.listening import BREAK_MS, LEAP_MS, Hearing
 
 NINE = 1_794_819_600_000
 """Redis' clock in ms, when this machine has been up for a minute."""
@@ -16,7 +16,7 @@ class Clocks:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.uptime, self.redis = 60_000, NINE
-        monkeypatch.setattr(hearing, "uptime_ms", lambda: self.uptime)
+        monkeypatch.setattr(listening, "uptime_ms", lambda: self.uptime)
         self.hearing = Hearing()
 
     def passes(self, ms: int) -> None:

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beat.history import Change, Fired, Line, Passed, Waits, assemble, job_of
-from beat.ledger import OUTCOMES, Changed, Enqueued, Entry, Error, Outcome, Reopened, Skipped, Waiting
+from beat.history.history import Change, Fired, Line, Passed, Waits, assemble, job_of
+from beat.history.ledger import OUTCOMES, Changed, Enqueued, Entry, Error, Outcome, Reopened, Skipped, Waiting
 from tests.unit.test_ledger import entries as any_entries
 
 NINE = datetime(2026, 11, 16, 9, tzinfo=UTC)

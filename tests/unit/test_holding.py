@@ -6,11 +6,11 @@ import dataclasses
 
 import pytest
 
-from beat.holding import Holding
-from beat.keys import Keys
-from beat.pace import MOST_CLAIMS
-from beat.protocol import Item
-from beat.verdicts import Chain
+from beat.engine.claims import Holding
+from beat.engine.fire_items import Chain
+from beat.engine.pacing import MOST_CLAIMS
+from beat.storage.keys import Keys
+from beat.storage.messages import Item
 from tests.unit.desk import PACE
 
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beat import clock
-from beat.alerts import rules, signs
-from beat.alerts.incidents import Sign, State, step
-from beat.events.notice import Notice
+from beat.events.event import Notice
+from beat.notify.alerts import incidents, rules
+from beat.notify.alerts.incidents import Sign, State, step
+from beat.timing import clock
 
 START = datetime(2026, 11, 16, 9, tzinfo=UTC)
 
@@ -191,7 +191,7 @@ def notice(type_: str, schedule: str = "report", **entry: Any) -> Notice:
     ],
 )  # fmt: skip
 def test_a_notice_is_a_sign(found: Notice, kind: str, subject: str, error: str) -> None:
-    sign = signs.of(found)
+    sign = incidents.of(found)
     assert sign
     assert (sign.kind, sign.subject, sign.error, sign.id) == (kind, subject, error, "1794819600000-0")
 
@@ -202,7 +202,7 @@ def test_a_notice_is_a_sign(found: Notice, kind: str, subject: str, error: str) 
     ids=lambda each: each.type,
 )
 def test_what_means_nothing_to_a_rule_is_no_sign(found: Notice) -> None:
-    assert signs.of(found) is None
+    assert incidents.of(found) is None
 
 
 # --- any history, any kill -------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import inspect
 
 import pytest
 
-from beat.keys import Keys
+from beat.storage.keys import Keys
 
 NAMES = {
     "schedules": "beat:schedules",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from beat.client.lately import Lately
+from beat.client.cache import Lately
 
 
 def test_of_the_same_it_is_made_once_and_of_another_anew() -> None:

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from beat import scripts
-from beat.doctor import permissions, rights
-from beat.keys import Keys
+from beat.doctor import acl
+from beat.storage import scripts
+from beat.storage.keys import Keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-HOUSE = Path(scripts.__file__).parent.parent
-WHOLE = rights.rule(Keys(), version=(7, 2))
+HOUSE = Path(scripts.__file__).parents[2]
+WHOLE = acl.rule(Keys(), version=(7, 2))
 NAMED = {command for grant in WHOLE.grants for command in grant.commands}
 ELSEWHERE = (
     "cli",
-    "embedded",
-    "moving",
+    "dev/embedded",
+    "migrate",
     "testing",
     "web",
 )  # where a client is one of beat's, or the Redis is somebody's own
@@ -36,7 +36,7 @@ CHOICE = re.compile(r"redis\.p?call\([^,'()]+ and '([A-Z]+)' or '([A-Z]+)'")
 
 
 def lua() -> list[Path]:
-    return sorted((HOUSE / "scripts").rglob("*.lua"))
+    return sorted((HOUSE / "storage" / "scripts").rglob("*.lua"))
 
 
 def called(text: str) -> set[str]:
@@ -128,7 +128,7 @@ def test_every_command_that_python_sends_is_in_the_rule() -> None:
 
 @pytest.mark.parametrize("keys", [Keys(), Keys("app:beat:")], ids=["beat:", "app:beat:"])
 def test_of_jobs_only_beats_own_can_be_touched(keys: Keys) -> None:
-    patterns = {pattern for grant in rights.rule(keys).grants for pattern in grant.keys if "~rq:job" in pattern}
+    patterns = {pattern for grant in acl.rule(keys).grants for pattern in grant.keys if "~rq:job" in pattern}
     own = "beat" if keys.prefix == "beat:" else "app_beat"
     assert patterns == {f"~rq:job:{own}_*", f"%W~rq:job:{own}_*", "~rq:job:x", "~rq:job:"}
 
@@ -159,22 +159,22 @@ def test_no_grant_names_a_category_or_what_an_administrator_does() -> None:
 
 
 @pytest.mark.parametrize(
-    ("feature", "command"), [(rights.REPLACE, "lrem"), (rights.GROUPS, "xreadgroup"), (rights.DATABASE, "select")]
+    ("feature", "command"), [(acl.REPLACE, "lrem"), (acl.GROUPS, "xreadgroup"), (acl.DATABASE, "select")]
 )
 def test_what_is_not_in_use_is_left_out(feature: str, command: str) -> None:
-    without = rights.rule(Keys(), [each for each in rights.FEATURES if each != feature])
+    without = acl.rule(Keys(), [each for each in acl.FEATURES if each != feature])
     assert command not in {each for grant in without.grants for each in grant.commands}
-    assert command in {each for grant in rights.rule(Keys(), [feature]).grants for each in grant.commands}
+    assert command in {each for grant in acl.rule(Keys(), [feature]).grants for each in grant.commands}
 
 
 def test_workers_are_told_to_stop_only_for_those_who_replace() -> None:
-    assert "&rq:pubsub:*" not in rights.rule(Keys(), []).words()
-    assert any("&rq:pubsub:*" in word for word in rights.rule(Keys(), [rights.REPLACE]).words())
+    assert "&rq:pubsub:*" not in acl.rule(Keys(), []).words()
+    assert any("&rq:pubsub:*" in word for word in acl.rule(Keys(), [acl.REPLACE]).words())
 
 
 @pytest.mark.parametrize(("version", "knows"), [((7, 0), False), ((7, 2), True), ((8, 0), True)])
 def test_the_rule_has_no_word_that_the_server_does_not_know(version: tuple[int, int], *, knows: bool) -> None:
-    assert ("+client|setinfo" in rights.rule(Keys(), version=version).words()) is knows
+    assert ("+client|setinfo" in acl.rule(Keys(), version=version).words()) is knows
 
 
 def test_the_rule_is_one_line_and_leaves_passwords_alone() -> None:
@@ -187,6 +187,6 @@ def test_the_rule_is_one_line_and_leaves_passwords_alone() -> None:
 
 
 def test_every_right_has_a_command_to_try_it_with() -> None:
-    tried = list(permissions.samples(WHOLE))
+    tried = list(acl.samples(WHOLE))
     assert len(tried) > len(NAMED)
     assert {each.command[0] for each in tried} == {command.partition("|")[0] for command in NAMED}

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from beat import ledger
-from beat.ledger import Changed, Enqueued, Entry, Error, Outcome, Reopened, Skipped, Waiting
+from beat.history import ledger
+from beat.history.ledger import Changed, Enqueued, Entry, Error, Outcome, Reopened, Skipped, Waiting
 
 NINE = "2026-11-16T09:00:00Z"
 SIGNED = {"at": "2026-11-16T09:00:00.004Z", "beat": "web-2:17"}

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from beat.cron import Cron
-from beat.every import Every
-from beat.lint import lint
-from beat.place import Place
-from beat.schedule import Schedule
+from beat.policies.lint import lint
+from beat.schedule.schedule import Schedule
+from beat.schedule.source_location import Place
+from beat.timing.cron import Cron
+from beat.timing.interval import Every
 
 if TYPE_CHECKING:
     from pathlib import Path

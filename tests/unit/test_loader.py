@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import beat
-from beat import loader
 from beat.errors import BadCron, ConfigError, DeclarationError, LoadError
-from beat.loader import Loaded, load, prepare
+from beat.schedule import loader
+from beat.schedule.loader import Loaded, load, prepare
 from tests.files import lay_out
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Write = Callable[[Mapping[str, str]], Path]
 
-PROJECT = Path(loader.__file__).parent.parent.parent
+PROJECT = Path(loader.__file__).parents[3]
 EXAMPLES = "write a dotted name such as 'app.tasks', or a path such as 'app/tasks.py'"
 
 
@@ -647,7 +647,7 @@ def test_a_declaration_in_a_library_gets_the_name_of_what_was_called(write: Writ
 
 
 def test_a_module_that_loads_another_and_fails_is_told_where(write: Write) -> None:
-    write({"tasks.py": "from beat.loader import load\nraise load('a b').problems[0]"})
+    write({"tasks.py": "from beat.schedule.loader import load\nraise load('a b').problems[0]"})
     said = only_problem("tasks")
     assert said.startswith("tasks: LoadError: 'a b' is not the name of a module")
     assert said.endswith("(tasks.py:2: raise load('a b').problems[0])")
@@ -761,7 +761,8 @@ def in_django(here: Path, program: str, settings: str = "site1.settings") -> str
     path = os.pathsep.join([str(PROJECT), *filter(None, [os.environ.get("PYTHONPATH")])])
     environ = {**os.environ, "DJANGO_SETTINGS_MODULE": settings, "PYTHONPATH": path}
     prelude = (
-        "import sys; sys.path.remove('')\nfrom beat.loader import load, prepare\nfrom beat.errors import LoadError\n"
+        "import sys; sys.path.remove('')\nfrom beat.schedule.loader import load, prepare\n"
+        "from beat.errors import LoadError\n"
     )
     command = [sys.executable, "-W", "error", "-c", prelude + textwrap.dedent(program)]
     done = subprocess.run(command, cwd=here, env=environ, capture_output=True, text=True, timeout=60, check=False)

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from beat import log_forms, logs
-from beat.event import COMPONENTS, NAMES, Event
-from beat.health import Health
-from beat.protocol import Reply
-from beat.replies import Replies
+from beat.engine.events import COMPONENTS, NAMES, Event
+from beat.engine.health import Health
+from beat.engine.replies import Replies
+from beat.storage.messages import Reply
+from beat.telemetry import log_formats, logs
 from tests.nursery import ROOT
 from tests.unit.emitted import Emitted, emitted
 
@@ -296,8 +296,10 @@ def test_the_fields_of_an_event_are_attributes_of_its_record(record: Callable[[E
 
 
 def test_names_that_a_record_has_of_its_own_are_given_another(record: Callable[[Event], logging.LogRecord]) -> None:
-    found = record(Event("started", fields=dict.fromkeys([*log_forms.RESERVED, "server", "schedules"], 1)))
-    assert {name: vars(found)[f"beat_{name}"] for name in log_forms.RESERVED} == dict.fromkeys(log_forms.RESERVED, 1)
+    found = record(Event("started", fields=dict.fromkeys([*log_formats.RESERVED, "server", "schedules"], 1)))
+    assert {name: vars(found)[f"beat_{name}"] for name in log_formats.RESERVED} == dict.fromkeys(
+        log_formats.RESERVED, 1
+    )
     assert found.name == "beat"
 
 
@@ -313,9 +315,9 @@ def test_no_attribute_moves_the_cursor_of_whoever_prints_it(record: Callable[[Ev
 
 EMBEDDED = """
 import logging
-import beat, beat.service, beat.testing
-from beat import logs
-from beat.event import Event
+import beat, beat.scheduler, beat.testing
+from beat.telemetry import logs
+from beat.engine.events import Event
 root, log = logging.getLogger(), logging.getLogger("beat")
 assert not root.handlers and not log.handlers and log.level == logging.NOTSET and log.propagate
 logs.listen(Event("mended", "report"))
@@ -411,7 +413,7 @@ def test_a_beat_without_stderr_writes_nothing(monkeypatch: pytest.MonkeyPatch) -
 
 def test_lines_of_other_rooms_say_which_room_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     logs.configure("info", "json")
-    logging.getLogger("beat.observers").warning("a listener\nfailed", extra={"listener": "x"})
+    logging.getLogger("beat.engine.observers").warning("a listener\nfailed", extra={"listener": "x"})
     (line,) = capsys.readouterr().err.splitlines()
     read = json.loads(line)
     assert (read["component"], read["message"], read["listener"]) == ("observers", "a listener\\nfailed", "x")

@@ -9,15 +9,17 @@ from typing import Any
 
 import pytest
 
-from beat import Registry, definitions, monitor, relations, sentry_dsn
+from beat import Registry
 from beat.cli import config
+from beat.config import sentry_dsn
+from beat.config.settings import load
 from beat.errors import BadOption, ConfigError, DeclarationError
-from beat.every import Every
-from beat.monitor import Monitor
-from beat.planning.differences import differences, masked, plain
-from beat.schedule import Schedule
-from beat.settings import load
+from beat.policies.definition_diff import differences, masked, plain
+from beat.schedule import cross_checks, monitor, serialize
+from beat.schedule.monitor import Monitor
+from beat.schedule.schedule import Schedule
 from beat.testing import ManualBeat
+from beat.timing.interval import Every
 from tests.unit.declared import plain as plain_function
 
 TOKEN = "0f63-canary-8a1e"  # noqa: S105 (nobody's)
@@ -105,26 +107,26 @@ def test_where_sentry_is_meant_there_must_be_a_dsn() -> None:
     registry = Registry()
     registry.register(plain_function, every="1h", monitor="sentry:x")
     for fine in (DSN, sentry_dsn.OFF):
-        relations.agreed(registry, {}, fine)
+        cross_checks.agreed(registry, {}, fine)
     with pytest.raises(DeclarationError) as refused:
-        relations.agreed(registry, {}, None)
+        cross_checks.agreed(registry, {}, None)
     assert "test_monitor_option.py:" in str(refused.value)
     assert "there is no DSN: set BEAT_SENTRY_DSN (or SENTRY_DSN), or BEAT_SENTRY_DSN=off" in str(refused.value)
 
 
 def test_nobody_is_shown_the_secret() -> None:
     made = schedule(monitor=URL)
-    kept = json.loads(definitions.write(made))
+    kept = json.loads(serialize.write(made))
     assert kept["monitor"] == URL  # any beat must be able to ping
     assert monitor.hidden(kept)["monitor"] == "https://hc-ping.com/***"
     assert monitor.hidden({"monitor": 5}) == {"monitor": "***"}
     assert TOKEN not in f"{made!r} {made.monitor} {made.monitor!r}"
     assert str(made.monitor) == "https://hc-ping.com/***"
     assert str(Monitor("sentry:x", grace="5m")) == "sentry:x grace=5m"
-    other = plain(definitions.write(schedule(monitor=f"{URL}-2")))
-    [shown] = map(masked, differences(plain(definitions.write(made)), other))
+    other = plain(serialize.write(schedule(monitor=f"{URL}-2")))
+    [shown] = map(masked, differences(plain(serialize.write(made)), other))
     assert shown == ("monitor", "https://hc-ping.com/***", "https://hc-ping.com/*** (another)")
-    [new] = map(masked, differences(plain(definitions.write(schedule())), other))
+    [new] = map(masked, differences(plain(serialize.write(schedule())), other))
     assert new == ("monitor", None, "https://hc-ping.com/***")
 
 

@@ -11,17 +11,18 @@ from typing import Any
 
 import pytest
 
-from beat import sentry_dsn
-from beat.cron import Cron
-from beat.event import Event
+from beat.config import sentry_dsn
+from beat.engine.events import Event
 from beat.events import Notice
-from beat.every import Every
-from beat.follows import Follows
-from beat.monitors import healthchecks, lane, sentry
-from beat.monitors.lane import Lane, Letter
-from beat.monitors.pings import Ping, Request, ended
-from beat.monitors.post import Failure, post
-from beat.schedule import Schedule
+from beat.notify import delivery
+from beat.notify.delivery import Lane, Letter
+from beat.notify.http import Failure, send_ping
+from beat.notify.monitors import healthchecks, sentry
+from beat.notify.monitors.pings import Ping, Request, ended
+from beat.schedule.follows import Follows
+from beat.schedule.schedule import Schedule
+from beat.timing.cron import Cron
+from beat.timing.interval import Every
 from tests.facts import wait_until
 from tests.stand_in import Answer
 from tests.watching_service import Watch
@@ -219,7 +220,7 @@ def letter(name: str, done: list[str], seconds: float = 900, schedule_id: str = 
 
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lane, "_FIRST_S", 0.001)
+    monkeypatch.setattr(delivery, "_FIRST_S", 0.001)
 
 
 @pytest.mark.usefixtures("hasty")
@@ -273,7 +274,7 @@ def test_after_a_while_it_is_given_up_and_said_when_the_service_is_back() -> Non
 
 
 def test_what_cannot_be_taken_now_waits_in_order_and_holds_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lane, "_FIRST_S", 0.05)
+    monkeypatch.setattr(delivery, "_FIRST_S", 0.05)
     goes_on, done, events = threading.Event(), list[str](), list[Event]()
 
     def send(request: Request) -> Failure | None:
@@ -303,7 +304,7 @@ def test_what_could_not_be_taken_for_long_is_given_up_and_silence_after_it_is_sa
 
 
 def test_a_service_that_is_slow_loses_nothing_and_one_that_is_full_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lane, "MOST", 2)
+    monkeypatch.setattr(delivery, "MOST", 2)
     hanging, done, events, goes_on = threading.Event(), list[str](), list[Event](), threading.Event()
 
     def hangs(_: Request) -> None:
@@ -326,7 +327,7 @@ def test_a_service_that_is_slow_loses_nothing_and_one_that_is_full_says_so(monke
 def test_of_too_many_for_a_service_that_fails_the_oldest_are_given_up_and_that_is_said(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(lane, "MOST", 20)
+    monkeypatch.setattr(delivery, "MOST", 20)
     service, done, events = Service(*[AWAY] * 100), list[str](), list[Event]()
     way = Lane("hc-ping.com", events.append, service.send)
     way.put(letter("0", done))
@@ -340,13 +341,13 @@ def test_of_too_many_for_a_service_that_fails_the_oldest_are_given_up_and_that_i
 
 
 def test_what_was_dropped_while_it_waited_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lane, "_FIRST_S", 30.0)
+    monkeypatch.setattr(delivery, "_FIRST_S", 30.0)
     service, done, events = Service(BUSY), list[str](), list[Event]()
     way = Lane("hc-ping.com", events.append, service.send)
     way.put(letter("busy", done, schedule_id="busy"))
     way.put(letter("fine 1", done, schedule_id="fine"))
     wait_until(lambda: done == ["fine 1"])
-    monkeypatch.setattr(lane, "MOST", 1)
+    monkeypatch.setattr(delivery, "MOST", 1)
     way.put(letter("fine 2", done, schedule_id="fine"))
     wait_until(lambda: done == ["fine 1", "busy", "fine 2"])
     assert [event.name for event in events] == ["monitor_failed", "monitor_missed", "monitor_back"]
@@ -354,7 +355,7 @@ def test_what_was_dropped_while_it_waited_is_not_waited_for(monkeypatch: pytest.
 
 
 def test_a_way_that_nobody_goes_has_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lane, "_IDLE_S", 0.001)
+    monkeypatch.setattr(delivery, "_IDLE_S", 0.001)
     service, done = Service(), list[str]()
     way = Lane("idle.example", lambda _: None, service.send)
     for name in ("1", "2"):
@@ -378,13 +379,13 @@ def test_a_bug_is_told_by_its_kind_alone(monkeypatch: pytest.MonkeyPatch) -> Non
         raise ValueError(URL)
 
     monkeypatch.setattr("urllib.request.OpenerDirector.open", fails)
-    assert post(healthchecks.request(ping("ok"), URL)) == ("ValueError", True, False)
+    assert send_ping(healthchecks.request(ping("ok"), URL)) == ("ValueError", True, False)
 
 
 @pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
 def test_nobody_is_followed_elsewhere(code: int) -> None:
     with Watch() as other, Watch(lambda _: Answer(code, headers={"Location": f"http://{other.host}/x"})) as service:
-        failure = post(healthchecks.request(ping("ok"), f"http://{service.host}/a"))
+        failure = send_ping(healthchecks.request(ping("ok"), f"http://{service.host}/a"))
     assert failure
     assert failure.final
     assert failure.words.startswith(f"it answers {code} ")
@@ -405,7 +406,7 @@ def test_an_answer_is_told_by_its_number_and_not_in_the_words_of_the_server(
     code: int, words: str, *, final: bool
 ) -> None:
     with Watch(lambda _: Answer(code, reason="canary")) as service:
-        assert post(healthchecks.request(ping("ok"), f"http://{service.host}/a"))[:2] == (words, final)  # type: ignore[index]
+        assert send_ping(healthchecks.request(ping("ok"), f"http://{service.host}/a"))[:2] == (words, final)  # type: ignore[index]
 
 
 @pytest.mark.parametrize(
@@ -417,10 +418,10 @@ def test_an_answer_is_told_by_its_number_and_not_in_the_words_of_the_server(
 )
 def test_a_good_answer_that_says_otherwise_is_a_refusal(body: str, words: str) -> None:
     with Watch(lambda _: Answer(200, body)) as service:
-        assert post(healthchecks.request(ping("ok"), f"http://{service.host}/a")) == (words, True, False)
+        assert send_ping(healthchecks.request(ping("ok"), f"http://{service.host}/a")) == (words, True, False)
 
 
 @pytest.mark.parametrize("body", ["OK", "", "Created", "x" * 100_000], ids=["ok", "empty", "created", "long"])
 def test_any_other_good_answer_is_one(body: str) -> None:
     with Watch(lambda _: Answer(200, body)) as service:
-        assert post(healthchecks.request(ping("ok"), f"http://{service.host}/a")) is None
+        assert send_ping(healthchecks.request(ping("ok"), f"http://{service.host}/a")) is None

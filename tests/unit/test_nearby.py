@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from beat import clock, ledger
-from beat.client import following, standing
-from beat.client.explanation import Question
-from beat.client.nearby import Near
-from beat.client.placing import Parent
-from beat.history import assemble
+from beat.client import explain, schedule_info
+from beat.client.explain import Question
+from beat.client.lines_of_tick import Near
+from beat.client.relations import Parent
+from beat.history import ledger
+from beat.history.history import assemble
+from beat.timing import clock
 from tests.lines import MINUTE, NINE, SECOND, Ledger
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from beat.client.explanation import Explanation
+    from beat.client.explain import Explanation
 
 INSTANT = timedelta(microseconds=1)
 RULES: list[dict[str, Any]] = [
@@ -81,13 +82,13 @@ def answer(
     written = {"state": "active", "rule": json.dumps(book.rule), "definition": json.dumps({**book.rule, "func": "a.b"})}
     if book.next:
         written["next_run"] = clock.text(book.next)
-    known = standing.read("report", {name.encode(): value.encode() for name, value in written.items()})
+    known = schedule_info.read("report", {name.encode(): value.encode() for name, value in written.items()})
     waiting = {entry.tick for entry in book.entries if isinstance(entry, ledger.Waiting)}
     waiting -= {entry.tick for entry in book.entries if isinstance(entry, ledger.Enqueued) and entry.tick}
     waiting -= {entry.tick for entry in book.entries if isinstance(entry, ledger.Skipped)}
     entries = [entry for entry in map(ledger.read, lines) if entry]
     if few:
-        end = following.end_of(instant) if parent else instant + INSTANT
+        end = explain.end_of(instant) if parent else instant + INSTANT
         entries = Near(instant, end, waiting).pick(lines)
     return Question(known, assemble("report", entries), instant, NINE + 300 * MINUTE, "", 1, waiting, parent).answer()
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from beat import notify
-from beat.notify import Notifier
+from beat.engine import systemd
+from beat.engine.systemd import Notifier
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,7 +56,7 @@ class Manager:
 @pytest.fixture(params=["path", "abstract"])
 def manager(request: pytest.FixtureRequest, home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Manager]:
     made = Manager(f"{home}/notify" if request.param == "path" else f"@beat-{secrets.token_hex(8)}")
-    monkeypatch.setattr(notify, "time", SimpleNamespace(monotonic=lambda: made.now))
+    monkeypatch.setattr(systemd, "time", SimpleNamespace(monotonic=lambda: made.now))
     yield made
     made.close()
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from beat import observers
-from beat.event import Event
-from beat.observers import Observers
+from beat.engine import observers
+from beat.engine.events import Event
+from beat.engine.observers import Observers
 from tests.facts import wait_until
 
 if TYPE_CHECKING:

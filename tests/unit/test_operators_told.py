@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from beat import clock
-from beat.history import assemble
-from beat.ledger import Outcome
-from beat.verification import verify
-from beat.words import telling
-from beat.words.why import sentence
-from beat.zones import zone
+from beat.client.describe import decisions
+from beat.client.describe.why import sentence
+from beat.history.history import assemble
+from beat.history.ledger import Outcome
+from beat.history.verify import verify
+from beat.timing import clock
+from beat.timing.zones import zone
 from tests.lines import MINUTE, MS, NINE, SECOND, Ledger
 from tests.unit.test_why import why
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from beat.client.explanation import Explanation
+    from beat.client.explain import Explanation
 
 UTC = zone("UTC")
 FIVE_PAST = NINE + 5 * MINUTE
@@ -243,8 +243,8 @@ ACTED: dict[str, tuple[Ledger, str, str]] = {
 def test_a_history_tells_it_in_a_sentence_and_in_a_table(name: str) -> None:
     book, story, note = ACTED[name]
     line = assemble(book.id, book.newest_first)[0]
-    assert telling.story(line, UTC, FIVE_PAST) == story
-    assert telling.note(line, UTC) == note
+    assert decisions.story(line, UTC, FIVE_PAST) == story
+    assert decisions.note(line, UTC) == note
 
 
 # --- verify ----------------------------------------------------------------------------------------------------------

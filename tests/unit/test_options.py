@@ -14,19 +14,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from rq.serializers import DefaultSerializer, JSONSerializer
 
-from beat import options, rq_options
-from beat.cron import Cron
-from beat.errors import (
-    BadArguments,
-    BadFunction,
-    BadInstant,
-    BadOption,
-    BadZone,
-    DeclarationError,
-)
-from beat.every import Every
-from beat.rq_options import Callback, Retry
-from beat.schedule import Schedule
+from beat.errors import BadArguments, BadFunction, BadInstant, BadOption, BadZone, DeclarationError
+from beat.schedule import options, rq_options
+from beat.schedule.rq_options import Callback, Retry
+from beat.schedule.schedule import Schedule
+from beat.timing.cron import Cron
+from beat.timing.interval import Every
 from tests.chance import examples
 from tests.unit.declared import Number, Queues, plain
 from tests.unit.refusals import HOSTILE, accepted, refused

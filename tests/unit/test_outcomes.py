@@ -14,10 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beat import clock, ledger, outcomes
-from beat.outcomes import LISTEN_MS, MISSING_MS, Close, Decision, Forget, Mark, Reopen
-from beat.report import Report
-from beat.sighting import Record, Sighting
+from beat.history import ledger
+from beat.jobs import outcomes
+from beat.jobs.observation import Record, Sighting
+from beat.jobs.outcomes import LISTEN_MS, MISSING_MS, Close, Decision, Forget, Mark, Reopen
+from beat.jobs.report import Report
+from beat.timing import clock
 
 NOW = 1_794_819_700_000
 STARTED, ENDED = "2026-11-16T09:00:00.020000Z", "2026-11-16T09:00:03.120500Z"

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beat import pace, settings
-from beat.pace import Pace, RedisClock
+from beat.config import settings
+from beat.engine import pacing
+from beat.engine.pacing import Pace, RedisClock
 from tests.facts import in_time
 
 
@@ -40,7 +41,7 @@ class Monotonic:
 @pytest.fixture
 def monotonic(monkeypatch: pytest.MonkeyPatch) -> Monotonic:
     made = Monotonic()
-    monkeypatch.setattr(pace, "time", SimpleNamespace(monotonic=made))
+    monkeypatch.setattr(pacing, "time", SimpleNamespace(monotonic=made))
     return made
 
 
@@ -63,7 +64,7 @@ def test_the_time_of_a_reply_lies_between_question_and_answer(monotonic: Monoton
 def test_the_estimate_is_off_by_half_a_round_trip_at_most(ahead: int, there: float, back: float, later: float) -> None:
     monotonic = Monotonic()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pace, "time", SimpleNamespace(monotonic=monotonic))
+        patch.setattr(pacing, "time", SimpleNamespace(monotonic=monotonic))
         clock = RedisClock()
         clock.ask()
         monotonic.now += there

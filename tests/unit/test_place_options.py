@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from beat import overrides
-from beat.declaring import declare
+from beat.config.sources import Defaults
 from beat.errors import BadOption, DeclarationError
-from beat.every import Every
-from beat.follows import Follows
-from beat.requires import Requires
-from beat.schedule import Schedule
-from beat.sources import Defaults
+from beat.schedule import overrides
+from beat.schedule.declare import declare
+from beat.schedule.follows import Follows
+from beat.schedule.requires import Requires
+from beat.schedule.schedule import Schedule
+from beat.timing.interval import Every
 from tests.unit.declared import Queues
 from tests.unit.refusals import refused
 
 if TYPE_CHECKING:
-    from beat.options import Options
+    from beat.schedule.options import Options
 
 MONDAY = datetime(2026, 11, 16, 9, tzinfo=UTC)
 DEFAULTS = Defaults(queues={"high": "urgent", "normal": "usual", "low": "low"}, presets={"nightly": "0 3 * * *"})

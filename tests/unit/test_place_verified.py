@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from beat.history import Fired, assemble
-from beat.ledger import Enqueued, Skipped, Waiting
-from beat.verification import Bonds, parents_of, verify
+from beat.history.history import Fired, assemble
+from beat.history.ledger import Enqueued, Skipped, Waiting
+from beat.history.verify import Bonds, parents_of, verify
 from tests.lines import MINUTE, MS, NINE, SECOND, Ledger
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from beat.verification import Verification
+    from beat.history.verify import Verification
 
 FOLLOWS = {"follows": "extract", "tz": "UTC"}
 

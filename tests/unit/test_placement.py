@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from beat import clock
-from beat.cron import Cron
-from beat.every import Every
-from beat.follows import Follows
-from beat.placement import KEEP, Placement, place
-from beat.schedule import Schedule
-from beat.state import State
+from beat.policies.reconcile import KEEP, Placement, place
+from beat.schedule.follows import Follows
+from beat.schedule.schedule import Schedule
+from beat.schedule.state import State
+from beat.timing import clock
+from beat.timing.cron import Cron
+from beat.timing.interval import Every
 from tests.chance import examples
 
 NINE = datetime(2026, 11, 16, 9, tzinfo=UTC)

@@ -13,19 +13,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beat import clock, exclusions, policies
-from beat.cron import Cron
+from beat.engine.fire_items import chain
 from beat.errors import BadFunction, BadOption
-from beat.keys import Keys
-from beat.prepare import Fire, Lateness, Skip, Verdict, prepare
-from beat.protocol import Claim
-from beat.schedule import Schedule
-from beat.verdicts import chain
+from beat.policies import time_policies
+from beat.policies.decide import Fire, Lateness, Skip, Verdict, prepare
+from beat.schedule import exclusions
+from beat.schedule.schedule import Schedule
+from beat.storage.keys import Keys
+from beat.storage.messages import Claim
+from beat.timing import clock
+from beat.timing.cron import Cron
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from beat.every import Every
+    from beat.timing.interval import Every
 
 NINE = datetime(2026, 11, 16, 9, tzinfo=UTC)  # a Monday
 SECOND, MINUTE, HOUR, DAY = (timedelta(seconds=n) for n in (1, 60, 3600, 86400))
@@ -170,7 +172,7 @@ def test_each_missed_tick_but_those_of_a_day_of_rest_is_caught_up_with() -> None
 )  # fmt: skip
 def test_a_day_is_one_of_the_schedules_zone(tz: str, hour: int, rests: bool) -> None:  # noqa: FBT001 (a table's)
     made = schedule("0 * * * *", tz=tz, exclude=["2026-11-16"])
-    assert policies.is_excluded(made, NINE.replace(hour=hour)) is rests
+    assert time_policies.is_excluded(made, NINE.replace(hour=hour)) is rests
 
 
 @given(
@@ -179,11 +181,14 @@ def test_a_day_is_one_of_the_schedules_zone(tz: str, hour: int, rests: bool) -> 
 )
 def test_a_day_begins_and_ends_where_its_neighbours_do(tz: str, instant: datetime) -> None:
     made, tick = schedule(tz=tz), instant.replace(second=0, microsecond=0)
-    day = policies.day_of(made, tick)
-    assert policies.day_of(made, policies.night(made, tick)) in {day, day + DAY}
-    assert policies.day_of(made, policies.night(made, tick) - SECOND) == day or policies.night(made, tick) == tick
-    assert policies.day_of(made, policies.morning(made, tick) - SECOND) in {day, day - DAY}
-    assert policies.day_of(made, policies.morning(made, tick)) == day
+    day = time_policies.day_of(made, tick)
+    assert time_policies.day_of(made, time_policies.night(made, tick)) in {day, day + DAY}
+    assert (
+        time_policies.day_of(made, time_policies.night(made, tick) - SECOND) == day
+        or time_policies.night(made, tick) == tick
+    )
+    assert time_policies.day_of(made, time_policies.morning(made, tick) - SECOND) in {day, day - DAY}
+    assert time_policies.day_of(made, time_policies.morning(made, tick)) == day
 
 
 def weekends(day: date) -> bool:
@@ -197,7 +202,7 @@ HERE = f"{__name__}.weekends"
 def test_a_function_says_which_days_are_of_rest() -> None:
     made = schedule("0 9 * * *", exclude=weekends)
     assert made.exclude == (HERE,)
-    assert [policies.is_excluded(made, NINE + n * DAY) for n in range(7)] == [False] * 5 + [True] * 2
+    assert [time_policies.is_excluded(made, NINE + n * DAY) for n in range(7)] == [False] * 5 + [True] * 2
     assert exclusions.functions(made.exclude) == [HERE]
 
 
@@ -206,7 +211,7 @@ def test_a_function_says_which_days_are_of_rest() -> None:
 )
 def test_a_function_that_is_not_there_is_named(path: str) -> None:
     with pytest.raises(BadFunction, match=path.replace(".", r"\.")):
-        policies.is_excluded(schedule(exclude=path), NINE)
+        time_policies.is_excluded(schedule(exclude=path), NINE)
 
 
 @pytest.mark.parametrize(
@@ -266,7 +271,7 @@ def ends_it_all(day: date) -> bool:
 )
 def test_a_function_that_gives_no_answer_is_named(name: str, words: str) -> None:
     with pytest.raises(BadFunction, match=words):
-        policies.is_excluded(schedule(exclude=f"{__name__}.{name}"), NINE)
+        time_policies.is_excluded(schedule(exclude=f"{__name__}.{name}"), NINE)
 
 
 def test_days_in_words() -> None:
@@ -279,28 +284,28 @@ def test_days_in_words() -> None:
 
 
 def test_without_jitter_a_tick_is_due_at_its_own_time() -> None:
-    assert policies.due(schedule(), NINE) == NINE
+    assert time_policies.due(schedule(), NINE) == NINE
 
 
 @given(st.integers(0, 10_000), st.sampled_from([1, 999, 30_000, 86_400_000]))
 def test_a_tick_is_due_within_its_jitter(minutes: int, milliseconds: int) -> None:
     made, tick = schedule(jitter=timedelta(milliseconds=milliseconds)), NINE + minutes * MINUTE
-    late = policies.due(made, tick) - tick
+    late = time_policies.due(made, tick) - tick
     assert timedelta(0) <= late <= timedelta(milliseconds=milliseconds)
     assert late % timedelta(milliseconds=1) == timedelta(0)
 
 
 def test_a_tick_that_was_placed_is_due_as_it_was_placed_whatever_the_jitter_is_now() -> None:
     made = schedule(jitter="50m", id="s3")
-    assert policies.due(made, NINE) > NINE
+    assert time_policies.due(made, NINE) > NINE
     claim = Claim("s3", made.rev, clock.text(NINE), clock.to_ms(NINE), "normal")
     [item] = chain(claim, made.rev, made, [Fire(NINE, NINE + HOUR)], Keys()).items
-    assert (item.due, item.next_due) == (clock.to_ms(NINE), clock.to_ms(policies.due(made, NINE + HOUR)))
+    assert (item.due, item.next_due) == (clock.to_ms(NINE), clock.to_ms(time_policies.due(made, NINE + HOUR)))
 
 
 def test_schedules_and_ticks_are_spread() -> None:
-    one = [policies.due(schedule(jitter="60s"), NINE + n * MINUTE) - (NINE + n * MINUTE) for n in range(300)]
-    many = [policies.due(schedule(id=f"s{n}", jitter="60s"), NINE) - NINE for n in range(300)]
+    one = [time_policies.due(schedule(jitter="60s"), NINE + n * MINUTE) - (NINE + n * MINUTE) for n in range(300)]
+    many = [time_policies.due(schedule(id=f"s{n}", jitter="60s"), NINE) - NINE for n in range(300)]
     for found in (one, many):
         tenths = [0] * 10
         for late in found:
@@ -311,8 +316,9 @@ def test_schedules_and_ticks_are_spread() -> None:
 
 def test_every_process_computes_the_same_jitter() -> None:
     code = (
-        "from datetime import UTC, datetime; from beat import policies; from beat.every import Every;"
-        "from beat.schedule import Schedule;"
+        "from datetime import UTC, datetime; from beat.policies import time_policies as policies;"
+        "from beat.timing.interval import Every;"
+        "from beat.schedule.schedule import Schedule;"
         "made = Schedule(id='report', func='a.b', timing=Every('1m'), jitter='30s');"
         "print(policies.due(made, datetime(2026, 11, 16, 9, tzinfo=UTC)).isoformat())"
     )
@@ -323,7 +329,7 @@ def test_every_process_computes_the_same_jitter() -> None:
         ).stdout.strip()
         for seed in ("1", "2")
     }  # fmt: skip
-    assert said == {policies.due(schedule(jitter="30s"), NINE).isoformat()} == {"2026-11-16T09:00:26.164000+00:00"}
+    assert said == {time_policies.due(schedule(jitter="30s"), NINE).isoformat()} == {"2026-11-16T09:00:26.164000+00:00"}
 
 
 # --- slots, and what says nothing together ---------------------------------------------------------------------------
@@ -342,7 +348,7 @@ def test_every_process_computes_the_same_jitter() -> None:
     ids=str,
 )
 def test_the_slot_of_a_schedule(given: dict[str, Any], slot: str) -> None:
-    assert str(policies.slot(schedule(**given)) or "") == slot
+    assert str(time_policies.slot(schedule(**given)) or "") == slot
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from unittest import mock
 
 import pytest
 
-from beat import clock
-from beat.client import archive
+from beat.client import reader
+from beat.timing import clock
 from tests.policed import NINE, RUNS, Policed
 
 if TYPE_CHECKING:
@@ -481,7 +481,7 @@ def test_only_what_waits_can_be_asked_for() -> None:
 def test_a_history_is_read_no_further_than_asked() -> None:
     policed = held_up(Policed(overlap="wait"), 40)
     with (
-        mock.patch.object(archive, "_PAGE", 10),
+        mock.patch.object(reader, "_PAGE", 10),
         mock.patch.object(policed.redis, "lrange", wraps=policed.redis.lrange) as asked,
     ):
         assert len(policed.client.history("report", limit=5)) == 5

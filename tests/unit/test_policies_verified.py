@@ -11,15 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from beat import clock, ledger
-from beat.ledger import Changed, Enqueued, Skipped, Waiting
-from beat.verification import Stretch, verify
+from beat.history import ledger
+from beat.history.ledger import Changed, Enqueued, Skipped, Waiting
+from beat.history.verify import Stretch, verify
+from beat.timing import clock
 from tests.policed import NINE, RUNS, Policed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from beat.ledger import Entry
+    from beat.history.ledger import Entry
 
 MINUTE = timedelta(minutes=1)
 IN_LINE = "beat:waiting:report"

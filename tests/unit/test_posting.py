@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from beat import posting
+from beat.notify import http
 from tests.facts import wait_until
 from tests.stand_in import Answer, StandIn
 
@@ -49,8 +49,8 @@ def trickling(beginning: bytes) -> Iterator[str]:
         thread.join()
 
 
-def post(url: str, patience_s: float = PATIENCE_S, longest: int = 0) -> posting.Answer:
-    return posting.post(url, b"{}", {"X-Beat": "1"}, patience_s, longest=longest)
+def post(url: str, patience_s: float = PATIENCE_S, longest: int = 0) -> http.Answer:
+    return http.post(url, b"{}", {"X-Beat": "1"}, patience_s, longest=longest)
 
 
 def test_no_more_of_the_answer_is_read_than_was_asked_for() -> None:

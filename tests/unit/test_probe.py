@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 from redis.connection import parse_url
 
-from beat import probe, redis_url
-from beat.probe import Place, Refused, line, place
+from beat.config import redis_url
+from beat.storage import bare_client
+from beat.storage.bare_client import Place, Refused, line, place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -130,5 +131,5 @@ def test_nobody_waits_for_ever(home: Path) -> None:
 
 
 def test_a_socket_that_is_not_there_is_an_error(home: Path) -> None:
-    with pytest.raises(FileNotFoundError), probe.line(Place(str(home / "nowhere"), ()), 1):
+    with pytest.raises(FileNotFoundError), bare_client.line(Place(str(home / "nowhere"), ()), 1):
         pass

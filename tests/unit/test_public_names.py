@@ -8,7 +8,7 @@ import re
 import pytest
 
 import beat
-from beat.options import Options
+from beat.schedule.options import Options
 
 
 def test_dir_shows_exactly_the_public_names() -> None:

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from rq.utils import import_attribute
 
 import beat
-from beat import Registry, options
-from beat.cron import Cron
+from beat import Registry
+from beat.config.sources import Defaults
 from beat.errors import (
     BadArguments,
     BadCron,
@@ -35,10 +35,11 @@ from beat.errors import (
     LoadError,
     UnknownSchedule,
 )
-from beat.every import Every
-from beat.registry import default
-from beat.schedule import Schedule
-from beat.sources import Defaults
+from beat.schedule import options
+from beat.schedule.registry import default_registry
+from beat.schedule.schedule import Schedule
+from beat.timing.cron import Cron
+from beat.timing.interval import Every
 from tests.chance import examples
 from tests.files import lay_out
 from tests.unit import declared
@@ -645,7 +646,7 @@ def test_a_schedule_that_is_ready_is_registered_with_its_place(registry: Registr
 def test_a_schedule_that_is_ready_is_registered_once(registry: Registry) -> None:
     made = registry.register(ready())
     for again in (made, ready(), ready(queue="other")):
-        _, message = refused_at(DuplicateSchedule, lambda again=again: registry.register(again))  # type: ignore[misc]  # a bound default
+        _, message = refused_at(DuplicateSchedule, lambda again=again: registry.register(again))  # type: ignore[misc]  # a bound default_registry
         assert f"first at {made.declared}" in message
 
 
@@ -749,7 +750,7 @@ def test_collecting_within_collecting_leaves_the_outer_one_at_work(registry: Reg
 @pytest.fixture
 def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty application; what its modules declare goes into a default registry of its own."""
-    monkeypatch.setattr("beat.registry.default", Registry())
+    monkeypatch.setattr("beat.schedule.registry.default_registry", Registry())
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     before = set(sys.modules)
@@ -759,23 +760,24 @@ def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 TASKS = """
-from beat import Every, Schedule, registry
+from beat import Every, Schedule
+from beat.schedule import registry
 
-@registry.default.periodic("@daily")
+@registry.default_registry.periodic("@daily")
 def report(): ...
 
-registry.default.register(Schedule(id="ready", func="app.f", timing=Every("1h")))
+registry.default_registry.register(Schedule(id="ready", func="app.f", timing=Every("1h")))
 """
 
 
 def test_the_parameters_of_loaded_functions_are_known(app: Path, registry: Registry) -> None:
     source = """
-from beat import registry
+from beat.schedule import registry
 
-@registry.default.periodic("@daily")
+@registry.default_registry.periodic("@daily")
 def report(day=""): ...
 
-@registry.default.schedulable
+@registry.default_registry.schedulable
 def invoice(customer): ...
 """
     (app / "tasks_signed.py").write_text(source, encoding="utf-8")
@@ -840,8 +842,8 @@ def test_a_registry_has_the_modules_in_which_its_schedules_are_declared(registry
 
 
 def test_the_default_registry_has_every_imported_module() -> None:
-    assert "json" in default.modules
-    assert "json_of_nobody" not in default.modules
+    assert "json" in default_registry.modules
+    assert "json_of_nobody" not in default_registry.modules
 
 
 # --- whatever is handed in -------------------------------------------------------------------------------------------
@@ -911,7 +913,7 @@ events = []
 sys.addaudithook(lambda event, _: events.append(event))
 import json, threading
 from beat import periodic, register
-from beat.registry import default
+from beat.schedule.registry import default_registry
 from tests.unit import declared
 periodic("0 9 * * *")(declared.plain)
 register(declared.poll, every="15m")
@@ -919,7 +921,7 @@ print(json.dumps({
     "events": events,
     "threads": threading.active_count(),
     "modules": list(sys.modules),
-    "schedules": [schedule.id for schedule in default],
+    "schedules": [schedule.id for schedule in default_registry],
 }))
 """
 

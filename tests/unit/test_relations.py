@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from beat import Group, Registry, Requires, registry, relations
+from beat import Group, Registry, Requires
 from beat.errors import BadOption, DeclarationError
-from beat.every import Every
-from beat.follows import Follows
-from beat.grouping import Groups
-from beat.schedule import Schedule
-from beat.service import Scheduler
+from beat.schedule import cross_checks, registry
+from beat.schedule.follows import Follows
+from beat.schedule.groups import Groups
+from beat.schedule.schedule import Schedule
+from beat.scheduler import Scheduler
 from beat.testing import ManualBeat
+from beat.timing.interval import Every
 from tests.unit.declared import plain
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def schedule(name: str, *, follows: str | None = None, **given: Any) -> Schedule
 
 
 def wrong(*schedules: Schedule, groups: dict[str, Group] | None = None, whole: bool = True) -> list[str]:
-    return [error.message for error in relations.check(schedules, groups or {}, whole=whole)]
+    return [error.message for error in cross_checks.check(schedules, groups or {}, whole=whole)]
 
 
 def test_what_fits_together_is_not_spoken_of() -> None:
@@ -105,8 +106,8 @@ def test_a_group_has_room_for_a_broadcast(queues: list[str], *, fits: bool) -> N
 @pytest.fixture
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
     """Writes a module, whose declarations are forgotten after the test."""
-    monkeypatch.setattr(registry.default, "_schedules", {})
-    monkeypatch.setattr(registry.default, "_groups", Groups(registry.default._refusals))  # noqa: SLF001 (the one of the process)
+    monkeypatch.setattr(registry.default_registry, "_schedules", {})
+    monkeypatch.setattr(registry.default_registry, "_groups", Groups(registry.default_registry._refusals))  # noqa: SLF001 (the one of the process)
     monkeypatch.syspath_prepend(tmp_path)
 
     def write(text: str) -> str:
@@ -145,8 +146,8 @@ def test_loading_can_collect_all_of_them(module: Callable[[str], str]) -> None:
 
 def test_what_was_refused_is_not_missed_as_well(module: Callable[[str], str]) -> None:
     name = module(WRONG.replace("@daily", "@dialy").replace("extrct", "extract"))
-    with registry.default.collecting() as problems:
-        registry.default.load(name)
+    with registry.default_registry.collecting() as problems:
+        registry.default_registry.load(name)
     assert [problem.message.split(" ")[0] for problem in problems] == ["cron", "schedule"]
     assert "is of the group" in problems[1].message
 
@@ -183,4 +184,4 @@ def test_the_settings_of_a_beat_give_a_group_its_limit() -> None:
         Scheduler(found)
     Scheduler(found, groups={"reports": 5})
     found.group("reports", max_running=3)
-    assert relations.agreed(found, {"reports": "skip 2 1000"}) == [Group("reports", 2, "skip")]
+    assert cross_checks.agreed(found, {"reports": "skip 2 1000"}) == [Group("reports", 2, "skip")]

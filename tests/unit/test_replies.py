@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from redis import exceptions
 
-from beat import obstacles, verdicts
-from beat.event import NAMES, Event
-from beat.protocol import Item, Reply
-from beat.replies import LONGEST_WAIT_MS, Replies
-from beat.verdicts import Chain
+from beat.engine import fire_items, obstacles
+from beat.engine.events import NAMES, Event
+from beat.engine.fire_items import Chain
+from beat.engine.replies import LONGEST_WAIT_MS, Replies
+from beat.storage.messages import Item, Reply
 
 NOW = 1_794_819_600_500
 LOST = exceptions.ConnectionError("gone")
@@ -71,7 +71,7 @@ def test_a_skip_is_told_with_its_count_and_reason() -> None:
 
 def test_a_release_is_not_worth_a_word() -> None:
     heard = Heard()
-    heard.settle(list(verdicts.released("report").items), Reply("OK"))
+    heard.settle(list(fire_items.released("report").items), Reply("OK"))
     assert heard.events == []
 
 
@@ -197,7 +197,7 @@ def test_obstacle_that_ended_at_another_scheduler_is_logged_with_the_next_tick()
 
 def test_obstacle_that_was_not_met_for_long_is_logged_again(monkeypatch: pytest.MonkeyPatch) -> None:
     heard, now = Heard(), [1000.0]
-    monkeypatch.setattr("beat.obstacles.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("beat.engine.obstacles.time.monotonic", lambda: now[0])
     for later in (0, obstacles.FORGOTTEN_S - 1, obstacles.FORGOTTEN_S - 1, obstacles.FORGOTTEN_S):
         now[0] += later
         heard.settle([fire()], REJECTED)
@@ -276,7 +276,7 @@ def test_a_wait_that_is_just_bearable_is_borne() -> None:
 
 
 def test_a_longer_one_is_given_back() -> None:
-    assert Heard().settle([fire()], Reply("EARLY", str(LONGEST_WAIT_MS + 1))) == verdicts.released("report")
+    assert Heard().settle([fire()], Reply("EARLY", str(LONGEST_WAIT_MS + 1))) == fire_items.released("report")
 
 
 # --- what went wrong -------------------------------------------------------------------------------------------------
@@ -297,7 +297,7 @@ def test_the_newest_cause_is_stamped() -> None:
     assert heard.replies.stamped(fire()).error == "OutOfMemoryError: OOM"
 
 
-@pytest.mark.parametrize("item", [SKIP, QUARANTINE, verdicts.released("report").items[0]], ids=lambda item: item.kind)
+@pytest.mark.parametrize("item", [SKIP, QUARANTINE, fire_items.released("report").items[0]], ids=lambda item: item.kind)
 def test_only_a_fire_is_stamped(item: Item) -> None:
     heard = Heard()
     heard.replies.refused(REPORT, LOST)

@@ -28,13 +28,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from beat import jobs, ledger, report
-from beat.every import Every
-from beat.ledger import Error
-from beat.report import NotPlain, Report, Told, beat_entry, error, plain, told
-from beat.report.reading import LARGEST
-from beat.run import Run
-from beat.schedule import Schedule
+from beat.history import ledger
+from beat.history.ledger import Error
+from beat.jobs import job_template, report
+from beat.jobs.report import NotPlain, Report, Told, beat_entry, error, plain, told
+from beat.jobs.report.safe_pickle import LARGEST
+from beat.schedule.run import Run
+from beat.schedule.schedule import Schedule
+from beat.timing.interval import Every
 from tests.chance import examples
 from tests.unit.declared import Colour, Point
 
@@ -518,7 +519,7 @@ def test_no_broken_pickle_does_harm(sample: bytes, changes: list[tuple[int, int]
 def meta_of(meta: dict[str, Any], kind: Any = "pickle", run: Run = RUN) -> bytes:
     """As a beat writes it."""
     made = Schedule(id="report", func="app.report", timing=Every("1h"), meta=meta, serializer=kind)
-    return jobs.template(made)["meta"] + jobs.run_block(run, kind)
+    return job_template.template(made)["meta"] + job_template.run_block(run, kind)
 
 
 @pytest.mark.parametrize("kind", ["pickle", "json"])
@@ -555,7 +556,7 @@ def test_the_run_is_found_behind_a_meta_that_is_too_large(size: int, kind: str) 
 
 
 def test_nobody_passes_for_another_run_by_a_name() -> None:
-    block = jobs.run_block(Run("other", None, "nobody"), "pickle")
+    block = job_template.run_block(Run("other", None, "nobody"), "pickle")
     run = Run("report", None, f"({block[1:-2].decode('latin-1')}")
     for meta in ({}, {"mine": block.decode("latin-1")}, {"mine": Point(1)}, {"mine": "x" * 70_000}):
         assert beat_entry(meta_of(meta, "pickle", run), "pickle") == run.plain()

@@ -9,7 +9,7 @@ import pytest
 
 from beat import Registry
 from beat.errors import BeatError
-from beat.jobs import queue_key
+from beat.jobs.job_template import queue_key
 from beat.testing import ManualBeat
 from tests.redis.job_functions import anything
 

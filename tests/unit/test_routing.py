@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beat import clock, routing
-from beat.every import Every
-from beat.facts import Facts, Staff
-from beat.inquiry import _uses
-from beat.options import Route
-from beat.schedule import Schedule
+from beat.engine.fact_reader import _uses
+from beat.policies import routing
+from beat.policies.facts import Facts, Staff
+from beat.schedule.options import Route
+from beat.schedule.schedule import Schedule
+from beat.timing import clock
+from beat.timing.interval import Every
 
 QUEUES = ("a", "b", "c")
 NAMES = st.lists(st.text("abcdefgh", min_size=1, max_size=3), min_size=2, max_size=8, unique=True)

@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from beat.cron import Cron
 from beat.errors import BadInstant, BadOption, BadZone
-from beat.every import Every
-from beat.follows import Follows
-from beat.place import Place
-from beat.requires import Requires
-from beat.rq_options import Callback, Retry
-from beat.schedule import Schedule
+from beat.schedule.follows import Follows
+from beat.schedule.requires import Requires
+from beat.schedule.rq_options import Callback, Retry
+from beat.schedule.schedule import Schedule
+from beat.schedule.source_location import Place
+from beat.timing.cron import Cron
+from beat.timing.interval import Every
 from tests.chance import examples
 from tests.unit.declared import Colour, Point
 from tests.unit.refusals import refused

@@ -8,21 +8,22 @@ from typing import Any
 
 import pytest
 
-from beat import declaring, definitions, sources
-from beat.cli import documents
-from beat.cli.documents import Unread
-from beat.client.adding import Wanted
+from beat.cli import json_files
+from beat.cli.json_files import Unread
+from beat.client.add import Wanted
+from beat.config import sources
 from beat.errors import BadOption
-from beat.every import Every
-from beat.follows import Follows
-from beat.requires import Requires
-from beat.schedule import Schedule
+from beat.schedule import declare, serialize
+from beat.schedule.follows import Follows
+from beat.schedule.requires import Requires
+from beat.schedule.schedule import Schedule
+from beat.timing.interval import Every
 
 REPORT = {"id": "report", "func": "app.tasks.report", "cron": "0 9 * * *"}
 
 
 def read(*entries: Any) -> list[Wanted | Unread]:
-    return documents.read(json.dumps({"schema_version": 1, "schedules": entries}))[0]
+    return json_files.read(json.dumps({"schema_version": 1, "schedules": entries}))[0]
 
 
 def wanted(**more: Any) -> Wanted:
@@ -68,7 +69,7 @@ def test_every_option_can_be_written_as_json_and_is_read_back_as_the_same_schedu
         "max_waiting": 3,
     }
     found = wanted(**given)
-    made = declaring.declare(found.func, found.cron, {**found.options, "id": found.id}, sources.Defaults())
+    made = declare.declare(found.func, found.cron, {**found.options, "id": found.id}, sources.Defaults())
     assert (made.start, made.end) == (datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 12, 31, 23, tzinfo=UTC))
     assert made.retry is not None
     assert made.retry.intervals == (10, 60)
@@ -87,10 +88,10 @@ PLACED: list[dict[str, Any]] = [
 @pytest.mark.parametrize("given", PLACED, ids=str)
 def test_the_policies_of_place_come_back_from_a_definition(given: dict[str, Any]) -> None:
     made = Schedule(id="report", func="app.tasks.report", **given)
-    [found] = read({**json.loads(definitions.write(made)), "source": "api"})
+    [found] = read({**json.loads(serialize.write(made)), "source": "api"})
     assert isinstance(found, Wanted)
     options: Any = {**found.options, "id": found.id}
-    assert declaring.declare(found.func, found.cron, options, sources.Defaults()) == made
+    assert declare.declare(found.func, found.cron, options, sources.Defaults()) == made
 
 
 def test_what_comes_from_code_is_left_to_it() -> None:
@@ -120,7 +121,7 @@ def test_a_word_that_looks_like_an_option_is_warned_of_once() -> None:
     text = json.dumps(
         [REPORT | {"jiter": "5m"}, REPORT | {"jiter": "5m", "next_run": "x", "last_run": "y", "app": "z"}]
     )
-    assert documents.read(text)[1] == ["'jiter' is no option, and is left out. Did you mean 'jitter'?"]
+    assert json_files.read(text)[1] == ["'jiter' is no option, and is left out. Did you mean 'jitter'?"]
 
 
 @pytest.mark.parametrize(
@@ -138,4 +139,4 @@ def test_a_word_that_looks_like_an_option_is_warned_of_once() -> None:
 )
 def test_what_is_no_such_document_is_refused_whole(text: str, words: str) -> None:
     with pytest.raises(BadOption, match=words):
-        documents.read(text)
+        json_files.read(text)

@@ -10,12 +10,12 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from beat.cron import Cron
-from beat.history import Fired, Passed, Waits
-from beat.schedule import Schedule
-from beat.web.drawing import calendar, days, durations, shapes, waits
-from beat.words import ticks
-from beat.zones import zone
+from beat.client.describe import tick_notes
+from beat.history.history import Fired, Passed, Waits
+from beat.schedule.schedule import Schedule
+from beat.timing.cron import Cron
+from beat.timing.zones import zone
+from beat.web.charts import calendar, durations, run_bar, shapes
 
 NINE = datetime(2026, 11, 16, 9, tzinfo=UTC)
 SECOND, DAY = timedelta(seconds=1), timedelta(days=1)
@@ -37,26 +37,26 @@ def titles(drawing: str) -> list[str]:
 
 def test_ticks_belong_to_the_day_of_the_schedules_zone() -> None:
     late = replace(RUN, tick=datetime(2026, 11, 16, 23, 30, tzinfo=UTC))
-    assert list(days.by_day([late], zone("UTC"))) == [date(2026, 11, 16)]
-    assert list(days.by_day([late], zone("Asia/Tokyo"))) == [date(2026, 11, 17)]
+    assert list(calendar.by_day([late], zone("UTC"))) == [date(2026, 11, 16)]
+    assert list(calendar.by_day([late], zone("Asia/Tokyo"))) == [date(2026, 11, 17)]
 
 
 def test_what_became_of_a_day_is_counted() -> None:
     lines = [RUN, replace(RUN, state="failed"), OPEN, replace(RUN, tick=None, at=NINE - DAY)]
     skip = Passed(schedule_id="x", first=NINE, last=NINE, count=7, reason="misfire", at=NINE, beat="b")
     wait = Waits(schedule_id="x", tick=NINE, job_id="j", behind="", at=NINE, beat="b")
-    found = days.by_day([*lines, skip, wait], zone("UTC"))
+    found = calendar.by_day([*lines, skip, wait], zone("UTC"))
     assert found[TODAY] == {"succeeded": 1, "failed": 1, "open": 2, "skipped": 7}
     assert found[TODAY - DAY] == {"succeeded": 1}
-    assert days.told(found[TODAY]) == "1 failed, 7 skipped, 2 open, 1 succeeded"
+    assert calendar.told(found[TODAY]) == "1 failed, 7 skipped, 2 open, 1 succeeded"
 
 
 def test_a_stretch_of_days_is_on_each_of_them_and_never_on_a_million() -> None:
     skip = Passed(schedule_id="x", first=NINE - 2 * DAY, last=NINE, count=9000, reason="misfire", at=NINE, beat="b")
-    assert sorted(days.by_day([skip], zone("UTC"))) == [TODAY - 2 * DAY, TODAY - DAY, TODAY]
-    assert days.is_of(skip, TODAY - DAY, zone("UTC"))
+    assert sorted(calendar.by_day([skip], zone("UTC"))) == [TODAY - 2 * DAY, TODAY - DAY, TODAY]
+    assert calendar.is_of(skip, TODAY - DAY, zone("UTC"))
     ages = replace(skip, first=datetime(1, 1, 1, tzinfo=UTC))
-    assert len(days.by_day([ages], zone("UTC"))) <= 1001
+    assert len(calendar.by_day([ages], zone("UTC"))) <= 1001
 
 
 @pytest.mark.parametrize("today", [TODAY + n * DAY for n in range(0, 60, 7)], ids=str)
@@ -96,7 +96,7 @@ def test_nothing_at_all_is_a_calendar_too() -> None:
 
 
 def test_a_bar_has_a_piece_for_each_step_as_long_as_it_took() -> None:
-    drawing = waits.drawn(RUN, NINE, width=90)
+    drawing = run_bar.drawn(RUN, NINE, width=90)
     widths = [float(each) for each in re.findall(r'<rect [^>]*width="([\d.]+)"', drawing)]
     assert len(widths) == 3
     assert sum(widths) == pytest.approx(90, abs=0.1)
@@ -106,30 +106,33 @@ def test_a_bar_has_a_piece_for_each_step_as_long_as_it_took() -> None:
 
 def test_a_run_on_its_way_is_as_long_as_it_has_come() -> None:
     now = NINE + 63 * SECOND
-    assert waits.told(OPEN, now).endswith("has been running 1m, started")
+    assert run_bar.told(OPEN, now).endswith("has been running 1m, started")
     queued = replace(OPEN, state="queued", started_at=None)
-    assert waits.told(queued, now) == "1 s from its tick until it was enqueued, 1m2s in the queue, queued"
-    assert 'fill="url(#p-open)"' in waits.drawn(OPEN, now)
+    assert run_bar.told(queued, now) == "1 s from its tick until it was enqueued, 1m2s in the queue, queued"
+    assert 'fill="url(#p-open)"' in run_bar.drawn(OPEN, now)
 
 
 def test_a_run_that_somebody_asked_for_is_not_late() -> None:
-    assert [each.name for each in waits.steps(replace(RUN, triggered_by="manual", tick=None), NINE)] == ["queue", "run"]
-    assert [each.name for each in waits.steps(replace(RUN, triggered_by="backfill"), NINE)] == ["queue", "run"]
+    assert [each.name for each in run_bar.steps(replace(RUN, triggered_by="manual", tick=None), NINE)] == [
+        "queue",
+        "run",
+    ]
+    assert [each.name for each in run_bar.steps(replace(RUN, triggered_by="backfill"), NINE)] == ["queue", "run"]
 
 
 def test_where_no_time_is_known_there_is_no_bar() -> None:
     bare = Fired(schedule_id="x", tick=None, job_id="j", at=NINE, beat="b", state="lost", closed_at=NINE)
-    assert waits.drawn(bare, NINE) == ""
+    assert run_bar.drawn(bare, NINE) == ""
 
 
 def test_clocks_that_disagree_make_no_bar_shorter_than_nothing() -> None:
     odd = replace(RUN, enqueued_at=NINE - DAY, started_at=NINE - 2 * DAY, duration=-5.0)
-    assert not re.search(r'width="-', waits.drawn(odd, NINE))
+    assert not re.search(r'width="-', run_bar.drawn(odd, NINE))
 
 
 def test_whatever_a_state_is_called_it_is_drawn_as_one_that_there_is() -> None:
     evil = replace(RUN, state=EVIL)
-    for drawing in (waits.drawn(evil, NINE), durations.drawn([evil, evil], zone("UTC"))):
+    for drawing in (run_bar.drawn(evil, NINE), durations.drawn([evil, evil], zone("UTC"))):
         assert "<script" not in drawing
         assert any(EVIL in each for each in titles(drawing)) or EVIL in ET.fromstring(drawing).attrib["aria-label"]  # noqa: S314
     assert shapes.outcome(EVIL) == "open"
@@ -153,6 +156,6 @@ def test_the_last_hundred_runs_have_a_bar_each_oldest_first() -> None:
 def test_ticks_have_notes_where_the_clocks_jump() -> None:
     nightly = Schedule(id="x", func="a.b", timing=Cron("30 2 * * *", "Europe/Berlin"))
     days_around = [datetime(2026, 3, 28, 1, 30, tzinfo=UTC), datetime(2026, 3, 29, 1, tzinfo=UTC)]
-    first, second = ticks.notes(nightly, days_around)
+    first, second = tick_notes.notes(nightly, days_around)
     assert first == ""
     assert "02:30" in second

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from beat.secrecy import MASK, looks_secret, masked
+from beat.config.masking import MASK, looks_secret, masked
 
 SECRET = [
     "password", "Password", "db_password", "dbPassword", "DB-PASSWORD", "passwd", "pwd", "secret", "client_secret",

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from redis import exceptions
 
-from beat import connection, embedded, server
+from beat.dev import embedded
 from beat.errors import NoRedis
+from beat.storage import connection, server_check
 from tests.process.commands import called
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class Client:
 
 
 def inspect(client: Any) -> tuple[str, list[str]]:
-    return server.inspect(client)
+    return server_check.inspect(client)
 
 
 def refused(client: Client) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from beat.cli import COMMANDS
-from beat.settings import Settings
+from beat.config.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

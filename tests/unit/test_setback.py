@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from beat import clock, setback
+from beat.storage import clock_setback
+from beat.timing import clock
 
 NOW = datetime(2026, 11, 16, 9, 0, 15, 400_000, tzinfo=UTC)
 SEEN = NOW + timedelta(minutes=10)
@@ -20,11 +21,11 @@ def at(instant: datetime) -> float:
     "seen", ["", "abc", clock.text(NOW - timedelta(seconds=5)), clock.text(NOW + timedelta(seconds=2))]
 )
 def test_a_clock_that_is_at_most_two_seconds_behind_has_not_gone_back(seen: str) -> None:
-    assert setback.read(NOW, seen, at(NOW)) is None
+    assert clock_setback.read(NOW, seen, at(NOW)) is None
 
 
 def test_where_no_schedule_is_due_before_nothing_fires_until_the_first_is() -> None:
-    found = setback.read(NOW, clock.text(SEEN), at(SEEN + timedelta(seconds=1, milliseconds=-400)))
+    found = clock_setback.read(NOW, clock.text(SEEN), at(SEEN + timedelta(seconds=1, milliseconds=-400)))
     assert found
     assert found.stops_everything
     assert found.words == (
@@ -37,7 +38,7 @@ def test_where_no_schedule_is_due_before_nothing_fires_until_the_first_is() -> N
 
 
 def test_where_a_schedule_is_due_before_the_others_wait() -> None:
-    found = setback.read(NOW, clock.text(SEEN), at(NOW + timedelta(seconds=5, milliseconds=-400)))
+    found = clock_setback.read(NOW, clock.text(SEEN), at(NOW + timedelta(seconds=5, milliseconds=-400)))
     assert found
     assert not found.stops_everything
     assert found.consequence == (
@@ -47,7 +48,7 @@ def test_where_a_schedule_is_due_before_the_others_wait() -> None:
 
 
 def test_where_no_schedule_is_due_nothing_is_said_about_when() -> None:
-    found = setback.read(NOW, clock.text(SEEN), None)
+    found = clock_setback.read(NOW, clock.text(SEEN), None)
     assert found
     assert found.words.endswith("; ticks that are decided are not fired again")
     assert found.plain()["next_due"] is None

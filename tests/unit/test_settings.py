@@ -19,10 +19,10 @@ from hypothesis import settings as effort
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from beat import redis_url, sources
 from beat.cli import config
+from beat.config import redis_url, sources
+from beat.config.settings import Loaded, Settings, kind_and_range, load
 from beat.errors import ConfigError
-from beat.settings import Loaded, Settings, kind_and_range, load
 from tests.files import lay_out
 
 if TYPE_CHECKING:
@@ -818,7 +818,8 @@ def test_declarations_refuse_settings_of_the_wrong_shape(tmp_path: Path, toml: s
 
 def test_declarations_never_import_pydantic() -> None:
     code = (
-        "import sys, beat.sources; beat.sources.defaults(); print([name for name in sys.modules if 'pydantic' in name])"
+        "import sys, beat.config.sources; beat.config.sources.defaults();"
+        "print([name for name in sys.modules if 'pydantic' in name])"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

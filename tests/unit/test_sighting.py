@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beat import clock
-from beat.sighting import Record, Sighting
+from beat.jobs.observation import Record, Sighting
+from beat.timing import clock
 
 WHOLE = Record(
     schedule="report", tick="2026-11-16T09:00:00Z", by="catchup", queue="rq:queue:default",

@@ -8,8 +8,8 @@ import sys
 import click
 import pytest
 
-from beat.cli import spark
-from beat.history import Fired, Passed
+from beat.cli.render import sparkline
+from beat.history.history import Fired, Passed
 from tests.lines import MINUTE, NINE
 
 
@@ -36,12 +36,12 @@ CASES: dict[str, tuple[list[Fired | Passed], str, str]] = {
 @pytest.mark.parametrize("case", CASES)
 def test_runs_are_drawn_the_newest_at_the_right(case: str) -> None:
     newest_first, drawn, typed = CASES[case]
-    assert spark.spark(newest_first, spark.DRAWN) == drawn
-    assert spark.spark(newest_first, spark.TYPED) == typed
+    assert sparkline.spark(newest_first, sparkline.DRAWN) == drawn
+    assert sparkline.spark(newest_first, sparkline.TYPED) == typed
 
 
 def test_there_is_less_where_there_is_less_room() -> None:
-    assert spark.spark([run("failed"), run("lost"), run()], spark.DRAWN, 2) == "?✗"
+    assert sparkline.spark([run("failed"), run("lost"), run()], sparkline.DRAWN, 2) == "?✗"
 
 
 @pytest.mark.parametrize(
@@ -49,13 +49,13 @@ def test_there_is_less_where_there_is_less_room() -> None:
 )
 def test_what_a_terminal_cannot_show_is_typed(encoding: str, sign: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding=encoding))
-    assert spark.signs().others["failed"] == sign
+    assert sparkline.signs().others["failed"] == sign
 
 
 def test_colours_only_repeat_what_the_characters_say() -> None:
-    for signs in (spark.DRAWN, spark.TYPED):
+    for signs in (sparkline.DRAWN, sparkline.TYPED):
         text = signs.heights + "".join(signs.others.values())
-        coloured = spark.painted(text)
+        coloured = sparkline.painted(text)
         assert click.unstyle(coloured) == text
         assert click.style(signs.others["failed"], fg="red") in coloured
         assert click.style(signs.heights[0], fg="green") in coloured

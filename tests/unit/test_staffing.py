@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from beat import clock
-from beat.client.staffing import Queue
-from beat.words import staffing
-from beat.zones import zone
+from beat.client.describe import workers
+from beat.client.workers import Queue
+from beat.timing import clock
+from beat.timing.zones import zone
 
 UTC = zone("UTC")
 SINCE = clock.read("2026-11-16T08:00:00.123Z")
@@ -31,16 +31,16 @@ SINCE = clock.read("2026-11-16T08:00:00.123Z")
     ids=["one", "one idle", "all idle", "a job", "many jobs", "nobody", "nobody since", "unknown"],
 )
 def test_one_queue_is_told_in_words(queue: Queue, words: str) -> None:
-    assert staffing.workers([queue], UTC) == words
+    assert workers.workers([queue], UTC) == words
 
 
 def test_several_queues_are_told_by_name() -> None:
     queues = [Queue("a", 0, 2, 0, None), Queue("b", 0, 0, 0, None), Queue("c", 0, None, None, None)]
-    assert staffing.workers(queues, UTC) == "2 at a; no live worker reads b: rq worker b"
+    assert workers.workers(queues, UTC) == "2 at a; no live worker reads b: rq worker b"
 
 
 def test_queues_for_programs() -> None:
-    assert staffing.plain([Queue("mail", 2, 0, 0, SINCE), Queue("slow", 0, None, None, None)]) == [
+    assert workers.plain([Queue("mail", 2, 0, 0, SINCE), Queue("slow", 0, None, None, None)]) == [
         {"name": "mail", "queued": 2, "workers": 0, "idle": 0, "unread_since": "2026-11-16T08:00:00.123Z"},
         {"name": "slow", "queued": 0, "workers": None, "idle": None, "unread_since": None},
     ]

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beat import clock
-from beat.client import standing
-from beat.client.standing import Bound
+from beat.client import schedule_info
+from beat.client.schedule_info import Bound
+from beat.timing import clock
 from tests.lines import NINE
 
 WHOLE = {
@@ -30,7 +30,7 @@ WHOLE = {
 
 
 def test_what_the_hash_says_is_read() -> None:
-    found = standing.read("report", WHOLE)
+    found = schedule_info.read("report", WHOLE)
     assert (found.state, found.next_run, found.run_count, found.last_duration) == ("active", NINE, 12, 3.142)
     assert (found.tz, found.definition["func"]) == ("Europe/Berlin", "app.report")
     assert found.schedule is not None
@@ -38,12 +38,12 @@ def test_what_the_hash_says_is_read() -> None:
 
 
 def test_the_runs_that_have_not_ended_are_the_rest() -> None:
-    assert standing.read("report", WHOLE).open_count == 1
-    assert standing.read("report", {**WHOLE, b"run_count": b"x"}).open_count is None
+    assert schedule_info.read("report", WHOLE).open_count == 1
+    assert schedule_info.read("report", {**WHOLE, b"run_count": b"x"}).open_count is None
 
 
 def test_a_hash_from_before_the_ledger_has_its_rule_in_the_definition() -> None:
-    found = standing.read("report", {name: value for name, value in WHOLE.items() if name != b"rule"})
+    found = schedule_info.read("report", {name: value for name, value in WHOLE.items() if name != b"rule"})
     assert found.schedule is not None
     assert found.schedule.after(NINE) == clock.read("2026-11-17T08:00:00Z")
 
@@ -59,9 +59,9 @@ def with_policies(**policies: object) -> dict[bytes, bytes]:
 )
 def test_a_tick_is_put_off_by_no_more_than_its_jitter(due: str, jittered: bool) -> None:  # noqa: FBT001
     at = f"2026-11-16T{due}Z"
-    found = standing.read("report", {**with_policies(jitter="30s"), b"due_at": at.encode()})
+    found = schedule_info.read("report", {**with_policies(jitter="30s"), b"due_at": at.encode()})
     assert found.jittered == (clock.read(at) if jittered else None)
-    assert standing.read("report", {**with_policies(), b"due_at": at.encode()}).jittered is None
+    assert schedule_info.read("report", {**with_policies(), b"due_at": at.encode()}).jittered is None
 
 
 @pytest.mark.parametrize(
@@ -76,21 +76,21 @@ def test_a_tick_is_put_off_by_no_more_than_its_jitter(due: str, jittered: bool) 
 )
 def test_what_finished_a_schedule_is_known(policies: dict[str, object], finished: Bound | None) -> None:
     over = {**with_policies(**policies), b"state": b"finished", b"manual_count": b"2"}
-    assert standing.read("report", over).finished == finished
-    assert standing.read("report", {**over, b"state": b"active"}).finished is None
+    assert schedule_info.read("report", over).finished == finished
+    assert schedule_info.read("report", {**over, b"state": b"active"}).finished is None
 
 
 def test_runs_that_somebody_asked_for_are_no_ticks() -> None:
-    assert standing.read("report", {**WHOLE, b"manual_count": b"2"}).ticked == 10
+    assert schedule_info.read("report", {**WHOLE, b"manual_count": b"2"}).ticked == 10
 
 
 def test_policies_that_cannot_be_read_are_none() -> None:
-    assert standing.read("report", with_policies(overlap="dance")).policies is None
-    assert standing.read("report", with_policies(overlap="wait")).policies
+    assert schedule_info.read("report", with_policies(overlap="dance")).policies is None
+    assert schedule_info.read("report", with_policies(overlap="wait")).policies
 
 
 def test_of_an_empty_hash_nothing_is_known() -> None:
-    found = standing.read("report", {})
+    found = schedule_info.read("report", {})
     assert (found.state, found.next_run, found.run_count, found.tz, found.schedule) == ("", None, None, "UTC", None)
 
 
@@ -102,6 +102,6 @@ garbage = st.one_of(
 
 @given(st.dictionaries(st.sampled_from([*WHOLE, b"skip_count", b"last_success", b"created_at", b"\xff"]), garbage))
 def test_whatever_the_hash_holds_it_is_read(found: dict[bytes, bytes]) -> None:
-    read = standing.read("report", {**WHOLE, **found})
+    read = schedule_info.read("report", {**WHOLE, **found})
     assert read.open_count is None or read.open_count >= 0
     assert read.schedule is None or read.schedule.tz

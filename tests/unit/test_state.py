@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beat.state import FIELDS, State
+from beat.schedule.state import FIELDS, State
 
 NINE = datetime(2026, 11, 16, 9, tzinfo=UTC)
 WELL = (b"rev", b"timing", b"active", b"2026-11-16T09:00:00Z", b"2026-11-16T09:00:00Z", b"2026-11-16T08:00:00Z")

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beat.history import Change, Fired, Line, Passed
-from beat.statistics import Spread, Statistics, spread, summarise
+from beat.history.history import Change, Fired, Line, Passed
+from beat.history.statistics import Spread, Statistics, spread, summarise
 
 NINE = datetime(2026, 11, 16, 9, tzinfo=UTC)
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)

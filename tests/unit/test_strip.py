@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from beat.client.coming import PileUp
-from beat.client.load import Slice, Timeline
-from beat.web.drawing import strip
-from beat.web.drawing.strip import Scale
-from beat.zones import zone
+from beat.client.timeline import PileUp, Slice, Timeline
+from beat.timing.zones import zone
+from beat.web.charts import day_strip
+from beat.web.charts.day_strip import Scale
 from tests.lines import NINE
 
 HALF, HOUR = timedelta(minutes=30), timedelta(hours=1)
@@ -33,7 +32,7 @@ def day(*, now: Any = NINE, slices: dict[int, dict[str, int]] | None = None, **o
 
 def drawn(found: Timeline, where: Any = UTC) -> ET.Element:
     """Which is well formed."""
-    return ET.fromstring(str(strip.strip(found, where)))  # noqa: S314 (it is our own)
+    return ET.fromstring(str(day_strip.strip(found, where)))  # noqa: S314 (it is our own)
 
 
 def bars(found: Timeline) -> list[tuple[float, str, float]]:
@@ -47,8 +46,8 @@ def test_an_empty_day_is_an_axis_and_a_line_for_now() -> None:
     found = day()
     assert bars(found) == []
     assert "now 09:00" in "".join(drawn(found).itertext())
-    assert strip.words(found, UTC).endswith("So far: nothing. To come: 0 ticks.")
-    assert strip.hours(found, UTC) == []
+    assert day_strip.words(found, UTC).endswith("So far: nothing. To come: 0 ticks.")
+    assert day_strip.hours(found, UTC) == []
 
 
 def test_what_ran_is_left_of_now_and_what_comes_is_right_of_it_and_hollow() -> None:
@@ -120,18 +119,18 @@ def test_hours_are_those_of_the_viewer_on_the_day_when_a_clock_is_put_back() -> 
     slices = tuple(Slice(at + n * HALF, at + (n + 1) * HALF, succeeded=1) for n in range(-48, 48))
     found = day(now=at, slices={})
     made = Timeline(**{**vars(found), "slices": slices})
-    rows = strip.hours(made, zone("Europe/Berlin"))
+    rows = day_strip.hours(made, zone("Europe/Berlin"))
     assert [row.counts["succeeded"] for row in rows if f"{row.start:%d %H}" == "25 02"] == [2, 2], "twice two o'clock"
     drawn(made, zone("Europe/Berlin"))
 
 
 def test_the_table_says_what_the_drawing_does() -> None:
     found = day(slices={-2: {"succeeded": 2, "failed": 1}, -1: {"succeeded": 3}, 0: {"coming": 4}})
-    assert [(row.start, row.counts) for row in strip.hours(found, UTC)] == [
+    assert [(row.start, row.counts) for row in day_strip.hours(found, UTC)] == [
         (NINE - HOUR, {"succeeded": 5, "failed": 1}),
         (NINE, {"coming": 4}),
     ]
-    assert strip.sums(found) == {"succeeded": 5, "failed": 1, "coming": 4}
+    assert day_strip.sums(found) == {"succeeded": 5, "failed": 1, "coming": 4}
 
 
 def test_pile_ups_are_marked_and_counted() -> None:
@@ -139,7 +138,7 @@ def test_pile_ups_are_marked_and_counted() -> None:
     found = day(slices={4: {"coming": 40}}, pile_ups=piles, more_pile_ups=1)
     marks = [each for each in drawn(found).iter("g") if each.get("class") == "pile"]
     assert len(marks) == 3, "two in one place are one mark"
-    assert "pile-ups: 5" in strip.words(found, UTC)
+    assert "pile-ups: 5" in day_strip.words(found, UTC)
 
 
 def test_every_bar_says_what_it_is() -> None:
@@ -150,8 +149,8 @@ def test_every_bar_says_what_it_is() -> None:
 
 def test_nothing_is_drawn_with_a_style_or_a_script() -> None:
     """The page's policy would not let it; and what is not ours is escaped."""
-    text = str(strip.strip(day(slices={-1: {"succeeded": 1}}), UTC))
+    text = str(day_strip.strip(day(slices={-1: {"succeeded": 1}}), UTC))
     assert not re.search(r"style=|<script|on\w+=", text)
     hostile = Slice(NINE - HALF, NINE, succeeded=1)
     named = Timeline(**{**vars(day()), "slices": (hostile,)})
-    assert "<" not in strip.words(named, UTC)
+    assert "<" not in day_strip.words(named, UTC)

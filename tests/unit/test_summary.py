@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from beat.words import summary
-from beat.words.summary import Situation
+from beat.client.describe import summary
+from beat.client.describe.summary import Situation
 from tests.lines import NINE, SECOND
 
 NEXT: dict[str, Any] = {"next_id": "cache_warm", "next_at": NINE + 41.9 * SECOND}

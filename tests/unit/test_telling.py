@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from beat.client.explanation import Explanation
-from beat.history import Change, Fired, Line, Passed, assemble
-from beat.ledger import Error
-from beat.words import changes, telling
-from beat.words.why import sentence
-from beat.zones import zone
+from beat.client.describe import changes, decisions
+from beat.client.describe.why import sentence
+from beat.client.explain import Explanation
+from beat.history.history import Change, Fired, Line, Passed, assemble
+from beat.history.ledger import Error
+from beat.timing.zones import zone
 from tests.lines import MINUTE, MS, NINE, SECOND, Ledger
 
 UTC, BERLIN = zone("UTC"), zone("Europe/Berlin")
@@ -78,19 +78,19 @@ STARTED = f"{ENQUEUED}, started 2 s later by worker x"
     ],
 )  # fmt: skip
 def test_a_run_is_told_from_its_tick_to_its_end(made: Fired, told: str) -> None:
-    assert telling.story(made, UTC, NINE + MINUTE) == told
+    assert decisions.story(made, UTC, NINE + MINUTE) == told
 
 
 def test_a_skipped_stretch_is_told_with_its_reason() -> None:
     one, many = (line(Ledger().skipped(NINE, NINE + n * MINUTE, n + 1)) for n in (0, 2))
     why = "misfire (no scheduler decided it in time)"
-    assert telling.story(one, UTC, NINE) == f"skipped by web-2: {why}"
-    assert telling.story(many, BERLIN, NINE) == f"skipped by web-2, one of 3 ticks until 2026-11-16 10:02: {why}"
+    assert decisions.story(one, UTC, NINE) == f"skipped by web-2: {why}"
+    assert decisions.story(many, BERLIN, NINE) == f"skipped by web-2, one of 3 ticks until 2026-11-16 10:02: {why}"
 
 
 def test_a_reason_that_a_newer_beat_gives_is_told_as_it_is() -> None:
     found = line(Ledger().skipped(NINE, NINE, 1, reason="the run of 02:45 was still going"))
-    assert telling.story(found, UTC, NINE) == "skipped by web-2: the run of 02:45 was still going"
+    assert decisions.story(found, UTC, NINE) == "skipped by web-2: the run of 02:45 was still going"
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_a_change_is_told_by_its_rules(rule: dict[str, Any], was: dict[str, Any]
 
 def test_a_change_after_which_nothing_ticks_says_so() -> None:
     found = line(Ledger().registered(NINE, None))
-    assert telling.story(found, UTC, NINE) == "registered by web-2: * * * * *, no tick to come"
+    assert decisions.story(found, UTC, NINE) == "registered by web-2: * * * * *, no tick to come"
 
 
 @pytest.mark.parametrize(
@@ -129,11 +129,11 @@ def test_a_change_after_which_nothing_ticks_says_so() -> None:
     ],
 )
 def test_a_note_is_one_short_line(made: Fired, told: str) -> None:
-    assert telling.note(made, UTC) == told
+    assert decisions.note(made, UTC) == told
 
 
 def test_a_note_on_skipped_ticks_counts_them() -> None:
-    assert telling.note(line(Ledger().skipped(NINE, NINE + 2 * MINUTE, 3)), UTC) == (
+    assert decisions.note(line(Ledger().skipped(NINE, NINE + 2 * MINUTE, 3)), UTC) == (
         "misfire, 3 ticks until 2026-11-16 09:02"
     )
 
@@ -141,7 +141,7 @@ def test_a_note_on_skipped_ticks_counts_them() -> None:
 def test_every_line_can_be_written_as_json() -> None:
     book = Ledger().registered(NINE - MINUTE, NINE).fired(NINE).ended(NINE, "failed", error=ERROR, details={"a": [1]})
     book.skipped(NINE + MINUTE, NINE + MINUTE, 1)
-    told = [telling.plain(each) for each in assemble(book.id, book.newest_first)]
+    told = [decisions.plain(each) for each in assemble(book.id, book.newest_first)]
     assert json.loads(json.dumps(told)) == told
     skipped, fired, change = told
     assert (skipped["type"], skipped["first"], skipped["reason"]) == ("skipped", "2026-11-16T09:01:00Z", "misfire")

@@ -18,13 +18,16 @@ from zoneinfo import ZoneInfo
 import pytest
 import rq
 
-from beat import Registry, clock, get_current_run, lock, pace, scripts, testing
-from beat import registry as registries
+from beat import Registry, get_current_run, testing
+from beat.engine import pacing
 from beat.errors import BadDuration, BadInstant, BeatError, ConfigError, UnknownSchedule
-from beat.keys import Keys
-from beat.store import Store
+from beat.schedule import registry as registries
+from beat.storage import lock, scripts
+from beat.storage.keys import Keys
+from beat.storage.store import Store
 from beat.testing import Fired, ManualBeat, ManualClock, Skipped, Tick, assert_fires, assert_silent, simulate
 from beat.testing.fake_redis import ClockedRedis
+from beat.timing import clock
 from tests.chance import LONG
 from tests.unit import declared
 from tests.unit.refusals import refused
@@ -32,7 +35,7 @@ from tests.unit.refusals import refused
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from beat.options import Priority
+    from beat.schedule.options import Priority
 
 ROOT = Path(__file__).parent.parent.parent
 START = datetime(2026, 11, 16, 9, tzinfo=UTC)  # a Monday
@@ -131,7 +134,7 @@ def test_a_simulation_lists_the_ticks_of_all_schedules_in_the_order_in_which_a_b
 
 def test_a_simulation_takes_the_registry_of_periodic_unless_another_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registries, "default", Registry())
-    registries.default.register(declared.plain, "@daily")
+    registries.default_registry.register(declared.plain, "@daily")
     end = START + timedelta(days=2)
     assert [tick.schedule_id for tick in simulate(None, START, end)] == ["plain", "plain"]
     assert list(simulate(Registry(), START, end)) == []
@@ -435,7 +438,7 @@ def test_nothing_is_claimed_ahead_and_kept_from_the_next_pass(registry: Registry
 
 def test_a_tick_is_not_late_because_the_test_is_slow(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
     hours = itertools.count(step=3600)
-    monkeypatch.setattr(pace, "time", SimpleNamespace(monotonic=lambda: next(hours)))
+    monkeypatch.setattr(pacing, "time", SimpleNamespace(monotonic=lambda: next(hours)))
     registry.register(declared.plain, every="15m")
     beat = ManualBeat(START, registry=registry)
     assert [each.late for each in beat.tick_until("1h")] == [timedelta(0)] * 4
@@ -491,7 +494,7 @@ def test_a_manual_beat_takes_the_registry_of_periodic_unless_another_is_given(mo
     monkeypatch.setattr(registries, "default", Registry())
     with pytest.raises(ConfigError, match="no schedule to test: import the module"):
         ManualBeat(START)
-    registries.default.register(declared.plain, "@hourly")
+    registries.default_registry.register(declared.plain, "@hourly")
     assert len(ManualBeat(START).tick_until("1h")) == 1
     with pytest.raises(ConfigError, match="no schedule to test"):
         ManualBeat(START, registry=Registry())

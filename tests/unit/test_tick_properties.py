@@ -12,8 +12,8 @@ from cronsim import CronSim
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from beat.cron import Cron
-from beat.every import Every
+from beat.timing.cron import Cron
+from beat.timing.interval import Every
 from tests import oracle
 from tests.chance import examples
 

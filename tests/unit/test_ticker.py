@@ -10,11 +10,12 @@ from typing import Any, Self
 import pytest
 from redis import exceptions
 
-from beat import clock, ticker
-from beat.guard import HOLD_MS, Guard, Mark
-from beat.protocol import Reply
-from beat.replies import LONGEST_WAIT_MS
-from beat.setback import DECIDED, Setback
+from beat.engine import ticker
+from beat.engine.clock_guard import HOLD_MS, Guard, Mark
+from beat.engine.replies import LONGEST_WAIT_MS
+from beat.storage.clock_setback import DECIDED, Setback
+from beat.storage.messages import Reply
+from beat.timing import clock
 from tests.facts import wait_until
 from tests.unit.desk import NINE, Bench, World, claim, codes, schedule, written
 

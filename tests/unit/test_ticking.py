@@ -6,19 +6,19 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from beat import clock
-from beat.client import standing
-from beat.client.ticking import due, held, next_ticks
+from beat.client import schedule_info
+from beat.client.upcoming import due, held, next_ticks
+from beat.timing import clock
 
 NINE = datetime(2026, 11, 16, 9, tzinfo=UTC)  # a Monday
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
 
-def found(definition: dict[str, Any] | None = None, **fields: str) -> standing.Standing:
+def found(definition: dict[str, Any] | None = None, **fields: str) -> schedule_info.Standing:
     """A schedule that ticks at nine, every day; the next tick is that of today."""
     own = {"id": "report", "func": "app.report", "cron": "0 9 * * *", "tz": "UTC", **(definition or {})}
     told = {"state": "active", "next_run": clock.text(NINE), "due_at": clock.text(NINE), "definition": json.dumps(own)}
-    return standing.read("report", {name.encode(): value.encode() for name, value in {**told, **fields}.items()})
+    return schedule_info.read("report", {name.encode(): value.encode() for name, value in {**told, **fields}.items()})
 
 
 def test_they_begin_with_the_next_one() -> None:

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from beat.cron import Cron
+from beat.timing.cron import Cron
 from tests import oracle, sweep
 
 HOUR, SECOND = timedelta(hours=1), timedelta(seconds=1)

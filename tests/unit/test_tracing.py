@@ -16,12 +16,15 @@ from opentelemetry.sdk.trace import TracerProvider, sampling
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
 from rq.serializers import DefaultSerializer, JSONSerializer
 
-from beat import Registry, blocks, clock, jobs, tracing
-from beat.protocol import Item, Reply
-from beat.report import reading
-from beat.run import Run
+from beat import Registry
+from beat.jobs import job_template, metadata
+from beat.jobs.report import safe_pickle
+from beat.schedule.run import Run
+from beat.storage.messages import Item, Reply
+from beat.telemetry import tracing
+from beat.telemetry.tracing import Tracing
 from beat.testing import ManualBeat
-from beat.tracing import Tracing
+from beat.timing import clock
 from tests.facts import wait_until
 from tests.nursery import ROOT
 from tests.redis import job_functions
@@ -40,8 +43,10 @@ CONTEXT = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-
 
 
 def fire(number: int = 0, **changes: Any) -> Item:
-    tick, queue = clock.text(TICK), jobs.queue_key("default")
-    made = Item("fire", "report", "rev", tick, job=f"job-{number}", queue=queue, run=jobs.run_block(RUN, "json"))
+    tick, queue = clock.text(TICK), job_template.queue_key("default")
+    made = Item(
+        "fire", "report", "rev", tick, job=f"job-{number}", queue=queue, run=job_template.run_block(RUN, "json")
+    )
     return made._replace(by="scheduler", **changes)
 
 
@@ -246,15 +251,15 @@ def test_an_exporter_that_leaves_takes_nobody_with_it(
 def test_the_context_stands_beside_the_run_whatever_else_is_in_the_meta(serializer: str, meta: dict[str, Any]) -> None:
     options: dict[str, Any] = {"meta": meta, "serializer": serializer}
     declared = Registry().register(job_functions.anything, every="1h", **options)
-    ends = blocks.in_context(jobs.run_block(RUN, serializer), CONTEXT)
-    written = jobs.template(declared)["meta"] + ends
+    ends = metadata.in_context(job_template.run_block(RUN, serializer), CONTEXT)
+    written = job_template.template(declared)["meta"] + ends
     assert SERIALIZERS[serializer].loads(written) == {**meta, **CONTEXT, "beat": RUN.plain()}
-    assert reading.beat_entry(written, serializer) == RUN.plain()
+    assert safe_pickle.beat_entry(written, serializer) == RUN.plain()
 
 
 @pytest.mark.parametrize("serializer", SERIALIZERS)
 def test_every_part_of_a_broadcast_has_the_context(serializer: str) -> None:
-    ends = blocks.in_context(jobs.run_blocks(RUN, serializer, 3), CONTEXT)
+    ends = metadata.in_context(job_template.run_blocks(RUN, serializer, 3), CONTEXT)
     lengths, _, rest = ends.partition(b"\n")
     assert len(rest) == sum(map(int, lengths.split()))
     first = rest[: int(lengths.split()[0])]

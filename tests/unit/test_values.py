@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from beat.client.describe import values
 from beat.errors import BadOption
-from beat.words import values
 
 
 @pytest.mark.parametrize(

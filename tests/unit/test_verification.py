@@ -15,17 +15,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from beat import clock, definitions, ledger
-from beat.ledger import Changed, Enqueued, Entry, Outcome, Reopened, Skipped
-from beat.prepare import Fire, Lateness, prepare
-from beat.verification import Stretch, Verification, verify
+from beat.history import ledger
+from beat.history.ledger import Changed, Enqueued, Entry, Outcome, Reopened, Skipped
+from beat.history.verify import Stretch, Verification, verify
+from beat.policies.decide import Fire, Lateness, prepare
+from beat.schedule import serialize
+from beat.timing import clock
 from tests import oracle
 from tests.unit.test_ledger import entries as any_entries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from beat.schedule import Schedule
+    from beat.schedule.schedule import Schedule
 
 NINE = datetime(2026, 11, 16, 9, tzinfo=UTC)
 SECOND, MINUTE, HOUR, DAY = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
@@ -59,7 +61,7 @@ class Life:
 
     @property
     def schedule(self) -> Schedule:
-        return definitions.ticking(self.rule)
+        return serialize.ticking(self.rule)
 
     @property
     def open(self) -> set[str]:
@@ -284,7 +286,7 @@ def test_the_clock_changes_and_what_cron_would_have_done_is_what_was_expected(
 def test_an_interval_knows_no_clock_changes(every: str) -> None:
     for _, shift in DST_DAYS:
         life = Life({"every": every, "tz": BERLIN}, now=shift - 2 * DAY).until(shift + 2 * DAY)
-        assert sound(life.verify()).expected == 4 * DAY / definitions.ticking(life.rule).timing.period  # type: ignore[union-attr]
+        assert sound(life.verify()).expected == 4 * DAY / serialize.ticking(life.rule).timing.period  # type: ignore[union-attr]
 
 
 def test_a_schedule_that_ended_is_sound() -> None:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import pytest
 from redis import Redis
 
-from beat import watchdog
+from beat.engine import watchdog
+from beat.engine.health import Health
+from beat.engine.watchdog import END_S, PATIENCE, Watchdog, stacks
 from beat.errors import Stuck
-from beat.health import Health
-from beat.watchdog import END_S, PATIENCE, Watchdog, stacks
 
 if TYPE_CHECKING:
-    from beat.event import Event
+    from beat.engine.events import Event
 
 STUCK_S = END_S / 2
 

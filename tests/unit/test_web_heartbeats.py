@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from beat.client.beats import Instance
-from beat.client.surveying import Attendance
+from beat.client.overview import Attendance
+from beat.client.schedulers import Instance
 from beat.web.heartbeats import missing, stuck
 from tests.lines import MINUTE, NINE, SECOND
 

@@ -10,21 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beat import clock
-from beat.client import standing
-from beat.client.eras import eras
-from beat.client.explanation import Explanation, Question
-from beat.definitions import ticking
-from beat.history import assemble
-from beat.ledger import Acted
-from beat.words import telling
-from beat.words.why import sentence
-from beat.zones import zone
+from beat.client import schedule_info
+from beat.client.describe import decisions
+from beat.client.describe.why import sentence
+from beat.client.explain import Explanation, Question
+from beat.client.rule_periods import eras
+from beat.history.history import assemble
+from beat.history.ledger import Acted
+from beat.schedule.serialize import ticking
+from beat.timing import clock
+from beat.timing.zones import zone
 from tests.lines import MINUTE, NINE, SECOND, Ledger
 from tests.unit.test_ledger import entries as any_entries
 
 if TYPE_CHECKING:
-    from beat.ledger import Entry
+    from beat.history.ledger import Entry
 
 HOUR = timedelta(hours=1)
 HOURLY = {"cron": "0 * * * *", "tz": "UTC"}
@@ -42,11 +42,11 @@ POLICED = json.dumps({
 }).encode()  # fmt: skip
 
 
-def stands(book: Ledger, **fields: str) -> standing.Standing:
+def stands(book: Ledger, **fields: str) -> schedule_info.Standing:
     following = clock.text(book.next) if book.next else ""
     told = {"state": "active", "next_run": following, "due_at": following, **fields}
     found = {name.encode(): value.encode() for name, value in told.items()}
-    made = standing.read(book.id, found)
+    made = schedule_info.read(book.id, found)
     object.__setattr__(made, "rule", book.rule)
     return made
 
@@ -355,11 +355,11 @@ def test_any_ledger_can_be_asked_about_any_instant(found: list[Entry], instant: 
     asked = found[0].at if near and found else instant
     active = {b"state": b"active", b"next_run": b"2026-11-16T09:00:00Z", b"due_at": b"2026-11-16T09:00:40Z"}
     for hash_ in ({}, active, {**active, b"definition": POLICED}, {b"state": b"finished", b"definition": POLICED}):
-        known = standing.read("report", hash_)
+        known = schedule_info.read("report", hash_)
         for waiting in ((), (asked,)):
             told = Question(known, lines, asked, NINE, waiting=waiting).answer()
             assert sentence(told, zone("America/New_York"), NINE)
     for line in lines:
-        assert telling.story(line, zone("America/New_York"), NINE)
-        assert isinstance(telling.note(line, zone("Asia/Kolkata")), str)
-        json.dumps(telling.plain(line))
+        assert decisions.story(line, zone("America/New_York"), NINE)
+        assert isinstance(decisions.note(line, zone("Asia/Kolkata")), str)
+        json.dumps(decisions.plain(line))

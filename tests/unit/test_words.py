@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from beat.cron import Cron
-from beat.cron.fields import DAY, HOUR, MINUTE, MONTH, SECOND, WEEKDAY, Chosen
-from beat.cron.words import describe
+from beat.timing.cron import Cron
+from beat.timing.cron.describe import describe
+from beat.timing.cron.fields import DAY, HOUR, MINUTE, MONTH, SECOND, WEEKDAY, Chosen
 
 HALF_A_DAY = timedelta(hours=12)
 

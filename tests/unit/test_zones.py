@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from beat import zones
 from beat.errors import BadInstant, BadZone
-from beat.zones import DAY, names, zone
+from beat.timing import zones
+from beat.timing.zones import DAY, names, zone
 from tests.chance import examples
 from tests.unit.refusals import accepted, refused
 
 if TYPE_CHECKING:
-    from beat.zones import Stretch
+    from beat.timing.zones import Stretch
 
 HOUR = 3600
 NOW = datetime(2026, 1, 15, 12, tzinfo=UTC)

@@ -13,8 +13,8 @@ from tests.web.visitor import Visitor
 if TYPE_CHECKING:
     from redis import Redis
 
-    from beat.embedded import PrivateRedis
-    from beat.store import Store
+    from beat.dev.embedded import PrivateRedis
+    from beat.storage.store import Store
     from tests.redis.crew import Crew
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from beat import clock
-from beat.cron import Cron
-from beat.schedule import Schedule
+from beat.schedule.schedule import Schedule
+from beat.timing import clock
+from beat.timing.cron import Cron
 from tests.redis.crew import DONE, NAME, Crew, follower, hourly
 
 if TYPE_CHECKING:
-    from beat.embedded import PrivateRedis
-    from beat.store import Store
+    from beat.dev.embedded import PrivateRedis
+    from beat.storage.store import Store
 
 FAIL = "tests.redis.job_functions.fail"
 SECRET = "hunter2"  # noqa: S105 (what nobody may see)

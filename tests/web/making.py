@@ -6,14 +6,14 @@ import re
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 
-from beat.cron import Cron
-from beat.schedule import Schedule
-from beat.sync import Sync
+from beat.engine.registrar import Sync
+from beat.schedule.schedule import Schedule
+from beat.timing.cron import Cron
 
 if TYPE_CHECKING:
     import httpx
 
-    from beat.store import Store
+    from beat.storage.store import Store
 
 FUNC = "tests.redis.job_functions.anything"
 SCRIPT = "<script>alert('x')</script>\"'\u202e&amp;"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from beat.web import api
-from beat.web.api import document
+from beat.web.api import openapi
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,7 +61,7 @@ PROBES = """
 
 def text() -> str:
     """The whole page."""
-    found = document.made(api.ENDPOINTS)
+    found = openapi.made(api.ENDPOINTS)
     statuses = found["components"]["responses"].items()
     lines = [ABOUT + "".join(f"| {status} | {each['description']} |\n" for status, each in statuses)]
     for title, method in (("Look", "get"), ("Change", "post")):

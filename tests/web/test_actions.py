@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from beat.cron import Cron
-from beat.every import Every
-from beat.store import Store
+from beat.storage.store import Store
+from beat.timing.cron import Cron
+from beat.timing.interval import Every
 from tests.redis.job_functions import Owner
 from tests.web.making import daily, deploy, fields
 from tests.web.visitor import text

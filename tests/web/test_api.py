@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from beat import functions
-from beat.words import afterwards, exported, show, telling
+from beat.client.describe import after_change, decisions, export, show
+from beat.schedule import functions
 from tests.unit import declared
 from tests.web.program import V1, get, post, told
 
@@ -57,8 +57,8 @@ def test_a_row_is_what_the_command_line_lists_and_has_as_many_runs_as_were_asked
     [row] = get(program, "/schedules", match="fragile", runs=5)["schedules"]
     [found] = crew.client.schedules(match="fragile", runs=5)
     runs = row.pop("runs")
-    assert row == exported.row(found)
-    assert runs == [telling.plain(line) for line in found.runs]
+    assert row == export.row(found)
+    assert runs == [decisions.plain(line) for line in found.runs]
     assert runs[0]["error"]["type"].endswith("Error")
 
 
@@ -100,7 +100,7 @@ def test_a_history_has_lines_of_all_kinds_and_can_be_asked_for_some(program: Vis
     failed = get(program, "/history", outcome="failed,lost")["lines"]
     assert [line["schedule"] for line in failed] == ["fragile"]
     own = get(program, "/schedules/fragile/history", limit=2)["lines"]
-    assert own == [telling.plain(line) for line in crew.client.history("fragile", limit=2)]
+    assert own == [decisions.plain(line) for line in crew.client.history("fragile", limit=2)]
     assert get(program, "/history", until="1h")["lines"] == []
     assert get(program, "/history", since="1h", limit=500)["lines"] == lines
 
@@ -108,7 +108,7 @@ def test_a_history_has_lines_of_all_kinds_and_can_be_asked_for_some(program: Vis
 def test_a_run_is_found_by_its_job(program: Visitor, crew: Crew) -> None:
     [line] = crew.client.history("fragile", outcome="failed")
     found = get(program, f"/runs/{line.job_id}")  # type: ignore[union-attr]
-    assert found["run"] == telling.plain(line)
+    assert found["run"] == decisions.plain(line)
     assert found["arguments"] == {"args": [], "kwargs": {}, "problem": None}
     assert "failed" in found["sentence"]
     assert "the history has no job" in get(program, "/runs/nothing_of_the_kind", 404)["error"]
@@ -163,7 +163,7 @@ def test_a_run_that_may_not_overlap_is_refused_unless_it_is_forced(program: Visi
 def test_a_pause_and_its_end(program: Visitor, crew: Crew) -> None:
     version = crew.client.get("report").version
     found = post(program, "/schedules/report/pause", until="2h", reason="rain", expected_version=version)
-    assert found["schedule"] == afterwards.plain(crew.client.get("report"))
+    assert found["schedule"] == after_change.plain(crew.client.get("report"))
     assert found["schedule"]["pause"]["reason"] == "rain"
     assert found["passing"]["count"] >= 0
     assert "version" in post(program, "/schedules/report/resume", 409, expected_version=version)["error"]

@@ -15,8 +15,8 @@ from starlette.routing import Mount
 
 from beat.client import Client
 from beat.web import api
-from beat.web.access import Access
 from beat.web.app import made
+from beat.web.auth import Access
 from tests.web import reference
 from tests.web.program import V1, told
 from tests.web.visitor import HOST, Visitor, text

@@ -18,16 +18,16 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from beat.client import Client
 from beat.web import api
-from beat.web.access import Access
 from beat.web.app import made
+from beat.web.auth import Access
 from tests.web.inhabited import inhabited
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
     from schemathesis import Case
 
-    from beat.embedded import PrivateRedis
-    from beat.store import Store
+    from beat.dev.embedded import PrivateRedis
+    from beat.storage.store import Store
 
 CONFIG = schemathesis.Config.from_dict(
     {"checks": {"negative_data_rejection": {"expected-statuses": ["400", "404", "409", "413", "415"]}}}

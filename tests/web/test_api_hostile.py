@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from redis import Redis
 
-from beat.keys import Keys
-from beat.web.access import Access
+from beat.storage.keys import Keys
+from beat.web.auth import Access
 from tests.lines import MINUTE, NINE, Ledger
 from tests.redis.crew import Crew, hourly
 from tests.web.inhabited import SECRET
@@ -22,8 +22,8 @@ from tests.web.visitor import Visitor
 if TYPE_CHECKING:
     import httpx
 
-    from beat.embedded import PrivateRedis
-    from beat.store import Store
+    from beat.dev.embedded import PrivateRedis
+    from beat.storage.store import Store
 
 IDS = {
     "quotes": "%22%27%60",

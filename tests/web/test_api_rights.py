@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from redis import Redis
 
-from beat import server
-from beat.doctor import rights
-from beat.keys import Keys
-from beat.web.access import Access
+from beat.doctor import acl
+from beat.storage import server_check
+from beat.storage.keys import Keys
+from beat.web.auth import Access
 from tests.web.program import V1, everything, post, refused
 from tests.web.visitor import Visitor
 
@@ -32,12 +32,12 @@ def admin(crew: Crew) -> Iterator[Any]:
         client.execute_command("ACL", "DELUSER", "web")
 
 
-def least(admin: Any) -> rights.Rule:
+def least(admin: Any) -> acl.Rule:
     """The rights of a beat, in the words that this server knows."""
-    return rights.rule(Keys(), version=server.number(admin.info()))
+    return acl.rule(Keys(), version=server_check.number(admin.info()))
 
 
-def user(admin: Any, crew: Crew, rule: rights.Rule) -> str:
+def user(admin: Any, crew: Crew, rule: acl.Rule) -> str:
     """The URL of a user with these rights."""
     assert admin.execute_command("ACL", "SETUSER", "web", *rule.words(), f">{PASSWORD}") == "OK"
     return crew.url.replace("://", f"://web:{PASSWORD}@")

@@ -6,7 +6,7 @@ import threading
 from itertools import count
 
 from beat.errors import NoRedis
-from beat.web.background import Background
+from beat.web.cache import Background
 from tests.facts import wait_until
 
 

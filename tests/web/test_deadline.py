@@ -13,7 +13,7 @@ import pytest
 from starlette.responses import PlainTextResponse
 
 from beat.web import deadline
-from beat.web.serving import Serving
+from beat.web.server import Serving
 from tests.facts import wait_until
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from beat.client import Client
-from beat.settings import Settings
+from beat.config.settings import Settings
 from beat.web import create_app
 from beat.web.app import served
 from tests.web.inhabited import inhabited
@@ -21,8 +21,8 @@ from tests.web.visitor import Visitor, crawled
 if TYPE_CHECKING:
     from redis import Redis
 
-    from beat.embedded import PrivateRedis
-    from beat.store import Store
+    from beat.dev.embedded import PrivateRedis
+    from beat.storage.store import Store
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 PREFIX = "/admin/beat"

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from beat import clock
-from beat.ledger import Enqueued, Error
-from beat.web.safety import Access
+from beat.history.ledger import Enqueued, Error
+from beat.timing import clock
+from beat.web.security import Access
 from tests.facts import wait_until
 from tests.lines import MINUTE, SECOND, Ledger
 from tests.web.visitor import Visitor, text
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from redis import Redis
 
     from beat.client import Client
-    from beat.embedded import PrivateRedis
+    from beat.dev.embedded import PrivateRedis
 
 HOSTILE = "</a><script>alert(1)</script>"
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 from redis import Redis
 
-from beat import embedded
 from beat.client import Client
+from beat.config.settings import load
+from beat.dev import embedded
 from beat.errors import NoRedis
-from beat.metrics import Metrics, Tally
-from beat.settings import load
-from beat.web.access import Access
+from beat.telemetry.metrics import Metrics, Tally
+from beat.web.auth import Access
 from tests.scraping import free_port, samples
 from tests.web.inhabited import alive
 from tests.web.visitor import Visitor
@@ -21,9 +21,9 @@ from tests.web.visitor import Visitor
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from beat.embedded import PrivateRedis
-    from beat.event import Event
-    from beat.store import Store
+    from beat.dev.embedded import PrivateRedis
+    from beat.engine.events import Event
+    from beat.storage.store import Store
     from tests.redis.crew import Crew
 
 GUARDED = Access(token="a-token-that-nobody-guesses")  # noqa: S106 (of a test)

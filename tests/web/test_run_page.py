@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from beat import ledger
-from beat.every import Every
+from beat.history import ledger
+from beat.timing.interval import Every
 from tests.lines import MINUTE, NINE, NOT_IMPORTED, SECOND, Ledger
 from tests.redis.town import Town, periodic
 from tests.web.making import SCRIPT, daily, deploy, is_harmless
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from redis import Redis
 
     from beat.client import Client
-    from beat.store import Store
+    from beat.storage.store import Store
     from tests.web.visitor import Visitor
 
 OF = "/schedules/report/runs"

@@ -14,11 +14,11 @@ from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, RedirectResponse
 
 from beat.client import Client
+from beat.config.settings import Settings
 from beat.errors import ConfigError
-from beat.settings import Settings
-from beat.web import create_app, strangers
-from beat.web.access import Access
+from beat.web import auth, create_app
 from beat.web.app import made
+from beat.web.auth import Access
 from beat.web.site import Site
 from tests.web.visitor import Visitor, text
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from beat.web.asked import Asked
+    from beat.web.request import Asked
 
 TOKEN = "a-token-of-the-tests"  # noqa: S105 (of a page that lives as long as these tests)
 NOWHERE = "redis://127.0.0.1:1/0"
@@ -166,7 +166,7 @@ def test_wrong_passwords_are_told_a_line_a_second(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     visitor, now = page(token=TOKEN), [100.0]
-    monkeypatch.setattr(strangers, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(auth, "time", SimpleNamespace(monotonic=lambda: now[0]))
     visitor.get("/quiet")  # a browser that is asked for the first time
     assert caplog.messages == []
     for _ in range(3):
@@ -183,7 +183,7 @@ class Door:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now, self.app = 100.0, page(token=TOKEN, users=USERS).app
-        monkeypatch.setattr(strangers, "time", SimpleNamespace(monotonic=lambda: self.now))
+        monkeypatch.setattr(auth, "time", SimpleNamespace(monotonic=lambda: self.now))
 
     def knock(self, headers: dict[str, str], host: str = "192.0.2.1", visitor: Visitor | None = None) -> httpx.Response:
         """Ask with these headers from there."""
@@ -256,7 +256,7 @@ def test_the_same_wrong_password_is_one_try(door: Door) -> None:
 
 
 def test_who_is_slowed_down_costs_little_memory(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(strangers, "_MOST_ADDRESSES", 3)
+    monkeypatch.setattr(auth, "_MOST_ADDRESSES", 3)
     for n in range(5):
         door.storm(f"192.0.2.{n}", 10)
     kept = [door.knock(basic("alice", "x"), f"192.0.2.{n}").status_code for n in (4, 3, 2)]

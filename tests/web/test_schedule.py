@@ -11,10 +11,11 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from beat import clock, ledger
 from beat.client import Client
+from beat.history import ledger
+from beat.timing import clock
 from beat.web.app import made
-from beat.web.safety import Access
+from beat.web.security import Access
 from tests.lines import MINUTE, MS, NINE, NOT_IMPORTED, SECOND, Ledger
 from tests.web.inhabited import alive
 from tests.web.making import SCRIPT, daily, deploy, is_harmless
@@ -23,8 +24,8 @@ from tests.web.visitor import Visitor, text
 if TYPE_CHECKING:
     from redis import Redis
 
-    from beat.embedded import PrivateRedis
-    from beat.store import Store
+    from beat.dev.embedded import PrivateRedis
+    from beat.storage.store import Store
     from tests.redis.crew import Crew
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)

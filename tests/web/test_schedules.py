@@ -12,10 +12,10 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from beat import clock
-from beat.ledger import Enqueued
+from beat.history.ledger import Enqueued
+from beat.timing import clock
 from beat.web import create_app
-from beat.web.access import Access
+from beat.web.auth import Access
 from tests.lines import Ledger
 from tests.redis.making import registration, second
 from tests.web.inhabited import alive
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from redis import Redis
 
     from beat.client import Client
-    from beat.embedded import PrivateRedis
-    from beat.store import Store
+    from beat.dev.embedded import PrivateRedis
+    from beat.storage.store import Store
 
 HOUR = timedelta(hours=1)
 ENDED = (

@@ -12,10 +12,10 @@ from starlette.applications import Starlette
 from starlette.responses import Response
 
 from beat.client import Client
-from beat.settings import Settings
-from beat.web.access import Access
-from beat.web.companion import Page
-from beat.web.serving import Serving
+from beat.config.settings import Settings
+from beat.web.auth import Access
+from beat.web.server import Serving
+from beat.web.service import Page
 from beat.web.site import Site
 from tests.facts import wait_until
 from tests.scraping import get
@@ -23,8 +23,8 @@ from tests.scraping import get
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from beat.event import Event
-    from beat.web.asked import Asked
+    from beat.engine.events import Event
+    from beat.web.request import Asked
 
 NOWHERE = "redis://127.0.0.1:1/0"
 

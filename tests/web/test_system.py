@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from beat import clock, settings
-from beat.groups import Group
-from beat.web.safety import Access
+from beat.config import settings
+from beat.config.groups import Group
+from beat.timing import clock
+from beat.web.security import Access
 from tests.facts import wait_until
 from tests.lines import MINUTE
 from tests.redis.crew import NAME, Crew
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from redis import Redis
 
     from beat.client import Client
-    from beat.embedded import PrivateRedis
-    from beat.store import Store
+    from beat.dev.embedded import PrivateRedis
+    from beat.storage.store import Store
 
 
 def shown(visitor: Visitor, path: str = "/system", *, until: str = "") -> Any:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from beat.timing.zones import zone
 from beat.web import times
-from beat.zones import zone
 
 AT = datetime(2026, 11, 16, 14, 0, 5, 123456, tzinfo=UTC)
 NEW_YORK, BERLIN, TOKYO, LONDON = map(zone, ("America/New_York", "Europe/Berlin", "Asia/Tokyo", "Europe/London"))

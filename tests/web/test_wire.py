@@ -11,10 +11,10 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, StreamingResponse
 from starlette.routing import Mount
 
-from beat import clock
 from beat.client import Client
-from beat.history import Fired
-from beat.web import create_app, wire
+from beat.history.history import Fired
+from beat.timing import clock
+from beat.web import create_app, etag_gzip
 from benchmarks.suites import web as suite
 from tests.facts import wait_until
 from tests.web.inhabited import alive
@@ -25,8 +25,8 @@ from tests.web.visitor import Visitor
 if TYPE_CHECKING:
     import httpx
 
-    from beat.embedded import PrivateRedis
-    from beat.store import Store
+    from beat.dev.embedded import PrivateRedis
+    from beat.storage.store import Store
     from tests.redis.crew import Crew
 
 GZIP = {"accept-encoding": "gzip"}
@@ -71,7 +71,7 @@ ACCEPTED = {
 
 @pytest.mark.parametrize(("accepted", "is_taken"), ACCEPTED.items())
 def test_accept_encoding_is_read_with_its_weights(accepted: str, is_taken: bool) -> None:  # noqa: FBT001 (a table)
-    answer = wire.lean(request(accept_encoding=accepted), PlainTextResponse("x" * 5000))
+    answer = etag_gzip.lean(request(accept_encoding=accepted), PlainTextResponse("x" * 5000))
     assert ("content-encoding" in answer.headers) == is_taken
 
 
@@ -96,7 +96,7 @@ def test_a_short_answer_is_not_compressed(program: Visitor) -> None:
 
 def test_a_streamed_answer_passes_unchanged() -> None:
     streamed = StreamingResponse(iter([b"x" * 5000]), media_type="text/plain")
-    assert wire.lean(request(**{"accept-encoding": "gzip"}), streamed) is streamed
+    assert etag_gzip.lean(request(**{"accept-encoding": "gzip"}), streamed) is streamed
     assert "etag" not in streamed.headers
     assert "content-encoding" not in streamed.headers
 
@@ -174,9 +174,9 @@ def test_one_tag_stands_for_an_answer_in_every_coding_and_for_its_head(program: 
 def test_any_change_of_a_body_changes_its_tag() -> None:
     bodies = ["", "a", "b", "a ", '<i data-at="5">in 4 s</i>', '<i data-at="6">in 4 s</i>', '<i at="5">in 4 s</i>']
     pages = [HTMLResponse(each) for each in bodies] + [PlainTextResponse(each) for each in bodies]
-    tags = [wire.lean(request(), page).headers["etag"] for page in pages]
+    tags = [etag_gzip.lean(request(), page).headers["etag"] for page in pages]
     assert len(set(tags[: len(bodies)])) == len(set(tags[len(bodies) :])) == len(bodies)
-    counted = wire.lean(request(), HTMLResponse('<i data-at="5">in 3 s</i>')).headers["etag"]
+    counted = etag_gzip.lean(request(), HTMLResponse('<i data-at="5">in 3 s</i>')).headers["etag"]
     assert counted == tags[4], "an open page counts by itself"
 
 

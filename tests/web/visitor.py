@@ -12,7 +12,7 @@ import httpx
 
 from beat.client import Client
 from beat.web.app import made
-from beat.web.safety import Access
+from beat.web.security import Access
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from beat.errors import BadOption, BeatError, Conflict, DeclarationError, Refused
 from beat.web import rendering
-from beat.web.pages import head
+from beat.web.pages import header
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from starlette.responses import Response
 
-    from beat.client.questions import Overview
-    from beat.web.asked import Asked
+    from beat.client.queries import Overview
+    from beat.web.request import Asked
 
 WRONG = (DeclarationError, Refused)
 """What is told at the form: the rest has a page of its own."""
@@ -24,7 +24,7 @@ _LONGEST_NUMBER = 15
 
 def schedule(asked: Asked) -> Overview:
     """That of the address, as it stands; of its ledger no more than a form needs."""
-    return asked.client.show(head.schedule_id(asked), lines=1)
+    return asked.client.show(header.schedule_id(asked), lines=1)
 
 
 class Problem(NamedTuple):
@@ -54,7 +54,7 @@ def shown(asked: Asked, template: str, found: Overview, wrong: Problem = NONE, *
         asked,
         template,
         wrong.status,
-        **head.of(asked, found),
+        **header.of(asked, found),
         wrong=wrong,
         **{"expected": found.standing.version, **context},
     )

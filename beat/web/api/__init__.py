@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import JSONResponse
 
-from beat.web.api import changes, document, page, questions, wholes
+from beat.web.api import changes, installation, openapi, page, queries
 from beat.web.api.endpoint import PREFIX, Endpoint
 
 if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.routing import Route
 
-    from beat.web.asked import Asked
+    from beat.web.request import Asked
     from beat.web.site import Site
 
 __all__ = ["ENDPOINTS", "Endpoint", "routes"]
 
-ENDPOINTS = (*wholes.ENDPOINTS, *questions.ENDPOINTS, *changes.ENDPOINTS)
+ENDPOINTS = (*installation.ENDPOINTS, *queries.ENDPOINTS, *changes.ENDPOINTS)
 
 
 def routes(site: Site) -> list[Route]:
@@ -35,7 +35,7 @@ def routes(site: Site) -> list[Route]:
 
 
 def _openapi(_site: Site, asked: Asked) -> Response:
-    return JSONResponse(document.made(ENDPOINTS, asked.url("").rstrip("/")))
+    return JSONResponse(openapi.made(ENDPOINTS, asked.url("").rstrip("/")))
 
 
 def _page(_site: Site, asked: Asked) -> Response:

@@ -1,12 +1,100 @@
-"""The endpoints that change: their addresses, fields and shapes."""
+"""The endpoints that change: their addresses, fields and shapes.
+
+The changes: each is one step of the client, and bears the name of who asked for it.
+"""
 
 from __future__ import annotations
 
-from beat.web.api import changing
+from typing import TYPE_CHECKING, Any
+
+from beat.client.describe import after_change, decisions
+from beat.errors import BadOption
+from beat.timing import clock
+from beat.timing.zones import zone
+from beat.web.api import fields
 from beat.web.api.endpoint import Endpoint
-from beat.web.api.fields import Flag, Listed, Named, Text
-from beat.web.api.inputs import AHEAD, CRON, EVERY, PAUSED_UNTIL, REASON, SCHEDULE, TZ, VERSION
-from beat.web.api.shapes import flag, instant, many, maybe, number, of, record, text
+from beat.web.api.fields import (
+    AHEAD,
+    CRON,
+    EVERY,
+    PAUSED_UNTIL,
+    REASON,
+    SCHEDULE,
+    TZ,
+    VERSION,
+    Flag,
+    Listed,
+    Named,
+    Text,
+)
+from beat.web.api.models import flag, instant, many, maybe, number, of, record, text
+
+if TYPE_CHECKING:
+    from beat.web.api.endpoint import Question
+
+
+_RULE = ("cron", "every", "tz")
+
+
+def trigger(question: Question) -> dict[str, Any]:
+    """A run at once."""
+    names = ("args", "kwargs", "force", "skip_next", "request", "expected_version")
+    run = question.client.trigger(question["schedule_id"], **{name: question[name] for name in names})
+    return {"run": decisions.plain(run)}
+
+
+def pause(question: Question) -> dict[str, Any]:
+    """Ticks are held."""
+    client, schedule_id = question.client, question["schedule_id"]
+    end = fields.ahead(question["until"], zone(client.get(schedule_id).tz), client.now(), "until")
+    version = question["expected_version"]
+    found = client.pause(schedule_id, end and end.instant, question["reason"], expected_version=version)
+    told = {"schedule": after_change.plain(found), "passing": after_change.passing(found)}
+    return {**told, "note": (end and end.note) or None}
+
+
+def resume(question: Question) -> dict[str, Any]:
+    """And go on."""
+    client, schedule_id = question.client, question["schedule_id"]
+    before = client.get(schedule_id)
+    wish = {"catch_up": question["catch_up"], "expected_version": question["expected_version"]}
+    found = client.resume(schedule_id, **wish)
+    return {"schedule": after_change.plain(found), "passed": after_change.passed(before, found)}
+
+
+def reschedule(question: Question) -> dict[str, Any]:
+    """Another rule, or another time."""
+    client, schedule_id = question.client, question["schedule_id"]
+    ruled = any(question[name] is not None for name in _RULE)
+    if ruled + (question["at"] is not None) + question["reset"] != 1:
+        raise BadOption('give one of: a rule ("cron" or "every", or "tz" alone), "at", or "reset": true')
+    if question["seconds"] and question["cron"] is None:
+        raise BadOption('"seconds" is for expressions of six fields: give "cron", too')
+    before, now = client.get(schedule_id), client.now()
+    meant = fields.ahead(question["at"], zone(before.tz), now, "at")
+    wish = {name: question[name] for name in ("every", "tz", "seconds", "reset", "dry_run", "expected_version")}
+    after = client.reschedule(schedule_id, question["cron"], at=meant and meant.instant, **wish)
+    fires = [[clock.text(tick) for tick in after_change.firing(found, client.now())] for found in (before, after)]
+    told = {
+        "schedule": after_change.plain(after),
+        "dry_run": question["dry_run"],
+        "note": (meant and meant.note) or None,
+    }
+    return {**told, "before": fires[0], "after": fires[1]}
+
+
+def pause_all(question: Question) -> dict[str, Any]:
+    """Everything that is active."""
+    client = question.client
+    end = fields.ahead(question["until"], zone(client.settings.tz), client.now(), "until")
+    number = client.pause_all(end and end.instant, question["reason"])
+    return {"paused": number, **decisions.times({"until": end and end.instant})}
+
+
+def resume_all(question: Question) -> dict[str, Any]:
+    """What was paused all at once."""
+    return {"resumed": question.client.resume_all(catch_up=question["catch_up"])}
+
 
 _CATCH_UP = Flag(
     name="catch_up", about="Leave what was held to the misfire policy, as after an outage. Else it passes."
@@ -20,7 +108,7 @@ ENDPOINTS = (
         summary="Run a schedule now, whatever is next",
         about="The run is enqueued at once, once; no scheduler needs to run, and the next tick stays as it is. It is "
         "refused while a run goes on that it may not overlap, unless `force` is given.",
-        answer=changing.trigger,
+        answer=trigger,
         within=(SCHEDULE,),
         body=(
             Listed(name="args", about="These take the place of the schedule's own.", example=[1, 2]),
@@ -49,7 +137,7 @@ ENDPOINTS = (
         summary="Hold the ticks of a schedule",
         about="They are held until a time, or until an operator resumes it, and then pass as one skip. What is paused "
         "already gets the new end and the new reason.",
-        answer=changing.pause,
+        answer=pause,
         within=(SCHEDULE,),
         body=(PAUSED_UNTIL, REASON, VERSION),
         shown=("until", "reason"),
@@ -65,7 +153,7 @@ ENDPOINTS = (
         name="resume",
         summary="End a pause",
         about="The schedule goes on with its next tick, and nothing fires at once.",
-        answer=changing.resume,
+        answer=resume,
         within=(SCHEDULE,),
         body=(_CATCH_UP, VERSION),
         shape=record(schedule=of("Changed"), passed=number("How many ticks the pause made pass")),
@@ -77,7 +165,7 @@ ENDPOINTS = (
         summary="Lay another rule over that of the code, or move the next tick once",
         about="Give one of: a rule (`cron` or `every`, or `tz` alone for the rule that it has), `at`, or `reset`. "
         "Deploys keep the rule until it is reset. With `dry_run` nothing is changed.",
-        answer=changing.reschedule,
+        answer=reschedule,
         within=(SCHEDULE,),
         body=(
             CRON,
@@ -110,7 +198,7 @@ ENDPOINTS = (
         name="pause_all",
         summary="Pause every active schedule",
         about="What is paused already stays as it is.",
-        answer=changing.pause_all,
+        answer=pause_all,
         body=(PAUSED_UNTIL, REASON),
         shown=("until", "reason"),
         shape=record(paused=number("How many those were"), until=maybe(instant())),
@@ -120,7 +208,7 @@ ENDPOINTS = (
         name="resume_all",
         summary="End the pauses of pause_all",
         about="What was paused by name stays paused.",
-        answer=changing.resume_all,
+        answer=resume_all,
         body=(_CATCH_UP,),
         shape=record(resumed=number("How many those were")),
     ),

@@ -1,6 +1,10 @@
-"""The fields of requests, declared once: the same declaration reads what was sent, and describes it to programs.
+"""Times as people and programs write them, in the zone of a schedule: the same words as on the command line.
+
+The fields of requests, declared once: the same declaration reads what was sent, and describes it to programs.
 
 So what the OpenAPI document promises and what is taken cannot differ. A refusal names the field.
+
+The fields that several endpoints have.
 """
 
 from __future__ import annotations
@@ -9,10 +13,40 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from beat.errors import BadOption, did_you_mean
+from beat.client.describe import instants
+from beat.errors import BadOption, BeatError, NoRedis, did_you_mean
+from beat.timing.zones import zone
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
+
+    from beat.client import Client
+    from beat.client.describe.instants import Meant
+    from beat.timing.zones import Zone
+
+
+def zone_of(client: Client, schedule_id: str | None) -> Zone:
+    """The zone of a schedule; that of the settings for all of them, UTC where nothing but a ledger is left."""
+    if schedule_id is None:
+        return zone(client.settings.tz)
+    try:
+        return zone(client.get(schedule_id).tz)
+    except NoRedis:
+        raise
+    except BeatError:
+        return zone("UTC")
+
+
+def past(text: str | None, where: Zone, now: datetime, name: str) -> datetime | None:
+    """When, or so long ago."""
+    return None if text is None else instants.since(text, where, now, name)
+
+
+def ahead(text: str | None, where: Zone, now: datetime, name: str) -> Meant | None:
+    """When, or in so long."""
+    return None if text is None else instants.coming(text, where, now, name)
+
 
 _DIGITS = re.compile(r"-?[0-9]{1,15}", re.ASCII)
 _FLAGS = {"true": True, "false": False}
@@ -227,3 +261,40 @@ def _shown(given: object) -> str:
 
 _MOST = 60
 _TYPES: dict[type, str] = {dict: "object", list: "array"}
+
+
+SCHEDULE = Text(name="schedule_id", about="The id of a schedule.", example="report", longest=1000, required=True)
+JOB = Text(name="job_id", about="The id of an RQ job.", example="beat_report_1763359200", longest=1000, required=True)
+TZ = Text(
+    name="tz",
+    about="An IANA time zone. Default: the setting tz, or UTC.",
+    example="Europe/Berlin",
+    longest=100,
+    kind="time-zone",
+)
+PAST = "a length of time before now (24h, 7d), a day, or a time, in the zone of the schedule unless it has an offset"
+SINCE = Text(name="since", about=f"Nothing older than this: {PAST}.", example="24h", longest=60, kind="past")
+UNTIL = Text(
+    name="until", about=f"Nothing written from then on: {PAST}.", example="2026-11-16T02:00Z", longest=60, kind="past"
+)
+AHEAD = (
+    "a length of time from now (2h), a time of day (09:00), a day (monday, tomorrow, 2026-11-20: its beginning) or "
+    "both, in the zone of the schedule; or 2026-11-20T09:00Z"
+)
+PAUSED_UNTIL = Text(
+    name="until",
+    about=f"When it goes on by itself: {AHEAD}. Default: when an operator resumes it.",
+    example="2h",
+    longest=60,
+    kind="ahead",
+)
+REASON = Text(name="reason", about="Why: everybody who looks will see it.", example="the disk is full", longest=500)
+VERSION = Whole(
+    name="expected_version",
+    about="Refuse the change with 409 if the schedule has another version by now: another client has changed it.",
+    example=7,
+)
+CRON = Text(
+    name="cron", about="Five fields, or the name of a preset.", example="0 9 * * mon-fri", longest=256, kind="cron"
+)
+EVERY = Text(name="every", about="An interval instead: 10s, 15m, 1h30m, 1d.", example="15m", longest=60, kind="period")

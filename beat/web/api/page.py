@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from beat.web.api.endpoint import Endpoint
-    from beat.web.asked import Asked
+    from beat.web.request import Asked
 
 
 def show(asked: Asked, endpoints: Sequence[Endpoint]) -> Response:

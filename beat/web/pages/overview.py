@@ -10,12 +10,12 @@ import functools
 import itertools
 from typing import TYPE_CHECKING, NamedTuple
 
-from beat import clock
-from beat.history import Fired
+from beat.client.describe import list_row, summary
+from beat.history.history import Fired
+from beat.timing import clock
+from beat.timing.zones import zone
 from beat.web import heartbeats, rendering, times
-from beat.web.drawing import strip
-from beat.words import rows, summary
-from beat.zones import zone
+from beat.web.charts import day_strip
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from beat.client.listing import Counts, Listed
-    from beat.client.standing import Standing
-    from beat.client.surveying import Attendance, Due
-    from beat.web.asked import Asked
+    from beat.client.overview import Attendance, Due
+    from beat.client.schedule_info import Standing
+    from beat.web.request import Asked
     from beat.web.site import Site
 
 FEW = 500
@@ -74,7 +74,7 @@ def show(site: Site, asked: Asked) -> Response:
         runs=client.latest() if counts.schedules else [],
         strip=_strip(site, asked, counts.schedules) if counts.schedules else None,
         following=times.following,
-        rule=rows.rule,
+        rule=list_row.rule,
         now=there.now,
     )
 
@@ -105,7 +105,7 @@ def _troubles(asked: Asked, counts: Counts, there: Attendance, due: Due) -> Iter
     client, beats = asked.client, len(there.beats)
     if counts.broken:
         for row in client.schedules(state="broken", page=_TROUBLES):
-            yield Trouble(row.standing, "broken", "broken", rows.note(row.standing), row.standing.updated_at)
+            yield Trouble(row.standing, "broken", "broken", list_row.note(row.standing), row.standing.updated_at)
     if counts.failing:
         for row in client.schedules(failing=True, sort="failures", runs=_RUNS, page=_TROUBLES):
             yield _failing(row)
@@ -132,10 +132,10 @@ def _strip(site: Site, asked: Asked, schedules: int) -> dict[str, object] | None
         return None
     where = asked.viewer or zone("UTC")
     return {
-        "drawing": strip.strip(found, where),
-        "sums": strip.sums(found),
-        "hours": strip.hours(found, where),
-        "scale": strip.Scale.of(found.slices),
+        "drawing": day_strip.strip(found, where),
+        "sums": day_strip.sums(found),
+        "hours": day_strip.hours(found, where),
+        "scale": day_strip.Scale.of(found.slices),
         "found": found,
         "where": where,
     }

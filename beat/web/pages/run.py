@@ -5,26 +5,26 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from beat.client.describe import decisions, instants, relations, why
+from beat.config.masking import masked
 from beat.errors import BeatError, UnknownSchedule
-from beat.history import Fired
-from beat.ledger import ASKED
-from beat.secrecy import masked
-from beat.web import notices, rendering
-from beat.web.drawing import waits
-from beat.web.pages import head
-from beat.words import instants, routes, telling, why
-from beat.zones import zone
+from beat.history.history import Fired
+from beat.history.ledger import ASKED
+from beat.timing.zones import zone
+from beat.web import flash, rendering
+from beat.web.charts import run_bar
+from beat.web.pages import header
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from starlette.responses import Response
 
-    from beat.client.inspecting import Arguments
-    from beat.client.questions import Overview
-    from beat.web.asked import Asked
+    from beat.client.job_arguments import Arguments
+    from beat.client.queries import Overview
+    from beat.timing.zones import Zone
+    from beat.web.request import Asked
     from beat.web.site import Site
-    from beat.zones import Zone
 
 _NEAR = 2000
 """Entries of the ledger among which a run has neighbours."""
@@ -52,30 +52,30 @@ class Step(NamedTuple):
 
 def page(_site: Site, asked: Asked) -> Response:
     """The page."""
-    found = asked.client.show(head.schedule_id(asked), lines=_NEAR)
+    found = asked.client.show(header.schedule_id(asked), lines=_NEAR)
     where, run = zone(found.standing.tz), _run(asked, found)
     arguments = asked.client.arguments(found.standing.schedule_id, run.job_ids[0])
     made = rendering.page(
         asked,
         "run.html",
-        **head.of(asked, found),
+        **header.of(asked, found),
         run=run,
         asked_for=run.triggered_by in ASKED,
-        story=head.cut(telling.story(run, where, found.now)),
+        story=header.cut(decisions.story(run, where, found.now)),
         steps=_steps(run),
-        bar=waits.drawn(run, found.now, 1000, 28),
-        ways=waits.steps(run, found.now),
+        bar=run_bar.drawn(run, found.now, 1000, 28),
+        ways=run_bar.steps(run, found.now),
         facts=_facts(run, found),
         arguments=_arguments(arguments),
         details=_values(masked(dict(run.details))),
         traceback=_traceback(run),
-        advice=head.advice(run, found),
-        parts=[(part, routes.part(part)) for part in run.parts],
+        advice=header.advice(run, found),
+        parts=[(part, relations.part(part)) for part in run.parts],
         why=_why(asked, run, where, found.now),
         neighbours=_neighbours(run, found),
-        notice=notices.told(asked),
+        notice=flash.told(asked),
     )
-    return notices.forgotten(asked, made)
+    return flash.forgotten(asked, made)
 
 
 def _run(asked: Asked, found: Overview) -> Fired:
@@ -160,7 +160,7 @@ def _why(asked: Asked, run: Fired, where: Zone, now: datetime) -> str:
         answer = why.sentence(asked.client.why(run.schedule_id, run.tick), where, now)
     except BeatError:
         return ""
-    return "" if answer == telling.story(run, where, now) else answer
+    return "" if answer == decisions.story(run, where, now) else answer
 
 
 def _neighbours(run: Fired, found: Overview) -> dict[str, Fired | None]:

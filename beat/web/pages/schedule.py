@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from beat.client.describe import instants, policies, show, why
+from beat.client.describe import relations as places
+from beat.client.describe import tick_notes as dst
 from beat.errors import BadInstant
-from beat.history import Change
-from beat.web import notices, rendering
-from beat.web.drawing import calendar, days, durations, shapes
-from beat.web.pages import head, ledger
+from beat.history.history import Change
+from beat.timing.zones import zone
+from beat.web import flash, rendering
+from beat.web.charts import calendar, durations, shapes
+from beat.web.pages import header, history
 from beat.web.times import away, moment
-from beat.words import instants, policies, show, why
-from beat.words import placing as places
-from beat.words import ticks as dst
-from beat.zones import zone
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
     from starlette.responses import Response
 
-    from beat.client.ahead import NextTick
-    from beat.client.questions import Overview
-    from beat.statistics import Spread
-    from beat.web.asked import Asked
+    from beat.client.queries import Overview
+    from beat.client.upcoming import NextTick
+    from beat.history.statistics import Spread
+    from beat.timing.zones import Zone
+    from beat.web.request import Asked
     from beat.web.site import Site
-    from beat.zones import Zone
 
 _TICKS = 10
 LINES = 10_000
@@ -39,9 +39,9 @@ _COUNTED = ("runs", "open", "waiting", "skipped")
 
 def page(_site: Site, asked: Asked) -> Response:
     """The page."""
-    found = asked.client.show(head.schedule_id(asked), lines=LINES)
-    where, wanted = zone(found.standing.tz), ledger.asked_for(asked.query)
-    facts, top = show.state(found, where), head.of(asked, found, ticks=_TICKS)
+    found = asked.client.show(header.schedule_id(asked), lines=LINES)
+    where, wanted = zone(found.standing.tz), history.asked_for(asked.query)
+    facts, top = show.state(found, where), header.of(asked, found, ticks=_TICKS)
     made = rendering.page(
         asked,
         "schedule.html",
@@ -55,11 +55,11 @@ def page(_site: Site, asked: Asked) -> Response:
         statistics=found.statistics,
         spreads=_spreads(found),
         durations=durations.drawn(found.lines, where),
-        ledger=ledger.page(found.lines, wanted, where, found.now),
+        ledger=history.page(found.lines, wanted, where, found.now),
         why=_why(asked, found, where),
-        notice=notices.told(asked),
+        notice=flash.told(asked),
     )
-    return notices.forgotten(asked, made)
+    return flash.forgotten(asked, made)
 
 
 def _counted(found: Overview, facts: Mapping[str, str], where: Zone) -> dict[str, Any]:
@@ -67,9 +67,9 @@ def _counted(found: Overview, facts: Mapping[str, str], where: Zone) -> dict[str
     known, now = found.standing, found.now
     last = {"last success": known.last_success, "last failure": known.last_failure}
     return {
-        **{name: head.cut(facts[name]) for name in _COUNTED if facts.get(name)},
+        **{name: header.cut(facts[name]) for name in _COUNTED if facts.get(name)},
         **{name: Markup("{} ({})").format(moment(at, where), away(at, now)) for name, at in last.items() if at},
-        **({"last error": head.cut(known.last_error)} if known.last_error else {}),
+        **({"last error": header.cut(known.last_error)} if known.last_error else {}),
     }
 
 
@@ -85,7 +85,7 @@ def _notes(found: Overview, following: Sequence[NextTick]) -> list[str]:
     if known.policies is None:
         return []
     notes = dst.notes(known.policies, [each.tick for each in following])
-    return [head.fires(each, note) for each, note in zip(following, notes, strict=True)]
+    return [header.fires(each, note) for each, note in zip(following, notes, strict=True)]
 
 
 def _calendar(found: Overview, where: Zone, asked: Asked) -> Any:
@@ -99,7 +99,7 @@ def _calendar(found: Overview, where: Zone, asked: Asked) -> Any:
         return f"{here}?day={day.isoformat()}#ledger"
 
     today = instants.there(found.now, where).date()
-    return calendar.drawn(days.by_day(found.lines, where), today, reach, link)
+    return calendar.drawn(calendar.by_day(found.lines, where), today, reach, link)
 
 
 def _spreads(found: Overview) -> dict[str, tuple[str, ...]]:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
-from beat.client.candidates import STATES
+from beat.client.listing import STATES
 from beat.errors import BadOption, UnknownSchedule
-from beat.web import rendering, rows, search
-from beat.web.search import Found, Search
+from beat.web import filters, rendering
+from beat.web.filters import Found, Search
+from beat.web.pages import rows
 
 if TYPE_CHECKING:
     from starlette.responses import Response
 
-    from beat.web.asked import Asked
+    from beat.web.request import Asked
     from beat.web.site import Site
 
 _PATH, _FINDER = "/schedules", "finder"
@@ -41,17 +42,17 @@ def _context(asked: Asked, wanted: Search, found: Found, problem: str) -> dict[s
     return {
         "search": wanted,
         "problem": problem,
-        "told": "That cannot be looked for." if problem else search.told(wanted, found, counts),
+        "told": "That cannot be looked for." if problem else filters.told(wanted, found, counts),
         "rows": rows.rows(found.rows, rows.Looking(now, asked.viewer, asked.url, has_scheduler)),
         "following": found.following,
         "has_scheduler": has_scheduler,
         "counts": counts,
         "patience": asked.client.patience,
-        "tabs": search.tabs(counts, wanted),
-        "nearest": search.nearest(asked.client, wanted.match) if nothing and wanted.match else "",
+        "tabs": filters.tabs(counts, wanted),
+        "nearest": filters.nearest(asked.client, wanted.match) if nothing and wanted.match else "",
         "to": lambda other: asked.url(_PATH, **other.query),
         "states": STATES,
-        "orders": search.NAMES,
+        "orders": filters.NAMES,
         "now": now,
     }
 

@@ -8,23 +8,23 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from beat import clock
-from beat.alerts.standing import Standing
+from beat.client.describe import audit_log
 from beat.doctor import LEVELS, OK, Doctor
+from beat.notify.alerts.status import Standing
+from beat.timing import clock
+from beat.timing.zones import zone
 from beat.web import heartbeats, rendering
 from beat.web.pages import overview
-from beat.words import deeds
-from beat.zones import zone
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from starlette.responses import Response
 
-    from beat.client.deeds import Deeds
+    from beat.client.audit_log import Deeds
     from beat.doctor import Finding
-    from beat.history import Fired
-    from beat.web.asked import Asked
+    from beat.history.history import Fired
+    from beat.web.request import Asked
     from beat.web.site import Site
 
 _DEEDS, _SHOWN, _OPEN = 1000, 50, 50
@@ -55,7 +55,7 @@ def show(site: Site, asked: Asked) -> Response:
         groups=client.groups(),
         incidents=[(each, clock.found(each.state.since)) for each in Standing.beside(client).incidents()[:_OPEN]],
         findings=_by_level(site.aside.newest("doctor", _DOCTOR_S, Doctor.beside(site.client).examine, quick=quick)),
-        deeds=list(deeds.told(wanted[:_SHOWN], where)),
+        deeds=list(audit_log.told(wanted[:_SHOWN], where)),
         done=done,
         who=who,
         where=where,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from beat.web.asked import THEME, cookie
+from beat.web.request import THEME, cookie
 from beat.web.site import see_other
 
 if TYPE_CHECKING:
     from starlette.responses import Response
 
-    from beat.web.asked import Asked
+    from beat.web.request import Asked
     from beat.web.site import Site
 
 _A_YEAR_S = 31_536_000

@@ -1,0 +1,1 @@
+"""Draw tables, charts and progress in a terminal."""

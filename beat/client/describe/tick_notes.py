@@ -1,0 +1,36 @@
+"""Ticks, each with what the clocks of its zone do to it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from beat.timing.cron import Cron
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from datetime import datetime
+
+    from beat.schedule.rule import Clocked, Timing
+    from beat.schedule.schedule import Schedule
+
+
+def ticks_after(rule: Clocked, start: datetime) -> Iterator[tuple[datetime, str]]:
+    """Ticks after `start`, each with what DST did to it."""
+    previous = start
+    while True:
+        tick = rule.after(previous)
+        yield tick, note(rule, previous, tick)
+        previous = tick
+
+
+def notes(schedule: Schedule, ticks: Iterable[datetime]) -> Iterator[str]:
+    """What DST does to each of these ticks of a schedule, which follow each other; mostly nothing."""
+    previous: datetime | None = None
+    for tick in ticks:
+        yield note(schedule.timing, previous or schedule.before(tick) or tick, tick)
+        previous = tick
+
+
+def note(rule: Timing, previous: datetime, tick: datetime) -> str:
+    """What DST did to the tick, or dropped between the previous one and it."""
+    return rule.note(previous, tick) if isinstance(rule, Cron) else ""

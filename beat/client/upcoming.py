@@ -1,0 +1,93 @@
+"""The ticks that a schedule has to come, as they are in force: with its pause, its days of rest, and what was moved.
+
+The ticks that a schedule has to come, and those that a pause makes pass, as far as is known today.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, NamedTuple
+
+from beat.errors import BadOption
+from beat.policies import decide, time_policies
+from beat.schedule import exclusions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from beat.client.schedule_info import Standing
+    from beat.policies.decide import Resume
+    from beat.schedule.schedule import Schedule
+
+
+_MOST = 1000
+_INSTANT = timedelta(microseconds=1)
+
+
+class NextTick(NamedTuple):
+    """One of them."""
+
+    tick: datetime
+    due_at: datetime
+    """When it is to fire: not at its own time where it has jitter, or an operator moved it."""
+    unless: tuple[str, ...] = ()
+    """The functions of its application that may exclude its day; only a beat asks them."""
+
+
+def ticks(found: Standing, n: int, *, resumed: datetime | None = None) -> list[NextTick]:
+    """The next `n` of them; fewer where there are no more. A pause without an end may be thought to end then."""
+    if type(n) is not int or not 1 <= n <= _MOST:
+        raise BadOption(f"n {n!r:.60} must be a whole number from 1 to {_MOST:,}, as in n=5")
+    schedule, first = found.policies, _first(found, resumed)
+    if schedule is None or first is None:
+        return []
+    if schedule.max_runs is not None:
+        n = min(n, max(0, schedule.max_runs - found.ticked))
+    unless = tuple(exclusions.functions(schedule.exclude))
+    known = zip(range(n), _awake(schedule, first), strict=False)
+    return [NextTick(tick, _due(found, schedule, tick), unless) for _, tick in known]
+
+
+def _first(found: Standing, resumed: datetime | None) -> datetime | None:
+    """The first that will not pass in a pause; None where nobody knows of any."""
+    if found.state == "active":
+        return found.next_run
+    end = found.pause and (found.pause.until or resumed)
+    if not end or found.policies is None or found.next_run is None:
+        return None
+    return decide.resume(found.policies, found.next_run, end).next
+
+
+def _awake(schedule: Schedule, first: datetime) -> Iterator[datetime]:
+    """Its ticks from the first one on, but for those on days that it excludes by date."""
+    dates = tuple(set(schedule.exclude).difference(exclusions.functions(schedule.exclude)))
+    tick: datetime | None = first
+    while tick is not None:
+        if exclusions.rests(dates, time_policies.day_of(schedule, tick)):
+            tick = schedule.after(max(tick, time_policies.night(schedule, tick) - _INSTANT))
+        else:
+            yield tick
+            tick = schedule.after(tick)
+
+
+def _due(found: Standing, schedule: Schedule, tick: datetime) -> datetime:
+    moved = tick == found.next_run and found.deferred_by and found.due_at
+    return moved or time_policies.due(schedule, tick)
+
+
+def next_ticks(found: Standing, number: int, now: datetime) -> list[datetime]:
+    """The next ticks that become jobs, at most so many; of what is paused, those from its end on, or from now on."""
+    return [each.tick for each in ticks(found, number, resumed=now)]
+
+
+def due(found: Standing) -> datetime | None:
+    """When the next tick fires: its own time, unless an operator has said otherwise."""
+    return found.due_at if found.deferred_by and found.due_at else found.next_run
+
+
+def held(found: Standing, end: datetime) -> Resume | None:
+    """What a pause of the schedule holds until `end`; None where nobody can tell."""
+    if found.policies is None or found.next_run is None:
+        return None
+    return decide.resume(found.policies, found.next_run, end)

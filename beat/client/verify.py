@@ -1,0 +1,100 @@
+"""Verifications of schedules as Redis has them.
+
+The jobs that exist are read first: each had its line by then, so that a ledger read afterwards must hold it, or have
+been trimmed.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from beat.client import schedule_info
+from beat.history import verify
+from beat.history.history import Fired, assemble
+from beat.history.ledger import ASKED
+from beat.history.verify import Bonds, Verification, parents_of
+from beat.jobs import report
+from beat.schedule.run import Run
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+    from datetime import datetime
+
+    from beat.client.reader import Archive, Snapshot
+    from beat.history.ledger import Acted, Changed
+    from beat.storage.keys import Keys
+
+_COUNTS = ("success_count", "failure_count", "stopped_count")
+
+
+class Audit:
+    """What is compared with the ledgers of one schedule, or of all of them."""
+
+    def __init__(self, archive: Archive, keys: Keys, schedule_id: str | None = None) -> None:
+        self._archive, self._keys = archive, keys
+        self._jobs: dict[str, dict[str, datetime | None]] = defaultdict(dict)
+        for job_id, run in self._runs(schedule_id):
+            asked = run.triggered_by in ASKED  # its line may have been trimmed, and that of its tick not
+            self._jobs[run.schedule_id][job_id] = None if asked else run.scheduled_for
+        self._owners = {job_id: record.schedule for job_id, record in archive.records()}
+
+    def verify(self, schedule_id: str, since: datetime | None = None) -> Verification | None:
+        """The schedule's ledger against all that is known; None if there is no such schedule any more."""
+        snapshot = self._archive.snapshot(schedule_id)
+        marks = snapshot.entries.landmarks()
+        parents = self._parents(snapshot, marks)
+        if parents:  # each success that is known of them had its tick by now
+            snapshot = self._archive.snapshot(schedule_id)
+            marks = snapshot.entries.landmarks()
+        if not snapshot.state:
+            strange = snapshot.problems
+            return Verification(schedule_id=schedule_id, expected=0, accounted=0, problems=strange) if strange else None
+        found = schedule_info.read(schedule_id, snapshot.state)
+        owned, unknown = self._waiting(schedule_id, snapshot.open_jobs)
+        told = verify.verify(
+            schedule_id,
+            snapshot.entries,
+            rule=found.rule,
+            next_run=found.next_run,
+            run_count=found.run_count,
+            skip_count=found.skip_count,
+            state=found.state,
+            now=snapshot.now,
+            since=since,
+            due_at=found.put_off,
+            held=found.state == "paused" or found.unannounced_at is not None,
+            waiting=[tick for tick, after in snapshot.in_line if not after],
+            jobs=self._jobs.get(schedule_id, {}),
+            open_jobs=owned,
+            other_jobs=unknown,
+            landmarks=marks,
+            counts={name: getattr(found, name) for name in _COUNTS},
+            bonds=Bonds(parents, [after for _, after in snapshot.in_line if after]),
+        )
+        return replace(told, problems=(*snapshot.problems, *told.problems))
+
+    def _parents(self, snapshot: Snapshot, landmarks: list[Changed | Acted]) -> dict[str, list[Fired]]:
+        """The runs of all that it follows, or followed."""
+        ids = parents_of(landmarks, schedule_info.read("", snapshot.state).rule)
+        told = {each: assemble(each, self._archive.snapshot(each).entries) for each in ids}
+        return {each: [line for line in lines if isinstance(line, Fired)] for each, lines in told.items()}
+
+    def _runs(self, schedule_id: str | None) -> Iterator[tuple[str, Run]]:
+        """The jobs that RQ has, with the run that each says it is, if an id like theirs is of our making."""
+        for job_id, meta in self._archive.jobs(jobs_begin(self._keys, schedule_id)):
+            serializer = "json" if meta.startswith(b"{") else "pickle"  # no pickle begins so
+            run = Run.read(report.beat_entry(meta, serializer))
+            if run and job_id.startswith(jobs_begin(self._keys, run.schedule_id)):
+                yield job_id, run
+
+    def _waiting(self, schedule_id: str, open_jobs: Collection[str]) -> tuple[set[str], set[str]]:
+        """Return the jobs whose outcome is waited for: those whose record names the schedule, and all others."""
+        owned = {job for job in open_jobs if self._owners.get(job) == schedule_id}
+        return owned, {*open_jobs} - owned
+
+
+def jobs_begin(keys: Keys, schedule_id: str | None = None) -> str:
+    """What the ids of all jobs of beat's have in common, or of all jobs of one schedule."""
+    return keys.job(schedule_id or "", 0).removesuffix("0" if schedule_id else "_0")

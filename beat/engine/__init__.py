@@ -1,0 +1,1 @@
+"""Run a scheduler: the ticker, the run tracker, waiting ticks, registration and housekeeping."""

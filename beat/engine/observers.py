@@ -1,0 +1,50 @@
+"""Those who listen to events, in a thread of their own: whatever they do, ticks go on."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from beat.engine.events import Event
+
+_MOST = 10_000
+_log = logging.getLogger("beat.engine.observers")
+
+
+class Observers:
+    """Hands every event to every listener; when they cannot keep up, new events are dropped and counted."""
+
+    def __init__(self, listeners: Iterable[Callable[[Event], None]]) -> None:
+        self._listeners = list(listeners)
+        self._events: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="beat-observers", daemon=True)
+        self.dropped = 0
+
+    def start(self) -> None:
+        """From now on events are handed out."""
+        self._thread.start()
+
+    def emit(self, event: Event) -> None:
+        """Takes an event; never waits."""
+        if self._events.qsize() < _MOST:
+            self._events.put(event)
+        else:
+            self.dropped += 1
+
+    def stop(self, wait_s: float) -> None:
+        """Hands out what is left, for so long at most."""
+        self._events.put(None)
+        self._thread.join(wait_s)
+
+    def _run(self) -> None:
+        while (event := self._events.get()) is not None:
+            for listener in self._listeners:
+                try:
+                    listener(event)
+                except BaseException:  # noqa: BLE001 (a listener's sys.exit() is its own affair, too)
+                    _log.exception("a listener failed at %s", event.name)

@@ -1,0 +1,11 @@
+"""Moving in: reads the schedules of a predecessor, without running anything of it, and says what cannot come along."""
+
+from __future__ import annotations
+
+from beat.migrate import celery, crontab, rq_cron, rq_scheduler, writer
+from beat.migrate.apply import Added, add
+from beat.migrate.result import Found, Left, Reading
+
+__all__ = ["Added", "Found", "Left", "Reading", "add", "celery", "crontab", "rq_cron", "rq_scheduler", "writer"]
+
+SOURCES = ("rq-scheduler", "rq-cron", "celery", "crontab")

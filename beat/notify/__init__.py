@@ -1,0 +1,1 @@
+"""Send alerts, and ping dead-man monitors."""

@@ -1,0 +1,96 @@
+"""How alerts stand: rules, channels, incidents that are open and messages that wait; and a message to try a channel."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from beat.client.connected import Connected
+from beat.config.sources import UNNAMED
+from beat.notify import delivery
+from beat.notify.alerts import config
+from beat.notify.alerts.incidents import State
+from beat.notify.outbox import Kept
+from beat.storage import announcements
+from beat.timing import clock
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from beat.notify.alerts.config import Alerts
+    from beat.notify.channels import Channel
+
+
+class Open(NamedTuple):
+    """An incident that is not over."""
+
+    rule: str
+    subject: str
+    state: State
+
+
+class Standing(Connected):
+    """Asks one installation. `redis` is a URL, a client, or what the settings say; options are settings by name."""
+
+    @functools.cached_property
+    def wanted(self) -> Alerts:
+        """The rules and channels of the settings."""
+        return config.read(self.settings)
+
+    def _kept(self) -> list[Kept]:
+        """Read the alerts of this application or, where nothing names one, of all live schedulers."""
+        apps = {self.settings.app}
+        if self.settings.app == UNNAMED:
+            apps |= {each.app for each in announcements.alive(self._store, self._store.time()) if each.app}
+        return [Kept(self._store, app) for app in sorted(apps)]
+
+    def incidents(self) -> list[Open]:
+        """Those that are open, oldest first."""
+        with self._asking():
+            found = [pair for kept in self._kept() for pair in kept.states().items()]
+        named = ((name.split(":", 2), State.read(text)) for name, text in found if name.count(":") > 1)
+        opened = (Open(parts[0], parts[2], state) for parts, state in named if state and state.incident)
+        return sorted(opened, key=lambda each: each.state.since)
+
+    def waiting(self) -> Mapping[str, int]:
+        """How many messages each channel has yet to take."""
+        with self._asking():
+            numbers = [kept.waiting(self.wanted.channels) for kept in self._kept()]
+        return {channel: sum(each[channel] for each in numbers) for channel in self.wanted.channels}
+
+
+def plain(found: Standing) -> dict[str, Any]:
+    """Rules, channels and incidents, as `--json` has them."""
+    kinds = found.wanted.channels
+    waiting = found.waiting().items()
+    return {
+        "rules": [
+            {"name": rule.name, "on": list(rule.on), "channels": list(rule.channels), "text": str(rule)}
+            for rule in found.wanted.rules
+        ],
+        "channels": [{"channel": name, "kind": kinds[name].kind, "waiting": number} for name, number in waiting],
+        "incidents": [_incident(each) for each in found.incidents()],
+    }
+
+
+def _incident(each: Open) -> dict[str, Any]:
+    state = each.state
+    return {
+        "incident": state.incident,
+        "rule": each.rule,
+        "subject": each.subject,
+        "event": state.event,
+        "count": state.count,
+        "since": state.since,
+        "channels": list(state.told),
+        "error": state.error or None,
+    }
+
+
+def trial(channel: Channel) -> str:
+    """Sends a message that says it is none; what the channel said. Raises NotTaken otherwise."""
+    now = clock.text(clock.now())
+    text = f"a test of the channel {channel.name}: beat can reach you"
+    facts = dict.fromkeys(("schedule", "queue", "count", "job", "tick", "error", "since"))
+    told = {"incident": f"test.{channel.name}.{now}", "state": "test", "event": "test", "rule": "test", "at": now}
+    return delivery.send(channel, {**facts, **told, "text": text})

@@ -1,0 +1,1 @@
+"""Describe a schedule, and declare it in code."""

@@ -1,0 +1,49 @@
+"""Where something was declared: the line of the code that did it."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from beat.schedule.loader import finder
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a schedule was declared."""
+
+    file: str
+    line: int
+    module: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+    @property
+    def path(self) -> str:
+        """Return the absolute path of the file."""
+        return _absolute(self.file)
+
+
+def caller(beyond: str) -> Place:
+    """The first place on the stack that is not in the file `beyond`, which asks."""
+    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 (the way to the caller)
+    while frame is not None and frame.f_code.co_filename == beyond:
+        frame = frame.f_back
+    if frame is None:
+        return Place("<unknown>", 0, "")
+    return _place(finder.shown(frame.f_code.co_filename), frame.f_lineno, frame.f_globals.get("__name__", ""))
+
+
+@functools.lru_cache(maxsize=1024)  # thousands of schedules are declared in a few files
+def _absolute(file: str) -> str:
+    return str(Path(file).absolute())
+
+
+_place = functools.lru_cache(maxsize=1024)(Place)  # a loop declares many at one

@@ -1,0 +1,39 @@
+"""The items of `fire` as they are sent: what many ticks share is said once, for all of a crowd."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+from beat.storage.messages import Item
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_AT = Item._fields.index
+_SHARED = slice(_AT("tick"), _AT("job"))
+_OTHERS = (slice(_AT("at"), _AT("slot")), slice(_AT("data"), _AT("group")), slice(_AT("expects"), None))
+_NOTHING = [tuple(Item("", "", ""))[part] for part in _OTHERS]
+
+
+def counted(items: Iterable[Item]) -> Iterator[tuple[Any, ...]]:
+    """The items of `fire` as they are sent: each after the number of its words, or as a member of a crowd."""
+    crowds: dict[tuple[Any, ...], int] = {}
+    for shared, group in itertools.groupby(items, _shared):
+        if shared is None:
+            yield from ((len(item), *item) for item in group)
+            continue
+        if shared not in crowds:
+            crowds[shared] = -1 - len(crowds)
+            yield (0, *shared)
+        members = [(item.id, item.rev, item.run) for item in group]
+        yield (crowds[shared], len(members), *itertools.chain.from_iterable(members))
+
+
+def _shared(item: Item) -> tuple[Any, ...] | None:
+    """What an item may share with others; None where it has more of its own than its id."""
+    words: tuple[Any, ...] = item
+    if words[0] != "fire" or [words[part] for part in _OTHERS] != _NOTHING:
+        return None
+    before, id_, after = item.job.rpartition(item.id)
+    return (*words[_SHARED], item.queue, item.by, item.slot, item.max_runs, item.group, before, after) if id_ else None

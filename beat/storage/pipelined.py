@@ -1,0 +1,88 @@
+"""The store for those whom Redis shall not keep waiting: the next question goes out before the last is answered."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from beat.storage import connection
+from beat.storage.batches import counted
+from beat.storage.messages import Claimed, Decided, Looked, replies
+from beat.storage.store import Store, words_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from beat.storage.connection import Redis
+    from beat.storage.keys import Keys
+    from beat.storage.messages import Item, Registration, Reply, Sight
+    from beat.storage.scripts import Value
+
+
+class Dialogue(Store):
+    """One thread's talk with Redis. When anything raises, nothing of what was asked is answered any more."""
+
+    def __init__(self, client: Redis, keys: Keys, **limits: int) -> None:
+        super().__init__(client, keys, **limits)
+        self._line = connection.Line(client)
+        self._asked: deque[tuple[Sequence[Item], bool]] = deque()
+
+    @property
+    def answered_at(self) -> float:
+        """When the last answer came, by the monotonic clock."""
+        return self._line.answered_at
+
+    def ask(self, items: Sequence[Item], unread: Iterable[str], /, **asked: Any) -> None:
+        """Sends `fire`, then `claim`, in one message; the one if there are items, the other if `limit` is not 0."""
+        calls = [self.call("fire", counted(self.tracer.sent(items)), token=asked["token"])] if items else []
+        if asked["limit"]:
+            calls.append(self.call("claim", ([each] for each in unread), **asked))
+        self._line.ask(calls)
+        self._asked.append((items, bool(asked["limit"])))
+
+    def answer(self) -> tuple[Decided | Exception, Claimed | Exception]:
+        """The answer to the oldest question; in the place of what Redis refused, the error."""
+        replies = self._line.answer()
+        items, claims = self._asked.popleft()
+        fired = replies[0] if items else [0, b"OK"]
+        decided = fired if isinstance(fired, Exception) else Decided.read(fired, len(items))
+        if isinstance(decided, Decided):
+            self.tracer.decided(items, decided.replies)
+        if not claims:
+            return decided, decided if isinstance(decided, Exception) else Claimed("OK", decided.now)
+        return decided, replies[-1] if isinstance(replies[-1], Exception) else Claimed.read(replies[-1])
+
+    def looking(self, items: Sequence[Sight], *, app: str = "") -> Callable[[], Looked]:
+        """What does not stand as it should: what is returned waits for the answer. Questions are answered in turn."""
+        self._line.ask([self.call("look", items, app=app)])
+        return lambda: Looked.read(self._reply())
+
+    def registering(self, items: Iterable[Registration], *, beat: str) -> Callable[[], list[Reply]]:
+        """Brings definitions into Redis; in the same way."""
+        self._line.ask([self.call("register", words_of(items), beat=beat)])
+        return lambda: replies(self._reply()[1:])
+
+    def in_turn(self, name: str, pages: Iterable[Iterable[Sequence[Value]]], /, **named: Any) -> Iterator[Any]:
+        """Runs a script for each of these pages of items: one goes out before the answer about the last has come."""
+        waits = False
+        try:
+            for page in pages:
+                self._line.ask([self.call(name, page, **named)])
+                if waits:
+                    yield self._reply()
+                waits = True
+            if waits:
+                yield self._reply()
+        finally:
+            self.hang_up()  # whatever happened: nobody may read an answer that was meant for this
+
+    def _reply(self) -> Any:
+        [reply] = self._line.answer()
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+    def hang_up(self) -> None:
+        """No answer is waited for any more."""
+        self._line.hang_up()
+        self._asked.clear()

@@ -1,0 +1,91 @@
+"""The slots of one installation, in Redis: room for runs, and the ticks that wait for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from beat.jobs import job_template
+from beat.storage.messages import Slot, decoded
+from beat.timing import clock
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from beat.storage.store import Store
+
+_ASIDE_MS = 5_000
+"""How soon a tick of a group is looked at again whose definition this scheduler cannot read; another may."""
+_CANCELLED_S = 86_400
+"""For how long RQ's record of a job stays that was taken out of its queue."""
+_TOLD_MS = 90_000
+"""How soon a worker is told again to stop a job: RQ gives who is called back then a minute."""
+
+
+class HandedOn(NamedTuple):
+    """What came of handing successes on to followers."""
+
+    code: str
+    words: str
+    dropped: Sequence[tuple[str, str]] = ()
+    """The schedules whose success cannot be handed on to all followers, each with the reason."""
+
+
+class Slots:
+    """Those for which ticks wait."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.pending = 0
+        """How many successes were still to be handed on to followers when this was asked last."""
+
+    def follow(self, *, token: str) -> HandedOn:
+        """Hand successes on to some of their followers; `pending` says how many successes are left."""
+        code, _, words, *dropped = self._store.run("follow", token=token)
+        reply = HandedOn(decoded(code), decoded(words), [(decoded(each), decoded(why)) for each, why in dropped])
+        self.pending = int(reply.words) if reply.code == "OK" else 0
+        return reply
+
+    def attend(self, *, limit: int, interval: int) -> tuple[int, list[Slot]]:
+        """The slots for which ticks wait, of so many at most, each about once in `interval` ms whichever beat asks.
+
+        With how many were looked at: none when there is nothing left to look at.
+        """
+        _, looked, self.pending, *found = self._store.run("attend", limit=limit, interval=interval)
+        return looked, [
+            Slot(decoded(each), decoded(rev), decoded(state), ended, _texts(running), _texts(waiting), **_rest(rest))
+            for each, rev, state, ended, running, waiting, rest in found
+        ]
+
+    def step_aside(self, group: str, waiting: Sequence[str]) -> None:
+        """Whom nobody can let in keeps nobody else of the group waiting; their own lines know them."""
+        keys, now = self._store.keys, clock.to_ms(self._store.time())
+        with self._store.client.pipeline() as pipe:
+            pipe.zrem(keys.waiting(group), *waiting)
+            pipe.zadd(keys.waiting_slots, {words.partition(" ")[0]: now + _ASIDE_MS for words in waiting})
+            pipe.execute()
+
+    def withdraw(
+        self, slot: str, ids: Sequence[str], *, kept: int = _CANCELLED_S, told: int = _TOLD_MS, tick: str
+    ) -> None:
+        """End jobs that a newer tick replaces: those in a queue at once, the others as soon as their workers hear.
+
+        A slot in which that has made room is the next to be looked at.
+        """
+        left, freed = list(ids), False
+        while left:
+            replies = self._store.run("withdraw", [(each,) for each in left], tick=tick, kept=kept, told=told)
+            for each, (code, worker) in zip(left, replies, strict=True):
+                if code == b"STARTED":
+                    job_template.stop(self._store.client, each, decoded(worker))
+            freed = freed or any(code == b"OK" for code, _ in replies)
+            left = [each for each, (code, _) in zip(left, replies, strict=True) if code == b"LATER"]
+        if freed:
+            self._store.client.zadd(self._store.keys.waiting_slots, {slot: 0}, xx=True)
+
+
+def _rest(told: Any) -> dict[str, Any]:
+    return {"revs": _texts(told)} if isinstance(told, list) else {"hall": told}
+
+
+def _texts(values: Any) -> tuple[str, ...]:
+    return tuple(map(decoded, values))

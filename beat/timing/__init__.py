@@ -1,0 +1,1 @@
+"""Compute when a schedule ticks: cron expressions, intervals, time zones and clock changes."""

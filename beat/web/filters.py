@@ -1,0 +1,147 @@
+"""What somebody looks for among the schedules: read from an address, and written into one again."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+from beat.client.listing import STATES
+from beat.errors import BadOption
+from beat.errors import nearest as most_like
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from beat.client import Client
+    from beat.client.listing import Counts, Listed
+
+PAGE, RUNS = 50, 30
+_LONGEST = 200
+_YES, _NO = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
+_NAMES = ("match", "state", "failing", "overridden", "queue", "app", "func", "sort", "after")
+_FLAGS = ("failing", "overridden")
+NAMES = {"id": "id", "next": "next tick", "last": "last run", "failures": "failures in a row"}
+"""Of the orders, for people."""
+_NEAR = 100  # ids among which the one that was meant is looked for
+_FEWEST = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    """Empty words ask for nothing."""
+
+    match: str = ""
+    """A part of an id, or a glob."""
+    state: str = ""
+    failing: bool = False
+    overridden: bool = False
+    queue: str = ""
+    app: str = ""
+    func: str = ""
+    sort: str = "id"
+    after: str = ""
+    """The place of the last row of the page before."""
+    problem: str = field(default="", compare=False)
+    """What nobody can mean, in words; the list is not asked for then."""
+
+    @classmethod
+    def of(cls, query: Mapping[str, str]) -> Self:
+        """What an address asks for."""
+        given: dict[str, Any] = {}
+        problem = ""
+        for name in _NAMES:
+            word = query.get(name, "").strip()
+            if len(word) > _LONGEST or not word.isprintable():
+                problem, word = f"{name} {word!r:.60} must be one line of at most {_LONGEST} characters", ""
+            if name in _FLAGS and word.lower() not in (*_YES, *_NO):
+                problem, word = f"{name} {word!r:.60} must be 1, or be left out", ""
+            given |= {name: word.lower() in _YES if name in _FLAGS else word} if word else {}
+        return cls(**given, problem=problem)
+
+    @property
+    def query(self) -> dict[str, str]:
+        """What stands in the address: nothing that is as it always is."""
+        own = {name: getattr(self, name) for name in _NAMES}
+        return {name: "1" if word is True else word for name, word in own.items() if word != getattr(Search, name)}
+
+    @property
+    def narrowed(self) -> dict[str, str]:
+        """That which keeps schedules from being shown."""
+        return {name: word for name, word in self.query.items() if name not in {"sort", "after"}}
+
+    @property
+    def is_fine(self) -> bool:
+        """Whether it asks for more than an id."""
+        return bool(self.narrowed.keys() - {"match"})
+
+    def but(self, **changes: Any) -> Self:
+        """The first page of another search."""
+        return replace(self, **{"after": "", **changes})
+
+    def read(self, client: Client) -> Found:
+        """The page; refuses what no list can be asked for."""
+        if self.problem:
+            raise BadOption(self.problem)
+        asked: dict[str, Any] = {name: own for name in _NAMES if (own := getattr(self, name))}
+        rows = list(itertools.islice(client.schedules(**asked, runs=RUNS, page=PAGE + 1), PAGE + 1))
+        following = self.but(after=rows[PAGE - 1].place) if len(rows) > PAGE else None
+        return Found(rows[:PAGE], following)
+
+
+class Found(NamedTuple):
+    """One page of the list."""
+
+    rows: list[Listed]
+    following: Search | None
+    """The next page, if there is one."""
+
+
+def told(asked: Search, found: Found, counts: Counts) -> str:
+    """How many are shown, of how many, and in which order."""
+    number = len(found.rows)
+    if not number:
+        return "There are no more schedules after that place." if asked.after else "No schedule is like that."
+    order = f", by {NAMES[asked.sort]}" if asked.sort != "id" else ""
+    if number == counts.schedules:
+        return f"{'All ' if number > 1 else ''}{number:,} schedule{'s' * (number > 1)}{order}."
+    first = "The first " if found.following and not asked.after else ""
+    if asked.narrowed:
+        return f"{first}{number:,} schedule{'s that match' if number > 1 else ' that matches'}{order}."
+    return f"{first}{number:,} of {counts.schedules:,} schedules{order}."
+
+
+class Tab(NamedTuple):
+    """Schedules of one kind, and how many there are of it."""
+
+    name: str
+    number: int
+    search: Search
+    is_current: bool
+
+
+def tabs(counts: Counts, now: Search) -> list[Tab]:
+    """All, and every kind of which there is one; the number is of all there are, so a tab shows just these."""
+    searches = {"all": Search(sort=now.sort), **{name: Search(sort=now.sort, **{name: True}) for name in _FLAGS}}  # type: ignore[arg-type]
+    searches |= {name: Search(sort=now.sort, state=name) for name in STATES}
+    made = []
+    for name in ("all", "failing", *STATES, "overridden"):
+        number = counts.schedules if name == "all" else getattr(counts, name)
+        search = searches[name]
+        is_current = all(getattr(search, each) == getattr(now, each) for each in ("state", *_FLAGS))
+        if is_current or name == "all" or (number and (name != "active" or number < counts.schedules)):
+            made.append(Tab(name.capitalize(), number, search, is_current))
+    return made
+
+
+def nearest(client: Client, word: str) -> str:
+    """The id that somebody may have meant; nothing where none is like it."""
+    for begin in (word[: max(_FEWEST, len(word) // 2)], word[:1], ""):
+        try:
+            found = client.schedules(match=f"{begin}*", page=_NEAR)
+            ids = [each.standing.schedule_id for each in itertools.islice(found, _NEAR)]
+        except BadOption:
+            return ""
+        if like := most_like(word, ids):
+            return like
+    return ""
