@@ -57,32 +57,32 @@ check: $(READY) ## all that CI runs
 
 .PHONY: sweep
 sweep: $(READY) ## every zone around its clock changes of four years, against the oracle (minutes)
-	$(BIN)/python -m tests.sweep
+	$(BIN)/python -m tests.support.sweep
 
 .PHONY: nemesis
 nemesis: $(READY) ## three beats, one of them killed with -9 every five seconds, for two minutes
-	$(BIN)/python -m tests.faults.nemesis
+	$(BIN)/python -m tests.resilience.nemesis
 
 .PHONY: soak
 soak: $(READY) ## ten minutes with a worker that is killed every twenty seconds: is every tick accounted for?
-	$(BIN)/python -m tests.faults.soak
+	$(BIN)/python -m tests.resilience.soak
 
 .PHONY: ledger
 ledger: $(READY) ## a thousand runs, beats and workers killed at random: outcomes against the log that the jobs wrote (minutes)
-	$(BIN)/python -m tests.faults.ledger_nemesis
+	$(BIN)/python -m tests.resilience.ledger_nemesis
 
 .PHONY: survive
 survive: $(READY) ## every trouble that Redis can make, with an absence of a whole minute; every act of an operator under every fault
-	LONG_TESTS=1 $(BIN)/pytest -n 4 tests/faults/test_survival.py tests/faults/test_control.py tests/faults/test_overlap.py \
-	  tests/faults/test_place.py tests/faults/test_commands.py tests/policies tests/redis/test_place_histories.py
+	LONG_TESTS=1 $(BIN)/pytest -n 4 tests/resilience/test_survival.py tests/resilience/test_control.py tests/resilience/test_overlap.py \
+	  tests/resilience/test_place.py tests/resilience/test_commands.py tests/resilience/policies tests/integration/test_routing_histories.py
 
 .PHONY: properties
 properties: $(READY) ## every property with all its examples, every pair and every part that the tests leave to chance (minutes)
-	LONG_TESTS=1 $(BIN)/pytest -n 4 tests/unit tests/policies tests/redis
+	LONG_TESTS=1 $(BIN)/pytest -n 4 tests/unit tests/resilience/policies tests/storage tests/integration
 
 .PHONY: mutants
 mutants: $(READY) ## beat with one safeguard taken out, one after the other: the tests must notice each (minutes)
-	$(BIN)/python -m tests.faults.mutants
+	$(BIN)/python -m tests.resilience.mutants
 
 .PHONY: peers
 peers: $(READY) ## rq cron, rq-scheduler, RedBeat, Celery beat and beat under the same faults (minutes; installs them)

@@ -3,7 +3,7 @@
     python -m benchmarks.guard
 
 beat beside RQ's own `enqueue_many`, in turns on one private Redis; the most of five tries decide, so that noise passes
-and a doubling of the cost does not. How many `redis.call` a fire takes is counted in tests/redis/test_speed.py.
+and a doubling of the cost does not. How many `redis.call` a fire takes is counted in tests/integration/test_speed.py.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ class Contender:
     group: str | None  # a key of PINS; None for the environment of this interpreter
     queue: str  # the Redis list that the workers read
     queues: tuple[str, ...] = ()  # all of them, where there are several
-    push: str = "EXEC"  # the command that fills it, as the proxy of tests/faults names it
+    push: str = "EXEC"  # the command that fills it, as the proxy of tests/resilience names it
     files: Mapping[str, str]
     prepare: tuple[str, ...] = ()
     command: tuple[str, ...]

@@ -29,8 +29,8 @@ from benchmarks.peers.rq_beat import BEAT
 from benchmarks.peers.rq_cron import RQ_CRON
 from benchmarks.peers.rq_scheduler import RQ_SCHEDULER
 from benchmarks.peers.stage import Crew, Drain, private_redis
-from tests.faults.harm import drop_reply
-from tests.faults.proxy import Command, Proxy
+from tests.resilience.harm import drop_reply
+from tests.resilience.proxy import Command, Proxy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

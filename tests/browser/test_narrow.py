@@ -13,7 +13,7 @@ from beat.storage.keys import Keys
 from beat.storage.store import Store
 from beat.timing import clock
 from tests.browser.looking import NARROW, accessible, fits
-from tests.lines import Ledger
+from tests.support.lines import Ledger
 from tests.web.inhabited import alive
 from tests.web.making import daily, deploy
 

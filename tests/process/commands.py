@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from tests.nursery import ROOT, Forked
+from tests.support.process_pool import ROOT, Forked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -15,11 +15,11 @@ from click.testing import CliRunner
 
 from beat.cli import why
 from beat.dev import embedded
-from tests.beats import Beat
-from tests.facts import wait_until
-from tests.nursery import ROOT
-from tests.outcomes.ledgers import OUTCOMES, Ledgers
-from tests.workers import Steps, Worker
+from tests.resilience.outcomes.ledgers import OUTCOMES, Ledgers
+from tests.support.facts import wait_until
+from tests.support.process_pool import ROOT
+from tests.support.rq_worker import Steps, Worker
+from tests.support.schedulers import Beat
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,10 +14,10 @@ from beat.storage.keys import Keys
 from beat.storage.store import Store
 from beat.timing import clock
 from beat.timing.cron import Cron
-from tests.files import lay_out
-from tests.lines import Ledger
-from tests.redis.making import schedule
-from tests.workers import Steps, Worker
+from tests.support.builders import schedule
+from tests.support.files import lay_out
+from tests.support.lines import Ledger
+from tests.support.rq_worker import Steps, Worker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 from redis import Redis
 
 from beat.dev import embedded
-from tests.beats import Beat
-from tests.facts import wait_until
-from tests.process.test_command_line import beat, document
-from tests.scraping import free_port, get, samples
-from tests.stand_in import Request, StandIn
-from tests.workers import Steps, Worker
+from tests.cli.test_command_line import beat, document
+from tests.support.facts import wait_until
+from tests.support.rq_worker import Steps, Worker
+from tests.support.schedulers import Beat
+from tests.support.scraping import free_port, get, samples
+from tests.support.stand_in import Request, StandIn
 
 if TYPE_CHECKING:
     from pathlib import Path

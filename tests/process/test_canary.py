@@ -21,13 +21,13 @@ from redis import Redis
 
 from beat import cli
 from beat.dev import embedded
-from tests.beats import Beat
-from tests.facts import wait_until
-from tests.files import lay_out
+from tests.cli.test_web import Web
 from tests.process.commands import called, on_a_terminal
-from tests.process.test_web_command import Web
+from tests.support.facts import wait_until
+from tests.support.files import lay_out
+from tests.support.rq_worker import SIMPLE, Steps, Worker
+from tests.support.schedulers import Beat
 from tests.web.visitor import Visitor, walked
-from tests.workers import SIMPLE, Steps, Worker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from beat.storage.keys import Keys
-from tests.facts import in_time
+from tests.cli.test_command_line import SCRIPT
 from tests.process.commands import called
-from tests.process.test_command_line import SCRIPT
+from tests.support.facts import in_time
 
 if TYPE_CHECKING:
     from redis import Redis

@@ -25,13 +25,13 @@ from beat.storage import connection
 from beat.storage.keys import Keys
 from beat.web.api import ENDPOINTS
 from beat.web.auth import Access
-from tests.beats import Beat
-from tests.facts import wait_until
-from tests.files import lay_out
-from tests.process.test_command_line import beat, document
-from tests.scraping import free_port, get, samples
+from tests.cli.test_command_line import beat, document
+from tests.support.facts import wait_until
+from tests.support.files import lay_out
+from tests.support.rq_worker import SIMPLE, Steps, Worker
+from tests.support.schedulers import Beat
+from tests.support.scraping import free_port, get, samples
 from tests.web.visitor import Visitor, crawled
-from tests.workers import SIMPLE, Steps, Worker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from beat.client import Client
 from beat.dev import embedded
-from tests.beats import Beat
-from tests.facts import wait_until
-from tests.files import lay_out
 from tests.process.commands import called
-from tests.scraping import Page, free_port, get, samples
-from tests.workers import SIMPLE, Steps, Worker
+from tests.support.facts import wait_until
+from tests.support.files import lay_out
+from tests.support.rq_worker import SIMPLE, Steps, Worker
+from tests.support.schedulers import Beat
+from tests.support.scraping import Page, free_port, get, samples
 
 if TYPE_CHECKING:
     from pathlib import Path

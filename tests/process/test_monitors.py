@@ -12,11 +12,11 @@ from redis import Redis
 from rq.job import Job
 
 from beat import Client
-from tests.beats import Beat
-from tests.facts import wait_until
 from tests.process.commands import called
-from tests.watching_service import Told, Watch
-from tests.workers import Steps, Worker
+from tests.support.facts import wait_until
+from tests.support.rq_worker import Steps, Worker
+from tests.support.schedulers import Beat
+from tests.support.watching_service import Told, Watch
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,10 +11,10 @@ import pytest
 from beat import Client
 from beat.history.history import Action, Change, Passed
 from beat.timing import clock
-from tests.beats import Beat, Drain
-from tests.facts import wait_until
-from tests.files import lay_out
-from tests.process.test_command_line import beat, document
+from tests.cli.test_command_line import beat, document
+from tests.support.facts import wait_until
+from tests.support.files import lay_out
+from tests.support.schedulers import Beat, Drain
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -18,11 +18,11 @@ from beat import Client, Cron
 from beat.policies import time_policies
 from beat.schedule.registry import Registry
 from beat.timing import clock
-from tests.beats import seconds_of
-from tests.facts import wait_until
 from tests.process import example_stage
 from tests.process.example_stage import PATIENCE_S, Place, a_place, explained, instant
-from tests.workers import SIMPLE, horses_of, kill
+from tests.support.facts import wait_until
+from tests.support.rq_worker import SIMPLE, horses_of, kill
+from tests.support.schedulers import seconds_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,7 +16,7 @@ import pytest
 from redis import Redis
 
 from beat.dev import embedded
-from tests.facts import wait_until
+from tests.support.facts import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from beat.dev import embedded
-from tests.beats import TASKS, Beat, Drain, exactly_once
-from tests.facts import in_time, wait_until
-from tests.faults.proxy import Proxy
-from tests.files import lay_out
+from tests.resilience.proxy import Proxy
+from tests.support.facts import in_time, wait_until
+from tests.support.files import lay_out
+from tests.support.schedulers import TASKS, Beat, Drain, exactly_once
 
 if TYPE_CHECKING:
     from pathlib import Path

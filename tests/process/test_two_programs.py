@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.beats import Beat
-from tests.facts import wait_until
-from tests.files import lay_out
-from tests.process.test_command_line import beat, document
+from tests.cli.test_command_line import beat, document
+from tests.support.facts import wait_until
+from tests.support.files import lay_out
+from tests.support.schedulers import Beat
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

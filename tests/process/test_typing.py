@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.nursery import ROOT
+from tests.support.process_pool import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path

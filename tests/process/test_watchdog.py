@@ -14,10 +14,10 @@ import pytest
 
 from beat.dev import embedded
 from beat.timing import clock
-from tests.beats import TASKS, Beat, Started, seconds_of
-from tests.facts import wait_until
-from tests.faults.proxy import Proxy
-from tests.files import lay_out
+from tests.resilience.proxy import Proxy
+from tests.support.facts import wait_until
+from tests.support.files import lay_out
+from tests.support.schedulers import TASKS, Beat, Started, seconds_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

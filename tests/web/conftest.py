@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from beat.dev.embedded import PrivateRedis
     from beat.storage.store import Store
-    from tests.redis.crew import Crew
+    from tests.support.schedulers_in_turn import Crew
 
 
 @pytest.fixture

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from beat.schedule.schedule import Schedule
 from beat.timing import clock
 from beat.timing.cron import Cron
-from tests.redis.crew import DONE, NAME, Crew, follower, hourly
+from tests.support.schedulers_in_turn import DONE, NAME, Crew, follower, hourly
 
 if TYPE_CHECKING:
     from beat.dev.embedded import PrivateRedis
     from beat.storage.store import Store
 
-FAIL = "tests.redis.job_functions.fail"
+FAIL = "tests.support.job_functions.fail"
 SECRET = "hunter2"  # noqa: S105 (what nobody may see)
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from beat.storage.store import Store
 
-FUNC = "tests.redis.job_functions.anything"
+FUNC = "tests.support.job_functions.anything"
 SCRIPT = "<script>alert('x')</script>\"'\u202e&amp;"
 """What nobody may write into a page."""
 

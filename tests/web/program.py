@@ -9,7 +9,7 @@ from beat.web import api
 if TYPE_CHECKING:
     import httpx
 
-    from tests.redis.crew import Crew
+    from tests.support.schedulers_in_turn import Crew
     from tests.web.visitor import Visitor
 
 V1 = "/api/v1"

@@ -12,7 +12,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from beat.storage.store import Store
 from beat.timing.cron import Cron
 from beat.timing.interval import Every
-from tests.redis.job_functions import Owner
+from tests.support.job_functions import Owner
 from tests.web.making import daily, deploy, fields
 from tests.web.visitor import text
 

@@ -9,11 +9,11 @@ import pytest
 
 from beat.client.describe import after_change, decisions, export, show
 from beat.schedule import functions
-from tests.unit import declared
+from tests.support import declared
 from tests.web.program import V1, get, post, told
 
 if TYPE_CHECKING:
-    from tests.redis.crew import Crew
+    from tests.support.schedulers_in_turn import Crew
     from tests.web.visitor import Visitor
 
 # --- looking ---------------------------------------------------------------------------------------------------------

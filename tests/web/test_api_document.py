@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     import httpx
 
-    from tests.redis.crew import Crew
+    from tests.support.schedulers_in_turn import Crew
 
 NAMES = [each.name for each in api.ENDPOINTS]
 BY_NAME = {each.name: each for each in api.ENDPOINTS}

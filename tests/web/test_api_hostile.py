@@ -13,8 +13,8 @@ from redis import Redis
 
 from beat.storage.keys import Keys
 from beat.web.auth import Access
-from tests.lines import MINUTE, NINE, Ledger
-from tests.redis.crew import Crew, hourly
+from tests.support.lines import MINUTE, NINE, Ledger
+from tests.support.schedulers_in_turn import Crew, hourly
 from tests.web.inhabited import SECRET
 from tests.web.program import V1, everything, get, post, refused, told
 from tests.web.visitor import Visitor

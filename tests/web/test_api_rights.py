@@ -17,7 +17,7 @@ from tests.web.visitor import Visitor
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.redis.crew import Crew
+    from tests.support.schedulers_in_turn import Crew
 
 PASSWORD = "of-a-test"  # noqa: S105
 CHANGES = ("trigger", "pause", "resume", "reschedule")

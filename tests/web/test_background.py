@@ -7,7 +7,7 @@ from itertools import count
 
 from beat.errors import NoRedis
 from beat.web.cache import Background
-from tests.facts import wait_until
+from tests.support.facts import wait_until
 
 
 def test_what_is_quick_is_there_at_once_and_kept() -> None:

@@ -14,7 +14,7 @@ from starlette.responses import PlainTextResponse
 
 from beat.web import deadline
 from beat.web.server import Serving
-from tests.facts import wait_until
+from tests.support.facts import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

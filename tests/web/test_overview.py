@@ -11,8 +11,8 @@ import pytest
 from beat.history.ledger import Enqueued, Error
 from beat.timing import clock
 from beat.web.security import Access
-from tests.facts import wait_until
-from tests.lines import MINUTE, SECOND, Ledger
+from tests.support.facts import wait_until
+from tests.support.lines import MINUTE, SECOND, Ledger
 from tests.web.visitor import Visitor, text
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from beat.dev import embedded
 from beat.errors import NoRedis
 from beat.telemetry.metrics import Metrics, Tally
 from beat.web.auth import Access
-from tests.scraping import free_port, samples
+from tests.support.scraping import free_port, samples
 from tests.web.inhabited import alive
 from tests.web.visitor import Visitor
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from beat.dev.embedded import PrivateRedis
     from beat.engine.events import Event
     from beat.storage.store import Store
-    from tests.redis.crew import Crew
+    from tests.support.schedulers_in_turn import Crew
 
 GUARDED = Access(token="a-token-that-nobody-guesses")  # noqa: S106 (of a test)
 

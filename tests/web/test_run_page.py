@@ -12,8 +12,8 @@ import pytest
 
 from beat.history import ledger
 from beat.timing.interval import Every
-from tests.lines import MINUTE, NINE, NOT_IMPORTED, SECOND, Ledger
-from tests.redis.town import Town, periodic
+from tests.support.lines import MINUTE, NINE, NOT_IMPORTED, SECOND, Ledger
+from tests.support.many_schedules import Town, periodic
 from tests.web.making import SCRIPT, daily, deploy, is_harmless
 from tests.web.visitor import text
 

@@ -16,7 +16,7 @@ from beat.history import ledger
 from beat.timing import clock
 from beat.web.app import made
 from beat.web.security import Access
-from tests.lines import MINUTE, MS, NINE, NOT_IMPORTED, SECOND, Ledger
+from tests.support.lines import MINUTE, MS, NINE, NOT_IMPORTED, SECOND, Ledger
 from tests.web.inhabited import alive
 from tests.web.making import SCRIPT, daily, deploy, is_harmless
 from tests.web.visitor import Visitor, text
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from beat.dev.embedded import PrivateRedis
     from beat.storage.store import Store
-    from tests.redis.crew import Crew
+    from tests.support.schedulers_in_turn import Crew
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 

@@ -16,8 +16,8 @@ from beat.history.ledger import Enqueued
 from beat.timing import clock
 from beat.web import create_app
 from beat.web.auth import Access
-from tests.lines import Ledger
-from tests.redis.making import registration, second
+from tests.support.builders import registration, second
+from tests.support.lines import Ledger
 from tests.web.inhabited import alive
 from tests.web.visitor import Visitor, text
 

@@ -17,8 +17,8 @@ from beat.web.auth import Access
 from beat.web.server import Serving
 from beat.web.service import Page
 from beat.web.site import Site
-from tests.facts import wait_until
-from tests.scraping import get
+from tests.support.facts import wait_until
+from tests.support.scraping import get
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,10 +12,10 @@ from beat.config import settings
 from beat.config.groups import Group
 from beat.timing import clock
 from beat.web.security import Access
-from tests.facts import wait_until
-from tests.lines import MINUTE
-from tests.redis.crew import NAME, Crew
-from tests.redis.making import schedule
+from tests.support.builders import schedule
+from tests.support.facts import wait_until
+from tests.support.lines import MINUTE
+from tests.support.schedulers_in_turn import NAME, Crew
 from tests.web.test_overview import HOSTILE, alive, section
 from tests.web.visitor import Visitor, text
 

@@ -16,7 +16,7 @@ from beat.history.history import Fired
 from beat.timing import clock
 from beat.web import create_app, etag_gzip
 from benchmarks.suites import web as suite
-from tests.facts import wait_until
+from tests.support.facts import wait_until
 from tests.web.inhabited import alive
 from tests.web.making import daily, deploy
 from tests.web.program import V1
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from beat.dev.embedded import PrivateRedis
     from beat.storage.store import Store
-    from tests.redis.crew import Crew
+    from tests.support.schedulers_in_turn import Crew
 
 GZIP = {"accept-encoding": "gzip"}
 LARGEST = 40 * 1024
