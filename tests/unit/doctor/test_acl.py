@@ -16,7 +16,7 @@ from beat.storage.keys import Keys
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-HOUSE = Path(scripts.__file__).parents[3]
+HOUSE = Path(scripts.__file__).parents[2]
 WHOLE = acl.rule(Keys(), version=(7, 2))
 NAMED = {command for grant in WHOLE.grants for command in grant.commands}
 ELSEWHERE = (
