@@ -148,7 +148,9 @@ def test_what_was_trimmed_before_it_was_folded_is_counted_as_missed(store: Store
 def test_a_new_outbox_with_more_than_the_old_one_counts_once(store: Store, redis: Redis) -> None:
     tell(redis, "enqueued", by="scheduler", late_ms=1000)
     folding.fold(store)
+    folded = redis.time()
     redis.delete("beat:events")
+    wait_until(lambda: redis.time()[0] * 1000 + redis.time()[1] // 1000 > folded[0] * 1000 + folded[1] // 1000)
     for _ in range(5):
         tell(redis, "enqueued", by="scheduler", late_ms=1000)
     assert [folding.fold(store, count=2) for _ in range(5)] == [2, 2, 1, 0, 0]
