@@ -31,10 +31,10 @@ ROOT = Path(__file__).parent.parent.parent
 PARENT = """
 import os, signal, sys
 from pathlib import Path
-from beat.dev.embedded import child, start
+from beat.dev.embedded import child_process, start
 
 signal.signal(signal.SIGINT, lambda *_: os.write(1, b"felt it\\n"))
-child.TIE = getattr(child, sys.argv[2])
+child_process.TIE = getattr(child_process, sys.argv[2])
 private = start(Path(sys.argv[1]))
 print(private.pid, private.owned, flush=True)
 sys.stdin.read()
@@ -239,7 +239,7 @@ def test_a_server_dies_with_its_parent_and_its_data_lives_on(place: Path, tie: s
 def test_without_a_pipe_or_a_signal_it_would_live_on(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the test above would see if nothing tied the server to its parent."""
     loose = "import os, sys; os.execv(sys.argv[2], sys.argv[2:])"
-    script = PARENT.replace("getattr(child, sys.argv[2])", repr(loose))
+    script = PARENT.replace("getattr(child_process, sys.argv[2])", repr(loose))
     monkeypatch.setitem(globals(), "PARENT", script)
     process = parent(place)
     pid = int(first_line(process).split()[0])

@@ -28,12 +28,14 @@ if TYPE_CHECKING:
 HASTE = """
 import os, time
 from datetime import timedelta
-from beat import housekeeper, lookout, on_event, periodic
-from beat.notify.alerts import channels, decider, rules
+from beat import on_event, periodic
+from beat.engine import housekeeper, unserved_queues
+from beat.notify import channels
+from beat.notify.alerts import evaluator, rules
 
-housekeeper.HEARTBEAT_S, lookout.GRACE_S = 0, 0.5
+housekeeper.HEARTBEAT_S, unserved_queues.GRACE_S = 0, 0.5
 channels.MARGIN = timedelta(milliseconds=200)
-decider.LEASE_MS, decider.LOOK_S, rules.LEAST_NO_BEAT = 2000, 0.2, timedelta(0)
+evaluator.LEASE_MS, evaluator.LOOK_S, rules.LEAST_NO_BEAT = 2000, 0.2, timedelta(0)
 """
 TASKS = """
 @periodic(every="1s")

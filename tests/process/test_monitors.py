@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 TOKEN = "0f63-canary-8a1e"  # noqa: S105 (nobody's)
 TASKS = """
 import pathlib, time
-from beat import monitors, periodic
+from beat import periodic
+from beat.notify import monitors
 
 monitors.LOCK_MS, monitors._TURN_S, monitors._REST_S = 500, 0.05, 0.05
 

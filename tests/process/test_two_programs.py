@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     from beat.dev.embedded import PrivateRedis
 
 HASTY = """
-from beat import housekeeper, neighbours, periodic, retirement, sync
+from beat import periodic
+from beat.engine import conflicts, housekeeper, registrar, retirement
 
-housekeeper.HEARTBEAT_S, housekeeper.LINGER_MS, retirement.LOOK_S, neighbours.LOOK_S = 1, 2_000, 1, 1
-housekeeper.ANNOUNCED_MS = sync.ANNOUNCED_MS = 8_000
+housekeeper.HEARTBEAT_S, housekeeper.LINGER_MS, retirement.LOOK_S, conflicts.LOOK_S = 1, 2_000, 1, 1
+housekeeper.ANNOUNCED_MS = registrar.ANNOUNCED_MS = 8_000
 """
 REPORT = """
 @periodic("{rule}")

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from beat.dev.embedded import PrivateRedis
 
 TASKS = """
-from beat import housekeeper, lookout, periodic
+from beat import periodic
+from beat.engine import housekeeper, unserved_queues
 
-housekeeper.HEARTBEAT_S, lookout.GRACE_S = 0, 0.5  # it looks twice a second
+housekeeper.HEARTBEAT_S, unserved_queues.GRACE_S = 0, 0.5  # it looks twice a second
 
 @periodic(every="1s", queue="mail")
 def tick(): ...

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 LIMIT_S = 3
 SHORT = f"""
-from beat import notify, watchdog
-notify.TURN_S = 0.2
+from beat.engine import systemd, watchdog
+systemd.TURN_S = 0.2
 watchdog.END_S, watchdog.EXCHANGES, watchdog.LONGEST_TURN_S, watchdog.PATIENCE = {LIMIT_S}, 0, 1, 1
 from beat.cli import main
 main()

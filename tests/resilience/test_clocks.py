@@ -47,8 +47,9 @@ datetime.datetime = Wrong
 # The one reading of Redis' clock in the scripts becomes a reading of a key, which a test can set.
 SEAM = """
 import dataclasses, functools
-from beat import clock, scripts
+from beat.storage import scripts
 from beat.storage.store import Store
+from beat.timing import clock
 
 written = scripts.script.__wrapped__
 

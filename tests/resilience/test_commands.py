@@ -46,9 +46,9 @@ ENDING = ["MULTI", "DEL", "ZREM", "PEXPIRE", "EXEC"]
 COMMANDS = [*STARTING, *CLOCK, *WORKING, *REPAIRING, *SEARCHING, *ENDING]
 OFTEN = """
 from datetime import timedelta
-from beat import housekeeper, watcher
+from beat.engine import housekeeper, run_tracker
 
-watcher.SEARCH_S, watcher.SEARCH_MS, watcher.AGE = 1, 900, timedelta(0)
+run_tracker.SEARCH_S, run_tracker.SEARCH_MS, run_tracker.AGE = 1, 900, timedelta(0)
 housekeeper.HEARTBEAT_S = 1
 """
 """Jobs that vanished from their queue are looked for at once, not after twenty seconds; who works there, soon."""

@@ -31,10 +31,11 @@ if TYPE_CHECKING:
     from beat.dev.embedded import PrivateRedis
 
 HASTY = """
-from beat import housekeeper, periodic, retirement, sync
+from beat import periodic
+from beat.engine import housekeeper, registrar, retirement
 
 housekeeper.HEARTBEAT_S, housekeeper.LINGER_MS, retirement.LOOK_S = 1, 2_000, 1
-housekeeper.ANNOUNCED_MS = sync.ANNOUNCED_MS = 8_000
+housekeeper.ANNOUNCED_MS = registrar.ANNOUNCED_MS = 8_000
 
 @periodic(every="1s")
 def steady(): ...
@@ -221,7 +222,8 @@ def test_a_rolling_deploy_neither_flaps_nor_loses_nor_doubles_and_a_rollback_und
 # --- who retires nothing ---------------------------------------------------------------------------------------------
 
 IDLE = """
-from beat import housekeeper, periodic, sync
+from beat import periodic
+from beat.engine import housekeeper
 
 housekeeper.HEARTBEAT_S = 1
 """
