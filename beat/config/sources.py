@@ -111,7 +111,7 @@ _MASKS = {"redis_url": redis_url.masked, "sentry_dsn": sentry_dsn.masked}
 
 
 def _flags(flags: Mapping[str, object]) -> dict[str, Raw]:
-    given = ((name, value) for name, value in flags.items() if value not in (None, ()))  # click's values for "not given"
+    given = ((name, value) for name, value in flags.items() if value not in (None, ()))  # click's "not given"
     return {name: Raw(name, value, f"--{name.replace('_', '-')}") for name, value in given}
 
 
