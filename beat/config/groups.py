@@ -1,7 +1,7 @@
-"""Groups: schedules that share room for their runs.
+"""Define groups: schedules that share one capacity.
 
-How much room a group has is kept in Redis as one line, `wait 5 1000`: what becomes of a tick when the group is full,
-how many may run, how many may wait. An operator changes it there, and it holds at once.
+Redis keeps the limits of a group as one line such as `wait 5 1000`: what happens to a tick when the group is full, how
+many runs may be in progress, and how many ticks may wait. An operator can change the line, with immediate effect.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ WhenFull = Literal["wait", "skip"]
 MOST_RUNNING = 1000
 MOST_WAITING = 1000
 _LINE = r"(?a)(wait|skip) (\d{1,4})(?: (\d{1,4}))?"
-"""As the scripts read it, too."""
+"""The pattern of the line; the Lua scripts parse the same format."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """Schedules that share one capacity: at most so many runs at once, and what becomes of a tick when it is full."""
+    """The limits of a group: at most `max_running` runs at once, and what happens to a tick when it is full."""
 
     name: str
     max_running: int
@@ -42,7 +42,7 @@ class Group:
 
     @classmethod
     def read(cls, name: str, line: str) -> Group:
-        """From the line that Redis has; refuses what is none."""
+        """Parse the line that Redis keeps; raise BadOption if it is malformed."""
         if not (found := re.fullmatch(_LINE, line)):
             raise BadOption(f"group {name!r:.120}: {line!r:.60} must be like 'wait 5 1000'")
         when_full, running, waiting = found.groups()
@@ -53,7 +53,7 @@ class Group:
 
 
 class Limits(TypedDict, total=False):
-    """What `beat.group` takes beside the name."""
+    """The keyword arguments of `beat.group`."""
 
     max_running: Required[int]
     when_full: WhenFull
@@ -61,7 +61,7 @@ class Limits(TypedDict, total=False):
 
 
 def declared(name: str, limits: Limits) -> Group:
-    """A group as somebody writes it; refuses a limit that says nothing."""
+    """Return the group that code or a settings table declares; raise BadOption for unknown or useless limits."""
     for each in limits:
         if each not in Limits.__annotations__:
             raise BadOption(f"a group has no {each!r:.60}.{did_you_mean(str(each), Limits.__annotations__)}")
@@ -72,7 +72,7 @@ def declared(name: str, limits: Limits) -> Group:
 
 
 def configured(name: str, value: object) -> Group:
-    """A group of the settings: a number, `{max_running = 5, when_full = "skip"}`, or the line that Redis has."""
+    """Return a group of the settings: a number, `{max_running = 5, when_full = "skip"}`, or a line as in Redis."""
     if isinstance(value, Mapping):
         return declared(name, cast("Limits", value))
     if isinstance(value, str) and not _is_plain(value.strip()):

@@ -1,6 +1,6 @@
-"""Mask what nobody should read over a shoulder: values whose names look secret, and passwords in URLs.
+"""Mask secrets before they are displayed: values whose names look secret, and passwords in URLs.
 
-The command line and the web UI mask the same.
+The command line and the web UI both use this module, so they mask the same values.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _DEEPEST = 100
 _DEEPEST_SHOWN = 60
 _NAMES = re.compile(r"[A-Za-z_]\w{0,100}", re.ASCII)
 _THEIRS = frozenset(("args", "kwargs", "meta", "details"))
-"""Below these lies what users wrote, by names of theirs."""
+"""Keys of documents below which users chose the names, so that only there a name can mark a secret."""
 _WORDS = frozenset((
     "password", "passwords", "passwd", "passphrase", "passcode", "pass", "pwd", "pw", "secret", "secrets", "token",
     "tokens", "apikey", "auth", "authorization", "authentication", "bearer", "credential", "credentials", "cred",
@@ -35,21 +35,21 @@ _PARTS = (
     "accesskey",
     "jwt",
 )
-"""Which are no part of any harmless word."""
+"""Words that mark a secret even inside a longer name, because no harmless word contains them."""
 _KEYS = frozenset(("api", "private", "access", "secret", "signing", "encryption", "ssh", "account", "master", "shared"))
-"""Before `key`: a key alone opens nothing but a dict."""
+"""Words that make a following `key` a secret; `key` alone is usually the key of a dict."""
 _HARMLESS = frozenset(("tokens_used", "max_tokens", "token_count", "token_limit"))
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _URL = r"\b[A-Za-z][A-Za-z0-9+.-]{0,30}://"
 _IN_URL = re.compile(rf"({_URL}[^\s/?#@:'\"]*:)[^\s/'\"]+(?=@)|({_URL})[^\s/?#@:'\"]+(?=@)")
-"""The password in a URL, up to its last @. A user without a password may be a token, so it is masked, too."""
+"""The password in a URL, up to its last @; also a user without a password, because it may be a token."""
 _IN_REDIS_URL = re.compile(r"\b((?:rediss?|unix)://(?:[^\s/?#@:'\"]*:)?)[^\s'\"@]{1,300}(?=@)")
-"""The same, also where the password holds a /, which a URL should write as %2F. The limit keeps this linear."""
+"""The password in a Redis URL, even with a / that should be written as %2F. The limit keeps matching linear."""
 _CUT_SHORT = re.compile(rf"({_URL}[^\s/?#@:\['\"]*:)(?!\d{{1,5}}(?:[\s.…,;)]|\Z))[^\s/'\"…@]+?(?=\s?…|\.\.\.|\Z)")
-"""The beginning of a password where a text was cut short before its @. A port is left."""
+"""The start of a password in a URL that was truncated before its @; a port does not match."""
 _IN_QUERY = re.compile(r"([?&]([A-Za-z0-9_.-]{1,100})=)[^\s&#'\"]+")
 _BEARER = re.compile(r"\b((?i:bearer|basic)\s+)(?=.[a-z.-]*[A-Z0-9_~+/=])[A-Za-z0-9._~+/=-]{8,}")
-"""A token has a digit, a sign or a capital within; a word as in "basic authentication" has none."""
+"""The token of an Authorization header: it has a digit, sign or capital, unlike the words "basic authentication"."""
 
 
 def looks_secret(name: object) -> bool:
@@ -69,7 +69,7 @@ _LONGEST = 300
 
 
 def masked(value: Any, name: object = "", _depth: int = 0) -> Any:
-    """The same as lists and dicts, without what is secret by its name, and without passwords in URLs."""
+    """Return a copy made of dicts and lists, with secrets masked by their names and in URLs."""
     if looks_secret(name) and value is not None and not isinstance(value, bool):
         return MASK
     if _depth > _DEEPEST:
@@ -96,9 +96,9 @@ def without_passwords(text: str) -> str:
 
 
 def shown(value: Any, name: str = "") -> Any:
-    """Return a document without its secrets, in the words of JSON.
+    """Return a document as JSON values with its secrets masked.
 
-    Only what users wrote is masked by its name: arguments, `meta` and the details of reports.
+    Names mark secrets only in values that users wrote: arguments, `meta` and the details of reports.
     """
     if name in _THEIRS:
         return _masked_below(_sound(value))
@@ -110,15 +110,15 @@ def shown(value: Any, name: str = "") -> Any:
 
 
 def _masked_below(value: Any) -> Any:
-    """Mask the values whose names look secret."""
-    # What Python wrote of arguments for which JSON has no word is text: which part of that is the secret, nobody knows.
+    """Mask the values whose names look secret, and any text that contains such a name."""
+    # Arguments that JSON cannot represent arrive as their repr. The secret may be anywhere in it, so mask all of it.
     if isinstance(value, str) and any(looks_secret(word) for word in _NAMES.findall(value)):
         return MASK
     return masked(value)
 
 
 def _sound(value: Any, depth: int = 0) -> Any:
-    """Replace what is no number by null, and leave out what lies too deep."""
+    """Return JSON values: NaN and infinity become None, other types text, and too deep levels `…`."""
     if depth > _DEEPEST_SHOWN:
         return "…"
     if isinstance(value, dict):

@@ -1,11 +1,11 @@
-"""The URL of a Redis: what is wrong with one, and how to show one without its secrets."""
+"""Check Redis URLs, and mask their secrets."""
 
 from __future__ import annotations
 
 import re
 
 DEFAULT = "redis://localhost:6379/0"
-# Patterns are text: `re` compiles each when it is first asked for, for which most commands need not wait.
+# Patterns are text, so `re` compiles each on first use and most commands do not pay for it.
 _URL = (
     r"(?a)(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)?"
     r"(?:(?P<user>[^\s:/?#@]*)(?P<password>:[^\s/?#]*)?@)?"
@@ -16,7 +16,7 @@ _PLAIN_QUERY = r"(?a)(?:(?:db|protocol|\w*timeout)=\d{0,5}|ssl_cert_reqs=(?:none
 _HOST = r"rediss?://(?:[^/?]*@)?(?:[^]:/?@[]+|\[[0-9A-Fa-f:.%]+\])"
 _PORT = r":(?:[1-9]\d{0,3}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d\d|655[0-2]\d|6553[0-5])"
 _SECRET = r"(?i)(rediss?://|unix://)[^\s'\"]*@|(://)[^\s/?#@'\"]*@|((?:password|secret)=)[^\s&'\"]+"  # noqa: S105 (a pattern)
-# The first pattern that a URL matches is what is wrong with it; redis-py takes most such URLs for something else.
+# The first pattern that a URL matches names its mistake. redis-py would accept most of these with another meaning.
 _WRONG = [
     (r"\s*", "is empty: write redis://localhost:6379/0"),
     (r".*[\s\0-\x1f\x7f-\x9f].*", "holds a space or a control character, often at its end: take it out"),
@@ -34,7 +34,7 @@ _WRONG = [
 
 
 def problem(url: str) -> str:
-    """What is wrong with `url`, as the rest of a sentence that begins with it; nothing if it can be used."""
+    """Return what is wrong with `url`, as the predicate of a sentence about it; "" if it is valid."""
     for pattern, words in _WRONG:
         if re.fullmatch(pattern, url, re.ASCII | re.DOTALL):
             shown = masked(url)
@@ -44,7 +44,7 @@ def problem(url: str) -> str:
 
 
 def masked(url: str) -> str:
-    """A Redis URL without its secrets; of text that is not clearly a URL, nothing that could be one."""
+    """Return a Redis URL with its secrets masked; mask everything if the text is not clearly a URL."""
     found = re.fullmatch(_URL, url)
     bare = found and not found["scheme"] and not found["port"] and found["host"] != "localhost"
     if not found or bare:
@@ -52,7 +52,7 @@ def masked(url: str) -> str:
         return f"{scheme[0] if scheme else ''}***" if url else ""
     user = ""
     if found["user"] is not None:
-        # Without a colon it is a name to Redis, but people put the password there.
+        # Redis reads a user without a colon as a name, but people put the password there.
         user = f"{found['user']}:***@" if found["password"] else "***@"
     pairs = (pair if re.fullmatch(_PLAIN_QUERY, pair) else _hidden(pair) for pair in (found["query"] or "").split("&"))
     query = f"?{'&'.join(pairs)}" if found["query"] else ""
@@ -60,7 +60,7 @@ def masked(url: str) -> str:
 
 
 def hidden(text: str) -> str:
-    """Any text, without what could be the password of a URL in it."""
+    """Return any text with possible passwords of URLs masked."""
     if "@" not in text and "=" not in text:
         return text
     return re.sub(_SECRET, lambda found: f"{found[3]}***" if found[3] else f"{found[1] or found[2]}***@", text)

@@ -1,6 +1,6 @@
-"""The table of alerts as settings carry it: a mapping that is never shown, for its URLs are secrets.
+"""Check the settings that hold secrets: the alerts table, and the token and users of the web UI.
 
-Who may see the page, as settings carry it: a token, and names with their passwords. Neither is ever shown.
+Their values are never displayed, not even in errors. Only counts are, such as `2 users`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 
 def table(value: object) -> object:
-    """The table itself, or one JSON object; what its rules and channels mean is for `alerts` to say."""
+    """Return the alerts table, given as a mapping or as a JSON object; `beat.notify.alerts` checks its contents."""
     try:
         found = json.loads(value) if isinstance(value, str) else value
     except (ValueError, RecursionError):
@@ -23,29 +23,29 @@ def table(value: object) -> object:
 
 
 def count_alerts(alerts: Mapping[str, Any]) -> str:
-    """What is set, without the secrets: `2 channels, 1 rule`."""
+    """Return the size of the alerts table without its secrets, such as `2 channels, 1 rule`."""
     sizes = {name: len(found) for name in ("channels", "rules") if isinstance(found := alerts.get(name), dict | list)}
     return ", ".join(f"{number} {name.removesuffix('s') if number == 1 else name}" for name, number in sizes.items())
 
 
 SECRETS = ("web_token", "web_users")
-"""The settings that hold them."""
+"""The settings that hold the token and the users."""
 HIDDEN = "***"
 _TOKEN = r"[!-~]{16,200}"  # noqa: S105 (a pattern)
 _USER = r"[^\s:,]{1,64}"
 _SHORTEST, _LONGEST = 12, 200
-"""Characters of a password."""
+"""The length of a password, in characters."""
 
 
 def token(value: str | None) -> str | None:
-    """The token, or none; refuses one that could be guessed, without showing it."""
+    """Return the token or None; raise ValueError, without showing the token, if it is too short or malformed."""
     if value is not None and not re.fullmatch(_TOKEN, value):
         raise ValueError("is no token: 16 to 200 letters, digits or signs, no spaces, as `openssl rand -hex 16` prints")
     return value
 
 
 def users(value: object) -> Mapping[str, str]:
-    """Names and passwords: a table, one JSON object, or `alice:password,bob:password`."""
+    """Return the passwords by name, given as a mapping, a JSON object or `alice:password,bob:password`."""
     found = _pairs(value.strip()) if isinstance(value, str) else value
     if not isinstance(found, Mapping) or not all(isinstance(each, str) for pair in found.items() for each in pair):
         raise ValueError("must be a table: write name:password,name:password, or one JSON object")
@@ -60,13 +60,13 @@ def users(value: object) -> Mapping[str, str]:
 
 
 def count_users(found: Mapping[str, str]) -> str:
-    """What is set, without the secrets: `2 users`."""
+    """Return the number of users without their secrets, such as `2 users`; "" if there are none."""
     return f"{len(found)} user{'s' * (len(found) != 1)}" if found else ""
 
 
 def _pairs(text: str) -> object:
     if text.startswith("{"):
-        import json  # noqa: PLC0415 (a command that needs no users does not wait for it)
+        import json  # noqa: PLC0415 (slow to load, and only users as JSON need it)
 
         try:
             pairs = json.loads(text, object_pairs_hook=list)

@@ -1,6 +1,6 @@
-"""The DSN of a project at Sentry: where its check-ins go, and with which key.
+"""Parse, check and mask the DSN of a Sentry project, which says where check-ins go and with which key.
 
-A key only lets one send; it is masked as a password is all the same.
+The key only permits sending, but it is masked like a password.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from typing import NamedTuple
 
 OFF = "off"
-"""In place of a DSN: nothing is sent, and nobody misses it."""
+"""The value that replaces a DSN to send nothing on purpose."""
 EXAMPLE = "https://key@o1.ingest.sentry.io/42"
 _DSN = (
     r"(?a)(?P<scheme>https?)://(?P<key>[A-Za-z0-9_-]+)(?::[^\s@/?#]*)?@(?P<host>[A-Za-z0-9.-]+(?::\d{1,5})?|\[[0-9A-Fa-f:]+\](?::\d{1,5})?)"
@@ -18,17 +18,17 @@ _DSN = (
 
 
 class Dsn(NamedTuple):
-    """A DSN, taken apart."""
+    """The parts of a DSN."""
 
     key: str
     host: str
-    """With its port, if it names one."""
+    """The host, with the port if the DSN has one."""
     envelopes: str
-    """The URL that takes what is sent."""
+    """The URL to which check-ins are sent."""
 
 
 def read(text: str) -> Dsn | None:
-    """None for what is no DSN."""
+    """Parse a DSN; return None if the text is not one."""
     found = re.fullmatch(_DSN, text)
     if found is None:
         return None
@@ -37,7 +37,7 @@ def read(text: str) -> Dsn | None:
 
 
 def masked(text: str) -> str:
-    """A DSN without its key, and `off` as it is; of what is neither, nothing that could be a key."""
+    """Return a DSN with its key masked, `off` unchanged, and any other text fully masked."""
     if text == OFF:
         return text
     if found := re.fullmatch(_DSN, text):
@@ -47,7 +47,7 @@ def masked(text: str) -> str:
 
 
 def checked(text: str | None) -> str | None:
-    """A DSN, `off` or nothing; refuses the rest without showing it."""
+    """Return a valid DSN, `off` or None; raise ValueError, without showing the text, for anything else."""
     if text is None or text == OFF or read(text):
         return text
     raise ValueError(f"is not the DSN of a project at Sentry: write {EXAMPLE}, or {OFF} to send nothing")

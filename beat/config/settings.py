@@ -1,7 +1,7 @@
-"""The settings: name, type, default, range and meaning of each, in one place.
+"""Define the settings, with the name, type, default, range and meaning of each, and load them.
 
-A `Settings` is complete, checked and never changes. `load` makes one, or says in one error all that is wrong, a line
-each, naming where the value was written and never showing a password.
+A `Settings` is complete, valid and immutable. If values are invalid, `load` raises one error with a line for each. The
+line names where the value was set, and never shows a password.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _S = timedelta(seconds=1)
 
 
 class _FoundSource(PydanticBaseSettingsSource):
-    """Hands pydantic what `sources` found; strangers in files and environment are left to a warning."""
+    """A pydantic source of the values that `sources` found; unknown names are errors only if given as flags."""
 
     def __init__(self, settings_cls: type[BaseSettings], found: sources.Found) -> None:
         super().__init__(settings_cls)
@@ -71,7 +71,7 @@ class _FoundSource(PydanticBaseSettingsSource):
 
 
 class Settings(BaseSettings):
-    """Everything that an operator can set."""
+    """All settings that an operator can change."""
 
     model_config = SettingsConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, regex_engine="python-re")
 
@@ -142,7 +142,7 @@ class Settings(BaseSettings):
     def settings_customise_sources(
         cls, settings_cls: type[BaseSettings], init_settings: PydanticBaseSettingsSource, *_: Any, **__: Any
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """One source, for `sources` knows the order; what is given in Python counts as flags."""
+        """Return a single source, because `sources` merges them all; values given in Python count as flags."""
         given = dict(cast("InitSettingsSource", init_settings).init_kwargs)
         return (_FoundSource(settings_cls, given.pop("_found", None) or sources.find(given)),)
 
@@ -174,13 +174,13 @@ class Settings(BaseSettings):
 
     @property
     def misfire_limit(self) -> timedelta:
-        """`misfire_after`, or what stands for it when it is not set."""
+        """Return `misfire_after`, or its default of twice `lock_ttl` and at least 10 seconds."""
         return self.misfire_after or max(2 * self.lock_ttl, _S * 10)
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """Settings, where each came from (`default` if from nowhere), and what an operator should hear about them."""
+    """The settings, the origin of each (`default` if it is not set), and warnings for the operator."""
 
     settings: Settings
     origins: Mapping[str, str]
@@ -194,10 +194,10 @@ def load(
     *,
     module: str = "",
 ) -> Loaded:
-    """Return the settings in force; `flags` by the names of the settings, None for those not given.
+    """Return the effective settings; raise ConfigError if any is invalid.
 
-    If nothing else names the application, the distribution that holds its first module does: `module`, or else the
-    first of the settings.
+    `flags` maps names of settings to values; None means that the flag was not given. If `app` is not set, the
+    application is named after the distribution that contains `module` or, without it, the first of `modules`.
     """
     found = sources.find(flags, environ, cwd)
     origins = {name: found.values[name].origin if name in found.values else "default" for name in Settings.model_fields}
@@ -215,7 +215,7 @@ def load(
 
 
 def kind_and_range(name: str) -> tuple[str, str]:
-    """What a setting takes, in words: `("a duration", "100ms to 1m")`."""
+    """Return the type and the range of a setting in words, such as `("a duration", "100ms to 1m")`."""
     info = Settings.model_fields[name]
     reads = next(item for item in info.metadata if isinstance(item, Reads))
     bounds = [getattr(item, side) for side in ("ge", "le") for item in info.metadata if hasattr(item, side)]

@@ -1,4 +1,7 @@
-"""Commands to paste into a shell: whatever a name from Redis holds, it stays one word and runs nothing."""
+"""Quote names for commands that people paste into a shell.
+
+Names come from Redis and may hold anything. Each stays one word, so the shell never executes a part of it.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,6 @@ def word(text: str) -> str:
 
 
 def arguments(*texts: str) -> str:
-    """Return these as arguments of a command, none of which it takes for an option."""
+    """Return quoted arguments of a command, behind `--` if one could be taken for an option."""
     words = " ".join(map(word, texts))
     return f"-- {words}" if any(text.startswith("-") for text in texts) else words

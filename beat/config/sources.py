@@ -1,7 +1,7 @@
-"""Raw settings, and where each one came from: flags, the environment, pyproject.toml.
+"""Read raw settings from flags, the environment and pyproject.toml, and record the origin of each.
 
-The order of precedence is kept here and nowhere else, and no sentence made here shows a password. Nothing here imports
-pydantic, nor anything else that takes long, so that a command which needs only the presets starts at once.
+Only this module knows the order of precedence, and its messages never show a password. It does not import pydantic or
+other slow modules, so that a command that needs only the presets starts quickly.
 """
 
 from __future__ import annotations
@@ -23,18 +23,19 @@ QUEUES: Mapping[str, str] = {"high": "high", "normal": "default", "low": "low"}
 PRESET = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
 LONGEST_QUEUE = 200
 UNNAMED = "default"
-"""The application of code whose project has no name."""
+"""The application name if neither the settings nor the project give one."""
 _APP = re.compile(r"[a-z0-9-]{1,100}", re.ASCII)
-_TABLES = {"presets": ";", "queues": ",", "groups": ","}  # what separates `name=value` pairs in the environment
+_TABLES = {"presets": ";", "queues": ",", "groups": ","}  # separator of `name=value` pairs in the environment
 _SHOWN = 60
-_HIDDEN = {"alerts", *secrets.SECRETS}  # of these nothing is shown
-# A Kubernetes Service called `beat` or `beat-web` puts these into every pod of its namespace; nobody meant a setting.
+_HIDDEN = {"alerts", *secrets.SECRETS}  # settings whose values are never shown
+# A Kubernetes Service named `beat` or `beat-web` puts these variables into every pod of its namespace.
+# They are not meant as settings.
 _KUBERNETES = r"(?a)\w*(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_\w+)?)"
 _NONE: Mapping[str, str] = MappingProxyType({})
 
 
 class Raw(NamedTuple):
-    """One value as it was written, and where."""
+    """A value as it was written, and its origin."""
 
     name: str
     value: object
@@ -44,7 +45,7 @@ class Raw(NamedTuple):
         return f"Raw(name={self.name!r}, origin={self.origin!r})"  # a value may be a password
 
     def __str__(self) -> str:
-        """As it stands in a sentence: `BEAT_INTERVAL='abc'`, without a password."""
+        """Return the origin and value for messages, such as `BEAT_INTERVAL='abc'`, with secrets masked."""
         if self.name in _HIDDEN:
             return self.origin
         if isinstance(self.value, str):
@@ -54,20 +55,20 @@ class Raw(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What the sources say: `values` by name, known or not, and a sentence for each table that is not one."""
+    """The merged values by name, including unknown names, and one message for each malformed table."""
 
     values: Mapping[str, Raw]
     problems: tuple[str, ...] = ()
 
 
 class Defaults(NamedTuple):
-    """What a declaration needs to know: the zone and the names that schedules may use."""
+    """The settings that declarations depend on: the time zone, presets, queues and groups."""
 
     tz: str = "UTC"
     presets: Mapping[str, str] = _NONE
     queues: Mapping[str, str] = QUEUES
     groups: Mapping[str, str] = _NONE
-    """Each as Redis has it: `wait 5 1000`."""
+    """The limits of each group as the line that Redis keeps: `wait 5 1000`."""
 
 
 def find(
@@ -75,7 +76,10 @@ def find(
     environ: Mapping[str, str] | None = None,
     cwd: Path | None = None,
 ) -> Found:
-    """Every value that is set; flags win over the environment, the environment over pyproject.toml."""
+    """Return every value that is set; flags override the environment, which overrides pyproject.toml.
+
+    Tables are merged name by name. `REDIS_URL`, `RQ_REDIS_URL` and `SENTRY_DSN` rank between environment and file.
+    """
     environ = os.environ if environ is None else environ
     layers = [_pyproject(cwd), _shared(environ), _environment(environ), _flags(flags or {})]
     values = {name: raw for layer in layers for name, raw in layer.items()}
@@ -87,7 +91,7 @@ def find(
 
 
 def defaults(environ: Mapping[str, str] | None = None, cwd: Path | None = None) -> Defaults:
-    """`tz` and the tables alone; the zone and the expressions are checked by those who use them."""
+    """Return only `tz` and the tables; callers check the time zone and the expressions."""
     found = find(environ=environ, cwd=cwd)
     if found.problems:
         raise ConfigError("\n".join(found.problems))
@@ -98,7 +102,7 @@ def defaults(environ: Mapping[str, str] | None = None, cwd: Path | None = None) 
 
 
 def safe(text: str) -> str:
-    """`text` short enough for a sentence, with a URL's secrets masked wherever a URL was pasted by mistake."""
+    """Return `text` cut short for a message; if it contains a URL, mask the URL's secrets."""
     shown = redis_url.masked(text) if "://" in text else text
     return shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "…"
 
@@ -107,14 +111,14 @@ _MASKS = {"redis_url": redis_url.masked, "sentry_dsn": sentry_dsn.masked}
 
 
 def _flags(flags: Mapping[str, object]) -> dict[str, Raw]:
-    given = ((name, value) for name, value in flags.items() if value not in (None, ()))  # click's for "not given"
+    given = ((name, value) for name, value in flags.items() if value not in (None, ()))  # click's "not given"
     return {name: Raw(name, value, f"--{name.replace('_', '-')}") for name, value in given}
 
 
 def _environment(environ: Mapping[str, str]) -> dict[str, Raw]:
     found = {}
     for variable, value in environ.items():
-        # `BEAT_TZ=` is how compose files and charts write "not set"
+        # Compose files and charts write `BEAT_TZ=` for "not set".
         if variable.startswith(ENV) and value.strip() and not _by_kubernetes(variable, value):
             name = variable.removeprefix(ENV).lower() if variable.isupper() else variable
             found[name] = Raw(name, value, variable)
@@ -128,7 +132,7 @@ def _by_kubernetes(variable: str, value: str) -> bool:
 
 
 def _shared(environ: Mapping[str, str]) -> dict[str, Raw]:
-    """What others have set for themselves: the workers' Redis, and the application's Sentry, if it is one."""
+    """Return values from the variables of RQ workers and Sentry; a SENTRY_DSN that is not a DSN is ignored."""
     found = {}
     for variable in ("REDIS_URL", "RQ_REDIS_URL"):
         if environ.get(variable, "").strip():
@@ -142,7 +146,7 @@ def project(cwd: Path | None = None) -> str | None:
     """Return the nearest directory, from `cwd` upwards, that holds a pyproject.toml."""
     try:
         directory = os.path.abspath(cwd or os.curdir)
-    except OSError:  # it was removed, as an old release is under a worker that still runs
+    except OSError:  # the directory was removed, as a deploy does to the old release of a running worker
         return None
     above = ""
     while directory != above:
@@ -178,7 +182,7 @@ def _tool_beat(path: str, shown: str) -> dict[str, Raw]:
 
 
 def _project(document: Mapping[str, object], shown: str) -> dict[str, Raw]:
-    """Name the application after the project of a pyproject.toml."""
+    """Return the `app` setting from the project name in pyproject.toml, or nothing."""
     for header in ("project", "tool.poetry"):
         table: Any = document
         for key in (*header.split("."), "name"):
@@ -189,15 +193,15 @@ def _project(document: Mapping[str, object], shown: str) -> dict[str, Raw]:
 
 
 def distribution(module: str, cwd: Path | None = None) -> Raw | None:
-    """Name the application after the installed distribution that holds a module, if there is one.
+    """Return the `app` setting from the installed distribution that contains `module`, or None.
 
-    A module that lies in the current directory belongs to none, whatever is installed under its name.
+    A module in the current directory belongs to no distribution, even if one of that name is installed.
     """
     top, here = module.partition(".")[0], os.fspath(cwd or os.curdir)
     is_path = os.sep in module or module.endswith(".py")
     if not top or is_path or any(os.path.exists(os.path.join(here, f"{top}{end}")) for end in ("", ".py")):
         return None
-    from importlib import metadata  # noqa: PLC0415 (it reads what all installed distributions hold: seldom needed)
+    from importlib import metadata  # noqa: PLC0415 (slow: it scans all installed distributions)
 
     for holder in metadata.packages_distributions().get(top, ()):
         if name := _app_name(holder):
@@ -206,7 +210,7 @@ def distribution(module: str, cwd: Path | None = None) -> Raw | None:
 
 
 def _app_name(name: str) -> str:
-    """Return the name as the setting `app` takes it, or nothing if it cannot be one."""
+    """Return the name normalised for the setting `app`, or "" if it is not valid there."""
     plain = re.sub(r"[-_.]+", "-", name.strip()).lower()
     return plain if _APP.fullmatch(plain) else ""
 
@@ -216,7 +220,7 @@ def _printed(key: str) -> str:
 
 
 def _read(path: str, shown: str) -> dict[str, object]:
-    import tomllib  # noqa: PLC0415 (where there is no such file, nobody waits for it)
+    import tomllib  # noqa: PLC0415 (only needed if there is a file)
 
     try:
         with open(path, "rb") as file:
@@ -258,11 +262,11 @@ def _line(place: str, value: object) -> str:
 
 
 def _group(place: str, name: str, value: object) -> str:
-    """The group as Redis has it; JSON hands over the pairs of an object."""
+    """Return the line that Redis keeps for a group; a JSON object arrives as a list of pairs."""
     try:
         return str(groups.configured(name, dict(value) if isinstance(value, list) else value))
     except (TypeError, ValueError) as e:
-        told = isinstance(e, BadOption) and "://" not in str(value)  # where somebody pasted a URL, it may have a secret
+        told = isinstance(e, BadOption) and "://" not in str(value)  # a pasted URL may hold a secret
         words = str(e) if told else f"{safe(str(value))!r} is no group"
         example = f"{safe(str(name))} = 5, or {safe(str(name))} = {{max_running = 5, when_full = 'skip'}}"
         raise ConfigError(f"{place}: {words}: write {example}") from None
@@ -283,7 +287,7 @@ def _pairs(raw: Raw) -> list[tuple[str, object]]:
         return list(raw.value.items())
     text = raw.value.strip() if isinstance(raw.value, str) else ""
     if text.startswith("{"):
-        import json  # noqa: PLC0415 (the same)
+        import json  # noqa: PLC0415 (only needed for tables in JSON)
 
         try:
             pairs: list[tuple[str, object]] = json.loads(text, object_pairs_hook=list)

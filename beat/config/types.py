@@ -1,4 +1,4 @@
-"""The types of settings: what each takes, in words, and how text becomes it."""
+"""Define the types of the settings: how each is parsed and checked, and its description in words."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SWITCHED = {"true": "on", "1": "on", "yes": "on", "false": "off", "0": "off", "
 
 @dataclass(frozen=True)
 class Reads:
-    """A type of setting in words, with its range where the bounds do not tell it."""
+    """The name of a type in words, and its range if pydantic's bounds do not express it."""
 
     kind: str
     range: str = ""
@@ -45,20 +45,20 @@ def _duration(value: object) -> timedelta | None:
 
 
 def _modules(names: tuple[str, ...]) -> tuple[str, ...]:
-    # what each one means is for the loader to say
+    # the loader checks what each name means
     if not all(name.strip() and name.isprintable() for name in names):
         raise ValueError("holds an empty name or a control character: write names such as app.tasks")
     return tuple(dict.fromkeys(names))
 
 
 def _tz(value: str) -> str:
-    if sources.safe(value) != value:  # the zone's own sentence would show all of it
+    if sources.safe(value) != value:  # BadZone would show the whole value
         raise ValueError("is not the name of a time zone, such as Europe/Paris")
     return zone(value).name
 
 
 def _switch(value: object) -> str:
-    """Also as programs write it: true, 1, yes."""
+    """Return `on` or `off` for boolean words such as true, 1 or yes; other words stay as they are."""
     word = str(value).lower()
     return _SWITCHED.get(word, word)
 

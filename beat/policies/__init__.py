@@ -1,1 +1,1 @@
-"""Decide what becomes of a due tick. Everything here is pure: it reads no clock and no Redis."""
+"""Decide what happens to a due tick, in pure functions that read neither the clock nor Redis."""

@@ -1,11 +1,10 @@
-"""What becomes of the ticks of a schedule that is due: a pure function of the schedule, its tick and the time.
+"""Decide what happens to the ticks of a due schedule: a pure function of the schedule, its next tick and the time.
 
-    ── too old ──┬──────── missed ────────┬───── in time ─────┬── to come
+    ── too old ──┬──────── missed ────────┬───── in time ─────┬── future
          catchup_window ago       misfire_after ago   now
 
-Ticks in time all fire, oldest first. Of those that were missed, the misfire policy says which fire after all; what is
-too old never does. A tick on a day of rest is skipped, whenever it is decided. What a pause held passes as one stretch
-when the pause ends, and an operator may have said when the first tick is due.
+Ticks in time all fire, oldest first. The misfire policy chooses which missed ticks fire. Ticks that are too old never
+fire. A tick on an excluded day is always skipped. When a pause ends, the ticks that fell into it are skipped together.
 """
 
 from __future__ import annotations
@@ -27,23 +26,23 @@ TOO_OLD, MISFIRE, EXCLUDED, PAUSED = "too_old", "misfire", "excluded", "paused"
 
 @dataclass(frozen=True)
 class Fire:
-    """The tick becomes a job."""
+    """The decision to enqueue the job of a tick."""
 
     tick: datetime
     next: datetime | None
-    """The tick that follows; None when the schedule ends."""
+    """The following tick; None if the schedule ends."""
     by: str = "scheduler"
-    """Who asked for it: `catchup` when it is a misfire that fires after all."""
+    """What triggered the run: `scheduler`, or `catchup` for a missed tick."""
     not_before: datetime | None = None
-    """Until then the following tick waits, late as it is: enough was caught up with for now."""
+    """The earliest time at which the following tick may fire, if the catch-up limit is reached; otherwise None."""
 
 
 @dataclass(frozen=True)
 class Skip:
-    """A stretch of ticks passes without a job."""
+    """The decision to skip one or more consecutive ticks."""
 
     tick: datetime
-    """The first of them."""
+    """The first skipped tick."""
     last: datetime
     count: int
     next: datetime | None
@@ -52,16 +51,16 @@ class Skip:
 
 @dataclass(frozen=True)
 class Resume:
-    """A pause ends, and the ticks that it held pass without a job."""
+    """The decision to end a pause and to skip the ticks that fell into it."""
 
     tick: datetime
-    """The next tick, as it was: the first of them, unless none was held."""
+    """The next tick so far; if `count` is not 0, also the first skipped tick."""
     last: datetime
     count: int
     next: datetime | None
-    """The same tick where none was held, or all are caught up with."""
+    """The next tick from now on; equal to `tick` if none is skipped."""
     until: datetime | None = None
-    """When it ended by itself; None where an operator ends it."""
+    """The end that was set for the pause; None if an operator resumes the schedule."""
 
 
 Verdict = Fire | Skip | Resume
@@ -69,13 +68,13 @@ Verdict = Fire | Skip | Resume
 
 @dataclass(frozen=True)
 class Lateness:
-    """What counts as late, where the schedule does not say so itself."""
+    """The settings about late ticks, which apply unless the schedule has its own."""
 
     misfire_after: timedelta
     catchup_window: timedelta = timedelta(days=366)
     catchup_limit: int = 10
     pause: timedelta = _SECOND
-    """Between two helpings of what is caught up with."""
+    """The wait between two batches of missed ticks with misfire="all"."""
 
 
 def prepare(
@@ -88,13 +87,14 @@ def prepare(
     moved_to: datetime | None = None,
     paused_until: datetime | None = None,
 ) -> list[Verdict]:
-    """Verdicts on `tick` and on every later tick up to `now`, oldest first, at most `most` of them or one helping.
+    """Return decisions on `tick` and every later tick up to `now`, oldest first.
 
-    A tick that is not due yet fires when it is. It is due at `moved_to`, if an operator said so; and not before
-    `paused_until`, where the schedule was paused until then.
+    `tick` itself is always decided, even if it is not due yet. There are at most `most` decisions; with misfire="all",
+    the limit is at least one whole batch of missed ticks. `moved_to` is when an operator wants `tick` to fire.
+    `paused_until` ends a pause first, which skips the ticks before it.
     """
-    if schedule.misfire == "all":  # never cut a helping, because the rest of it would count as a new one
-        # The end of a pause, the stretch that is too old, and an excluded stretch before each tick that fires.
+    if schedule.misfire == "all":  # never cut a batch, because its rest would count as a new batch
+        # Room for the end of a pause, the ticks that are too old, and excluded ticks before each tick that fires.
         most = max(most, 2 + 2 * (schedule.catchup_limit or lateness.catchup_limit))
     verdicts: list[Verdict] = []
     following: datetime | None = tick
@@ -110,7 +110,7 @@ def prepare(
 
 
 def resume(schedule: Schedule, tick: datetime, end: datetime, *, until: datetime | None = None) -> Resume:
-    """A pause ends: what it held before `end` passes."""
+    """Return the decision to end a pause, which skips the ticks from `tick` on and before `end`."""
     if tick >= end:
         return Resume(tick, tick, 0, tick, until)
     stretch = next(_skip(schedule, tick, end, PAUSED))
@@ -126,10 +126,10 @@ def _verdicts(
     tick: datetime,
     moved_to: datetime | None,
 ) -> Verdicts:
-    spread = now - schedule.jitter if schedule.jitter else now  # late is what its whole jitter does not excuse
+    spread = now - schedule.jitter if schedule.jitter else now  # a delay within the full jitter is not lateness
     oldest = spread - (schedule.catchup_window or lateness.catchup_window)
     limit = spread - (schedule.misfire_after or lateness.misfire_after)
-    if moved_to and moved_to >= limit:  # in time, by when it was to fire
+    if moved_to and moved_to >= limit:  # count as in time, because it was due at moved_to
         oldest = limit = following or tick
     if following is not None and following < oldest:
         following = yield from _skip(schedule, following, oldest, TOO_OLD)
@@ -146,7 +146,7 @@ def _verdicts(
 
 
 def _latest(schedule: Schedule, tick: datetime, limit: datetime, *_: object) -> Verdicts:
-    """misfire="once": the latest fires, on a day on which the schedule does not rest; the others are skipped."""
+    """Fire the latest missed tick on a day that is not excluded, and skip the others (misfire="once")."""
     found = max(tick, schedule.before(limit) or tick)
     while found > tick and time_policies.is_excluded(schedule, found):
         found = max(tick, schedule.before(time_policies.morning(schedule, found)) or tick)
@@ -162,12 +162,12 @@ def _latest(schedule: Schedule, tick: datetime, limit: datetime, *_: object) -> 
 
 
 def _none(schedule: Schedule, tick: datetime, limit: datetime, *_: object) -> Verdicts:
-    """misfire="skip": none fires."""
+    """Skip all missed ticks (misfire="skip")."""
     return (yield from _skip(schedule, tick, limit, MISFIRE))
 
 
 def _all(schedule: Schedule, tick: datetime, limit: datetime, lateness: Lateness, now: datetime) -> Verdicts:
-    """misfire="all": each fires, oldest first, and no more at once than nobody minds."""
+    """Fire each missed tick, oldest first, up to the catch-up limit per batch (misfire="all")."""
     following: datetime | None = tick
     left = schedule.catchup_limit or lateness.catchup_limit
     while following is not None and following < limit:
@@ -182,15 +182,15 @@ def _all(schedule: Schedule, tick: datetime, limit: datetime, lateness: Lateness
 
 
 Verdicts = Generator[Verdict, None, datetime | None]
-"""Verdicts, and then the tick that follows them: None when there is none, or none for now."""
+"""Yields decisions and returns the tick that follows them; None if there is none, or if a batch is full."""
 
 _MISSED: Mapping[str, Callable[..., Verdicts]] = {"once": _latest, "skip": _none, "all": _all}
 
 
 def _skip(schedule: Schedule, first: datetime, end: datetime, reason: str) -> Generator[Skip, None, datetime | None]:
-    """The ticks from `first` on and before `end` pass."""
+    """Yield the decision to skip the ticks in `[first, end)`, and return the first tick at or after `end`."""
     following = schedule.after(end - _INSTANT)
-    # After a change of timing the tick that was due may be none of the new ones: it is skipped like them.
+    # After a change of timing, the due tick may not be one of the new ticks. It is skipped and counted, too.
     stranger = schedule.count(first, first + _SECOND) == 0
     last = max(first, schedule.before(end) or first)
     yield Skip(first, last, schedule.count(first, end) + stranger, following, reason)
@@ -198,7 +198,7 @@ def _skip(schedule: Schedule, first: datetime, end: datetime, reason: str) -> Ge
 
 
 def _awake(schedule: Schedule, tick: datetime, end: datetime) -> datetime:
-    """The first tick after that one on a day on which the schedule does not rest, or `end`."""
+    """Return the first tick from `tick` on whose day is not excluded, but at most `end`."""
     following: datetime | None = tick
     while following is not None and following < end and time_policies.is_excluded(schedule, following):
         following = schedule.after(max(following, time_policies.night(schedule, following) - _INSTANT))
@@ -209,7 +209,7 @@ _known: dict[tuple[str, datetime], datetime | None] = {}
 
 
 def after(schedule: Schedule, tick: datetime) -> datetime | None:
-    """The tick after a tick, remembered for all schedules that tick alike: most of those due at once do."""
+    """Return the tick after `tick`; cached by timing, because most schedules due at once share their ticks."""
     asked = schedule.timing_rev, tick
     try:
         return _known[asked]

@@ -1,4 +1,4 @@
-"""Two definitions of a schedule, option by option, with the names that people write."""
+"""Compare two definitions of a schedule, option by option."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _NESTED = ("kwargs", "meta", "retry")
 _LEFT_OUT = {"id", "declared"}
-"""Neither makes the definition another one: where it stands in the code, and what it is called."""
+"""Options that are not compared, because a new id or place in the code does not change the definition."""
 _MAY_BE_SECRET = {"args", "kwargs", "meta"}
 _LONGEST = 100
 _DEFAULTS = {
@@ -24,22 +24,22 @@ _DEFAULTS = {
 
 
 class Difference(NamedTuple):
-    """One option."""
+    """An option whose value differs; `kwargs`, `meta` and `retry` are compared key by key, as in `kwargs.token`."""
 
     option: str
     was: Any
-    """As JSON has it; None where it had none."""
+    """The old value as in JSON; None if there was none."""
     becomes: Any
 
 
 def differences(was: Mapping[str, Any], becomes: Mapping[str, Any]) -> list[Difference]:
-    """The options that are not alike, in the order of the definition; of what has names, by name."""
+    """Return the options that differ, in the order of the new definition."""
     names = dict.fromkeys([*becomes, *was])
     return [each for name in names if name not in _LEFT_OUT for each in _compared(name, was, becomes)]
 
 
 def masked(each: Difference) -> Difference:
-    """Mask the secrets of an option; where both values then look alike, the new one says that it is another."""
+    """Return the difference with secrets masked; if the masked values are equal, mark the new one "(another)"."""
     name, _, key = each.option.partition(".")
     old, new = (_masked(name, key, value) for value in (each.was, each.becomes))
     is_hidden = old == new and (old, new) != (each.was, each.becomes)
@@ -51,12 +51,12 @@ def _masked(name: str, key: str, value: Any) -> Any:
         return monitor.hidden({name: value})[name]
     if not key:
         return masking.shown({name: value})[name]
-    [found] = masking.shown({name: {key: value}})[name].values()  # a key may be masked, too
+    [found] = masking.shown({name: {key: value}})[name].values()  # by position, because the key may be masked, too
     return found
 
 
 def plain(written: str) -> dict[str, Any]:
-    """A definition as it was written; nothing where it cannot be read."""
+    """Return a stored definition as a dict; {} if it is unreadable."""
     try:
         found = json.loads(written)
     except (ValueError, RecursionError):
@@ -65,20 +65,20 @@ def plain(written: str) -> dict[str, Any]:
 
 
 def summary(was: Mapping[str, Any], becomes: Mapping[str, Any]) -> str:
-    """Return what is different in one line: `queue default → mail; kwargs.token changed`.
+    """Return the differences in one line, such as `queue default → mail; kwargs.token changed`.
 
-    The values of arguments are left out, because they may be secret.
+    The values of arguments are omitted, because they may be secret.
     """
     return "; ".join(
         f"{each.option} changed"
         if each.option.partition(".")[0] in _MAY_BE_SECRET
         else f"{each.option} {shown(each.was):.{_LONGEST}} → {shown(each.becomes):.{_LONGEST}}"
-        for each in map(masked, differences(was, becomes))  # before they are cut: of a password, half is too much
+        for each in map(masked, differences(was, becomes))  # mask before cutting, so that no half of a password shows
     )
 
 
 def shown(value: Any) -> str:
-    """Return the value of an option as people read it."""
+    """Return the value of an option for display."""
     if value in (None, ""):
         return "none"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

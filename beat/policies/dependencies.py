@@ -1,4 +1,4 @@
-"""Whether what a tick requires has happened: a pure function of when other schedules last succeeded."""
+"""Decide whether the requirements of a tick are met: a pure function of the last successes of other schedules."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NOWHERE = Parent()
 
 
 def unmet(schedule: Schedule, tick: datetime, facts: Facts) -> str:
-    """What is missing, in words; nothing when all is there."""
+    """Return the first unmet requirement in words, or "" if all are met."""
     for each in schedule.requires:
         parent, since = facts.parents.get(each.id, _NOWHERE), _since(schedule, tick, each)
         if not _is_met(parent, since):
@@ -32,7 +32,10 @@ def _is_met(parent: Parent, since: datetime | None) -> bool:
 
 
 def expected(schedule: Schedule, tick: datetime, facts: Facts) -> str:
-    """What must still be so when the tick is skipped for want of it, as `fire` reads it."""
+    """Return the facts behind the unmet requirements in the format of fire.lua, one `id field value` per line.
+
+    The script skips the tick only if they still hold, so a success in the meantime is not overlooked.
+    """
     found = ((each, facts.parents.get(each.id, _NOWHERE)) for each in schedule.requires)
     unmet = [(each.id, parent) for each, parent in found if not _is_met(parent, _since(schedule, tick, each))]
     plain = ((each, parent.last_success) for each, parent in unmet if _is_plain(parent.last_success or "-"))
@@ -51,5 +54,5 @@ def _words(parent_id: str, parent: Parent, since: datetime | None) -> str:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether it can be expected: a word that was not changed when it was read. Anybody can write anything there."""
+    """Return whether the script can compare this text from Redis: printable ASCII without spaces."""
     return text.isascii() and text.isprintable() and " " not in text

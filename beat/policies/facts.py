@@ -1,4 +1,4 @@
-"""What a tick may depend on besides its own time: other schedules, its own last runs, and who works at its queues."""
+"""Define the facts that a decision may need besides the time: other schedules, past runs, and the load of queues."""
 
 from __future__ import annotations
 
@@ -10,38 +10,38 @@ if TYPE_CHECKING:
 
 
 class Staff(NamedTuple):
-    """Of one queue."""
+    """The load of one queue."""
 
     queued: int
-    """How many jobs wait; 0 if it is no queue, or nobody lets us look."""
+    """How many jobs wait; 0 if the key is not a list, or the Redis user may not read it."""
     workers: int | None
-    """How many live workers read it, at most 1,000; None if nobody lets us look."""
+    """How many live workers read the queue, at most 1,000; None if the Redis user may not read this."""
     idle: int | None
-    """How many of those do nothing."""
+    """How many of these workers are idle."""
 
 
 class Parent(NamedTuple):
-    """Of a schedule that another one requires."""
+    """The state of a schedule that another one requires."""
 
     state: str = ""
-    """Nothing where there is no such schedule."""
+    """The state; "" if there is no such schedule."""
     last_success: str = ""
-    """As Redis has it."""
+    """The last success as text from Redis."""
 
 
 Uses = tuple[tuple[str, int], ...]
-"""The queues that a schedule has used and how many times, the one last that it has used last."""
+"""The queues that a schedule has used, each with a count, ordered by their last use."""
 
 
 @dataclass(frozen=True)
 class Told:
-    """What Redis says of one schedule, as it has it: anybody can write anything there."""
+    """The facts about one schedule as Redis has them, not validated."""
 
     uses: str = ""
     slow: int | None = None
-    """How many of its last runs were slow; None where that does not matter."""
+    """How many of its recent runs were slow; None if the schedule has no slow queue."""
     parents: Mapping[str, Parent] = field(default_factory=dict)
-    """Of the schedules that it requires."""
+    """The schedules that it requires, by id."""
 
 
 UNTOLD = Told()
@@ -49,14 +49,14 @@ UNTOLD = Told()
 
 @dataclass(frozen=True)
 class Facts:
-    """Of one schedule, at one time."""
+    """The facts about one schedule at one time, parsed."""
 
     uses: Uses = ()
     slow: int = 0
-    """How many of its last runs were slow."""
+    """How many of its recent runs were slow."""
     parents: Mapping[str, Parent] = field(default_factory=dict)
     staff: dict[str, Staff] = field(default_factory=dict)
-    """Of all queues that matter in a pass: those who are sent somewhere in it are counted."""
+    """The load by queue, shared by all schedules of a cycle; each job that is routed adds to it."""
 
 
 NONE = Facts()

@@ -1,6 +1,6 @@
-"""What `beat check` finds in schedules that are well formed: some can never run, others may surprise.
+"""Find valid schedules that can never run or that may surprise, for `beat check`.
 
-Each rule looks at one schedule and says in a sentence what will happen and what to write instead.
+Each rule looks at one schedule, and says in a sentence what will happen and what to write instead.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
     from beat.schedule.schedule import Schedule
 
-_AHEAD = timedelta(days=400)  # both changes of the clocks of the coming year
+_AHEAD = timedelta(days=400)  # includes both clock changes of the coming year
 _DAY = timedelta(days=1)
 _FOR_EVER = -1
-_LOOKED_AT = 100  # ticks, for the least time between two
+_LOOKED_AT = 100  # how many ticks to examine for the shortest interval
 _NOT_IN_EVERY_MONTH = 29
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One sentence about one schedule."""
+    """A message about one schedule."""
 
     level: Literal["problem", "warning"]
     schedule: Schedule
@@ -42,12 +42,12 @@ class Finding:
 
 
 def lint(schedules: Iterable[Schedule], now: datetime) -> list[Finding]:
-    """Everything to say about these schedules, in their order."""
+    """Return all findings about the schedules, in the order of the schedules."""
     found: list[Finding] = []
     calls: dict[str, Schedule] = {}
     for schedule in schedules:
         if problems := [Finding("problem", schedule, message) for message in _over(schedule, now)]:
-            found += problems  # of what never runs there is nothing more to say
+            found += problems  # a schedule that never runs needs no more findings
             continue
         found += [Finding("problem", schedule, message) for message in _unimportable(schedule)]
         found += [Finding("warning", schedule, message) for message in _surprises(schedule, now)]
@@ -65,7 +65,7 @@ def _surprises(schedule: Schedule, now: datetime) -> Iterator[str]:
     timing, horizon = schedule.timing, now + _AHEAD
     if isinstance(timing, Every):
         yield from _unanchored(timing, now)
-    if isinstance(timing, Cron) or schedule.exclude:  # the zone decides the days, if not the ticks
+    if isinstance(timing, Cron) or schedule.exclude:  # the time zone decides the ticks or the days
         yield from filter(None, [zones.note(zones.zone(schedule.tz or "UTC"), now)])
     if isinstance(timing, Cron):
         for rule in (_both_days, _uneven_steps, _too_often, _short_months):
@@ -169,7 +169,7 @@ def _unimportable(schedule: Schedule) -> Iterator[str]:
             exclusions.function(path)
         except BadFunction as e:
             yield f"{e}: no tick could be decided"
-        except Exception as e:  # noqa: BLE001 (its module may raise anything)
+        except Exception as e:  # noqa: BLE001 (the user's module may raise anything)
             yield f"exclude {path!r} cannot be imported: {type(e).__name__}: {e!s:.200}: no tick could be decided"
 
 

@@ -1,7 +1,7 @@
-"""Where a schedule goes on when its definition comes from the code: a pure function of what Redis knows about it.
+"""Reconcile a definition from the code with the schedule in Redis: decide its state and its next tick.
 
-Only a change of what decides the ticks moves the next one, and a tick that is due already is never moved (the register
-script sees to that, by Redis' own clock). What is edited or enabled goes on from now, and never fires at once unasked.
+Only a change of timing moves the next tick. A tick that is already due never moves; register.lua ensures that by Redis'
+clock. An edited or newly enabled schedule continues from now, so it never fires a tick of the past.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ KEEP = "keep"
 
 
 class Placement(NamedTuple):
-    """The state of a schedule, and its next tick as text: `keep` where it stays, nothing where there is none."""
+    """The new state of a schedule, and its next tick as text: KEEP to leave it unchanged, "" for none."""
 
     state: str
     next: str
@@ -30,20 +30,20 @@ class Placement(NamedTuple):
 
 
 class Prospect(NamedTuple):
-    """What becomes of a schedule when its code is registered."""
+    """What registering a schedule from the code will change."""
 
     schedule: Schedule
     before: State | None
-    """What it goes on from; None when it is new."""
+    """The state in Redis; None if the schedule is new."""
     ruling: Schedule
-    """The definition in force: the code's, with what an operator has laid over it."""
+    """The effective definition: that of the code, with an operator's override applied."""
     rev: str
     placed: Placement | None
-    """None when Redis has it all."""
+    """What to write; None if Redis is up to date."""
 
 
 def foresee(schedule: Schedule, seen: State | None, now: datetime, app: str) -> Prospect:
-    """Foresee what becomes of a schedule that the code of `app` declares, as Redis knows it."""
+    """Return what registering a schedule of `app` changes; a schedule that `app` does not own yet is always written."""
     ruling, rev = overrides.in_force(schedule, seen.override if seen else "")
     anew = seen is not None and seen.app != app
     return Prospect(schedule, seen, ruling, rev, place(ruling, seen, now, rev, anew=anew))
@@ -52,9 +52,9 @@ def foresee(schedule: Schedule, seen: State | None, now: datetime, app: str) -> 
 def place(
     schedule: Schedule, seen: State | None, now: datetime, rev: str = "", *, anew: bool = False
 ) -> Placement | None:
-    """What is to be written, or None when Redis has it all; `anew`, it is written whatever Redis has.
+    """Return the state and next tick to write; None if Redis is up to date, unless `anew`.
 
-    The rev is the schedule's own, unless an operator has laid something over its definition.
+    `rev` is the revision of the effective definition if an operator has overridden the schedule's own.
     """
     placed = _place(schedule, seen, now, rev or schedule.rev)
     if seen is None or anew or not _is_same(seen, placed, rev or schedule.rev):
@@ -81,7 +81,7 @@ def _place(schedule: Schedule, seen: State | None, now: datetime, rev: str) -> P
 
 
 def _following(schedule: Schedule, seen: State) -> Placement:
-    """It has no next tick, wherever it comes from: another's success brings one."""
+    """Return the placement of a schedule that follows another; it has no next tick."""
     if _has_run_enough(schedule, seen):
         return Placement("finished", "")
     return Placement("paused", "") if seen.state == "paused" else _from(schedule, None)
@@ -93,25 +93,25 @@ def _has_run_enough(schedule: Schedule, seen: State) -> bool:
 
 
 def standing(schedule: Schedule, now: datetime) -> str:
-    """The next tick with which there is nothing to do, if all the rest is as it should be; nothing where it depends."""
+    """Return the next tick that an unchanged schedule has in Redis; "" if it is disabled or has no next tick."""
     tick = _after(schedule, now) if schedule.enabled else None
     return clock.text(tick) if tick else ""
 
 
 def _after(schedule: Schedule, instant: datetime) -> datetime | None:
-    return decide.after(schedule, instant.replace(microsecond=0))  # ticks are whole seconds: one question for a second
+    return decide.after(schedule, instant.replace(microsecond=0))  # ticks are whole seconds, so calls share the cache
 
 
 def _rest(schedule: Schedule, seen: State, base: datetime) -> Placement | None:
-    """The tick to move to, if the one that Redis has does not stand."""
+    """Return the placement at a new next tick, or None if the one in Redis remains valid."""
     if seen.timing_rev != schedule.timing_rev:
         return _from(schedule, _after(schedule, base))
     if seen.next is None:
         if seen.state in {"finished", "disabled", "paused"} and not seen.next_run:
             return None
-        lost = _after(schedule, seen.last or base)  # or garbled: nothing after the last one is lost
+        lost = _after(schedule, seen.last or base)  # missing or garbled: continue after the last tick
         return _from(schedule, lost)
-    if seen.next > base and seen.next != _after(schedule, base):  # the zone's data have changed
+    if seen.next > base and seen.next != _after(schedule, base):  # the time zone data changed
         return _from(schedule, _after(schedule, base))
     return None
 
@@ -129,6 +129,6 @@ def _state(seen: State) -> str:
 
 
 def _is_same(seen: State, placed: Placement, rev: str) -> bool:
-    """Whether Redis has it all."""
+    """Return whether Redis already has the placement, the revision and the job template."""
     stays = placed.next in {KEEP, seen.next_run} and seen.state == placed.state
     return seen.template and seen.rev == rev and stays and not seen.unannounced_at

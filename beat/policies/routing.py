@@ -1,18 +1,18 @@
-"""Policies of place, each a pure function with a name: to which of its queues a tick goes.
+"""Choose the queue of a tick, with one pure function for each route.
 
-    first, last      always that one
-    round_robin      each in turn
-    random           any, by chance: the same for every beat
-    least_used       where the fewest of its ticks have gone
-    least_recent     where none has gone for longest
-    hash             by its id: of many schedules each queue has its share, and few move when a queue is added
-    shortest         where the fewest jobs wait
-    first_idle       the first at which somebody has nothing to do
-    failover         the first at which somebody works
-    broadcast        all of them, a job each
+    first, last      always the first or the last queue
+    round_robin      each queue in turn
+    random           a pseudo-random queue, the same for every scheduler
+    least_used       the queue that got the fewest ticks of the schedule
+    least_recent     the queue that was not used for the longest time
+    hash             by the schedule's id; adding a queue moves few schedules
+    shortest         the queue with the fewest waiting jobs
+    first_idle       the first queue with an idle worker
+    failover         the first queue with a worker
+    broadcast        all queues, one job each
 
-A schedule that was slow too often goes to its slow queue, whatever its route. Whoever decides knows the
-facts beforehand, and counts those whom he sends somewhere.
+While a schedule has too many slow runs, its ticks go to its slow queue regardless of the route. The engine reads the
+facts beforehand, and updates them with `taken` after each decision.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ _NOBODY = Staff(0, 0, 0)
 
 
 class Way(NamedTuple):
-    """Where a tick goes: one queue, or all of them."""
+    """The queues to which a tick goes: one, or all for a broadcast."""
 
     queues: tuple[str, ...]
     why: str = ""
-    """How that was chosen, in words; nothing where there is but one."""
+    """The reason for the choice in words; "" if there was none to make."""
     uses: Uses = ()
-    """What is to be remembered of it."""
+    """The use counts to store afterwards; empty if the route does not need them."""
 
 
 class Lane(NamedTuple):
-    """When runs are slow: so many of them, so slow, in so long a time."""
+    """When a schedule counts as slow: `times` runs longer than `after` within `window`."""
 
     after: timedelta = timedelta(milliseconds=500)
     times: int = 10
@@ -60,7 +60,7 @@ class Lane(NamedTuple):
 
 
 def lane(schedule: Schedule) -> Lane | None:
-    """That of a schedule with a slow queue."""
+    """Return when a schedule counts as slow; None if it has no slow queue."""
     if not schedule.slow_queue:
         return None
     usual = Lane()
@@ -70,23 +70,23 @@ def lane(schedule: Schedule) -> Lane | None:
 
 
 def all_queues(schedule: Schedule) -> tuple[str, ...]:
-    """Every queue to which its ticks may go."""
+    """Return every queue to which the schedule's ticks may go, including its slow queue."""
     slow = (schedule.slow_queue,) if schedule.slow_queue else ()
     return (*(schedule.queues or (schedule.queue,)), *slow)
 
 
 def remembers(schedule: Schedule) -> bool:
-    """Whether it matters which queues were used."""
+    """Return whether the route depends on which queues were used before."""
     return schedule.route in _REMEMBERS
 
 
 def looks_at(schedule: Schedule) -> tuple[str, ...]:
-    """The queues of which it matters who works there."""
+    """Return the queues whose load decides the route."""
     return tuple(schedule.queues) if schedule.route in _LOOKS else ()
 
 
 def route(schedule: Schedule, tick: datetime, facts: Facts) -> Way:
-    """The way of a tick."""
+    """Return the queues of a tick."""
     if not schedule.route and not schedule.slow_queue:
         return _only(schedule.queue)
     slow = lane(schedule)
@@ -108,7 +108,7 @@ def _only(queue: str) -> Way:
 
 
 def taken(facts: Facts, way: Way) -> Facts:
-    """The facts for whoever comes next."""
+    """Return the facts for the next decision, and add the new jobs to the shared load of their queues in place."""
     for queue in way.queues:
         if found := facts.staff.get(queue):
             idle = found.idle and found.idle - 1
@@ -168,7 +168,7 @@ def _first_idle(schedule: Schedule, _tick: datetime, facts: Facts) -> tuple[str,
 
 def _failover(schedule: Schedule, _tick: datetime, facts: Facts) -> tuple[str, str]:
     for place, queue in enumerate(schedule.queues):
-        if facts.staff.get(queue, _NOBODY).workers != 0:  # where nobody lets us look, somebody may
+        if facts.staff.get(queue, _NOBODY).workers != 0:  # None means unknown, so there may be workers
             return queue, f"nobody works at {', '.join(schedule.queues[:place])}" if place else ""
     return schedule.queues[0], "nobody works at any of them"
 

@@ -1,11 +1,11 @@
-"""Policies of time, each a pure function with a name: what a tick is worth that is late, early by chance, or unwanted.
+"""Compute the inputs of the time policies, with one pure function for each.
 
-    due          when a tick may fire: its own time, and its part of the jitter
-    is_excluded  whether the schedule rests on the day of a tick
-    slot         how many runs may go on at once, and what becomes of a tick that finds no room
+    due          when a tick may fire: its own time plus its share of the jitter
+    is_excluded  whether the day of a tick is excluded
+    slot         the capacity of a schedule, and what happens to a tick when it is full
 
-What becomes of ticks that nobody decided in time is for `prepare` to say. Whether there is room when a tick is due only
-Redis knows: `slot` says what `fire` is to do then.
+`decide.prepare` handles late ticks. Only Redis knows the free capacity when a tick is due, so `slot` only returns the
+limits that fire.lua applies.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MS, _DAY = timedelta(milliseconds=1), timedelta(days=1)
 
 
 class Room(NamedTuple):
-    """That of a slot: how many runs may go on at once, how many ticks may wait for one of them to end."""
+    """The capacity of a schedule: the number of running jobs at which it is full, and how many ticks may wait."""
 
     overlap: Overlap
     running: int
@@ -39,21 +39,21 @@ class Room(NamedTuple):
 
 
 def slot(schedule: Schedule) -> Room | None:
-    """What a tick needs besides its time; None when runs may overlap."""
+    """Return the schedule's capacity, or None if its runs may overlap."""
     if schedule.overlap == "allow":
         return None
     waiting = {"skip": 0, "wait": schedule.max_waiting or 1, "replace": 1}[schedule.overlap]
-    full = ((schedule.max_running or 1) - 1) * jobs(schedule) + 1  # where one more has no room
+    full = ((schedule.max_running or 1) - 1) * jobs(schedule) + 1  # from this many running jobs on, a tick has no slot
     return Room(schedule.overlap, full, waiting)
 
 
 def jobs(schedule: Schedule) -> int:
-    """How many a tick becomes."""
+    """Return how many jobs a tick becomes."""
     return len(schedule.queues) if schedule.route == "broadcast" else 1
 
 
 def due(schedule: Schedule, tick: datetime) -> datetime:
-    """When a tick may fire: the same for every beat, and for every tick another part of the jitter."""
+    """Return when a tick may fire: after a pseudo-random part of the jitter, which is the same for every scheduler."""
     if not schedule.jitter:
         return tick
     written = f"{schedule.id} {clock.floor(tick)}".encode()
@@ -62,22 +62,22 @@ def due(schedule: Schedule, tick: datetime) -> datetime:
 
 
 def is_excluded(schedule: Schedule, tick: datetime) -> bool:
-    """Whether the schedule rests on the day of that tick, in its own zone."""
+    """Return whether the day of the tick, in the schedule's time zone, is excluded."""
     return bool(schedule.exclude) and exclusions.rests(schedule.exclude, day_of(schedule, tick))
 
 
 def day_of(schedule: Schedule, tick: datetime) -> date:
-    """The day of a tick, in the schedule's own zone."""
+    """Return the day of a tick in the schedule's time zone."""
     return (tick + _ahead(schedule, tick)).date()
 
 
 def morning(schedule: Schedule, tick: datetime) -> datetime:
-    """When the day of that tick began; at the latest, where the clocks changed that night."""
+    """Return when the day of the tick began; if the clock changed that night, the latest candidate."""
     return min(tick, _midnight(schedule, tick) - min(_ahead(schedule, tick), _ahead(schedule, tick - _DAY)))
 
 
 def night(schedule: Schedule, tick: datetime) -> datetime:
-    """When the day of that tick ends; at the earliest, where the clocks change that night."""
+    """Return when the day of the tick ends; if the clock changes that night, the earliest candidate."""
     ends = _midnight(schedule, tick) + _DAY
     return max(tick, ends - max(_ahead(schedule, tick), _ahead(schedule, tick + _DAY)))
 

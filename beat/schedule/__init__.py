@@ -1,1 +1,1 @@
-"""Describe a schedule, and declare it in code."""
+"""Define what a schedule is, and declare schedules in code."""

@@ -1,7 +1,7 @@
-"""Arguments that reach the worker unchanged, and a form of them that is the same in every process.
+"""Check that arguments reach the worker unchanged, and convert them to a form that is the same in every process.
 
-Pickles of equal values differ (the order of a set, strings that are shared or not), so digests are made from
-`canonical`, never from a pickle.
+Pickles of equal values can differ, for example by the order of a set or by shared strings. Digests are therefore made
+from `canonical`, never from a pickle.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 LARGEST = 256 * 1024
 _DEEPEST = 100
-_WEIGHT = 16  # so many bytes of text weigh as much as a value
+_WEIGHT = 16  # bytes of text that count as one value
 _SHOWN = 40
 _PLAIN = (type(None), bool, int, str)
-_EMPTY = (dict, list, tuple)  # most schedules have no arguments
+_EMPTY = (dict, list, tuple)  # a shortcut, because most schedules have no arguments
 _REDUCED = ("callable", "args", "state", "items", "pairs", "setter")
 _ITERATORS = {"items", "pairs"}
 
@@ -35,7 +35,7 @@ Canonical = None | bool | int | str | list["Canonical"]
 
 
 def freeze(value: Any, name: str, serializer: str) -> Any:
-    """What a worker will get for `value`: a copy that later changes of the original do not reach."""
+    """Return an independent copy of `value` as a worker will receive it; raise BadArguments if it cannot."""
     if type(value) in _EMPTY and not value:
         return type(value)()
     canonical(value, name)
@@ -59,14 +59,17 @@ def freeze(value: Any, name: str, serializer: str) -> Any:
 
 
 def canonical(value: object, name: str) -> Canonical:
-    """`value` as nested lists, equal for equal values in any process; refuses what no worker could read."""
+    """Return `value` as nested lists that are equal for equal values in any process.
+
+    Raise BadArguments if a worker could not unpickle the value.
+    """
     if type(value) in _EMPTY and not value:
         return [type(value).__name__]
     return _Reader(name).read(value, name, 0)
 
 
 def positional(value: object, serializer: str) -> tuple[Any, ...]:
-    """What a function is called with, in order."""
+    """Return a frozen copy of the positional arguments of a function."""
     if not isinstance(value, list | tuple):
         raise BadArguments(f"args must be a list, not {type(value).__name__}: write args=[…]")
     frozen: list[Any] = freeze(list(value), "args", serializer)
@@ -74,7 +77,7 @@ def positional(value: object, serializer: str) -> tuple[Any, ...]:
 
 
 def named(value: object, name: str, serializer: str) -> Mapping[str, Any]:
-    """What a function is called with, by name; nobody can change it afterwards."""
+    """Return a frozen, read-only copy of the keyword arguments of a function."""
     if type(value) is dict and not value:
         return _NOTHING
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
@@ -83,18 +86,18 @@ def named(value: object, name: str, serializer: str) -> Mapping[str, Any]:
 
 
 def meta(value: object, serializer: str) -> Mapping[str, Any]:
-    """What RQ keeps beside the job."""
+    """Return a frozen, read-only copy of a job's meta; raise BadOption if it uses the key `beat`."""
     if isinstance(value, Mapping) and "beat" in value:
         raise BadOption("meta['beat'] is where beat writes the schedule and the tick of the job: use another key")
     return named(value, "meta", serializer)
 
 
 class _Reader:
-    """Reads one value to its end, or until it proves too large: shared parts count as often as they are met."""
+    """Converts one value, up to a limit on its size; shared parts count each time they occur."""
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._left = LARGEST  # a value takes at least a byte
+        self._left = LARGEST  # every value takes at least one byte
 
     def read(self, value: Any, path: str, depth: int) -> Canonical:
         if depth > _DEEPEST:
@@ -114,11 +117,11 @@ class _Reader:
             return [kind.__name__, *self._each(value, path, depth)]
         if kind is dict:
             return ["dict", *self._pairs(value, path, depth)]
-        if issubclass(kind, set | frozenset):  # of any subclass: the order in a pickle is that of the hashes
+        if issubclass(kind, set | frozenset):  # sort, because a pickle keeps the order of the hashes
             state = self.read(getattr(value, "__dict__", None), path, depth + 1)
             items = (self.read(item, f"{path}{{…}}", depth + 1) for item in value)
             return [_importable(kind, path), state, *sorted(items, key=json.dumps)]
-        if issubclass(kind, PurePath):  # whose pickle changed in Python 3.13
+        if issubclass(kind, PurePath):  # the pickle of paths changed in Python 3.13
             return ["path", str(value)]
         if issubclass(kind, type | types.FunctionType):
             return ["global", _importable(value, path)]
@@ -136,8 +139,8 @@ class _Reader:
             self._spend(len(value) // _WEIGHT)
         elif type(value) is int and value.bit_length() > _WEIGHT * 8:
             self._spend(value.bit_length() // (_WEIGHT * 8))
-            return ["int", hex(value)]  # Python writes no very long number in decimal
-        return value  # type: ignore[no-any-return]  # plain, as its name says
+            return ["int", hex(value)]  # Python limits the length of decimal numbers
+        return value  # type: ignore[no-any-return]  # one of _PLAIN
 
     def _each(self, values: Iterable[Any], path: str, depth: int) -> list[Canonical]:
         return [self.read(item, f"{path}[{i}]", depth + 1) for i, item in enumerate(values)]
@@ -170,7 +173,7 @@ class _Reader:
 
 
 def inside(path: str, key: object) -> str:
-    """The path of one value of a mapping: `kwargs.a`, `kwargs['a b']`."""
+    """Return the path of a value in a mapping for messages: `kwargs.a`, `kwargs['a b']`."""
     return f"{path}.{key:.40}" if type(key) is str and key.isidentifier() else f"{path}[{_key(key)}]"
 
 
@@ -186,7 +189,7 @@ def _importable(value: Any, path: str) -> str:
 
 
 def _check_json(value: object, path: str) -> None:
-    """JSON may not change a value without a word."""
+    """Raise BadArguments for values that JSON cannot write or would silently change."""
     if type(value) is str and not _is_unicode(value):
         raise BadArguments(
             f"{_start(path)} has half a character (a surrogate), which JSON may join to the next: pass whole ones"

@@ -1,6 +1,6 @@
-"""What schedules say about each other, and about their groups: it can only be checked when all of them are known.
+"""Check references between schedules and to groups, which is possible only when all declarations are known.
 
-A schedule that requires or follows another waits for it, so that in a circle each would wait for itself.
+A schedule that requires or follows another waits for it. In a circle of such references, no schedule would ever run.
 """
 
 from __future__ import annotations
@@ -19,31 +19,34 @@ if TYPE_CHECKING:
 
 
 class Declared(Protocol):
-    """What a registry has."""
+    """The part of a registry that the checks use."""
 
     @property
     def groups(self) -> Mapping[str, Group]:
-        """By name."""
+        """Return the groups by name."""
 
     def __iter__(self) -> Iterator[Schedule]:
-        """The schedules."""
+        """Iterate over the schedules."""
 
 
 class Bond(NamedTuple):
-    """That a schedule waits for another, and the word for it."""
+    """A reference to another schedule: `follows` or `requires`, and the other's id."""
 
     word: str
     to: str
 
 
 def bonds(schedule: Schedule) -> list[Bond]:
-    """All for which a schedule waits."""
+    """Return the references of a schedule to others that it waits for."""
     followed = [Bond("follows", schedule.follows)] if schedule.follows else []
     return followed + [Bond("requires", one.id) for one in schedule.requires]
 
 
 def check(schedules: Iterable[Schedule], groups: Mapping[str, Group], *, whole: bool = True) -> list[DeclarationError]:
-    """All that is wrong, with the places where it was written; unless these are the `whole`, more may be declared."""
+    """Return all errors, each with its source location.
+
+    With `whole=False` more schedules may be declared elsewhere, so unknown ids are not errors.
+    """
     known = {schedule.id: schedule for schedule in schedules}
     found: list[DeclarationError] = []
     bound = {each: own for each, schedule in known.items() if (own := bonds(schedule))}
@@ -55,9 +58,9 @@ def check(schedules: Iterable[Schedule], groups: Mapping[str, Group], *, whole: 
 
 
 def agreed(declared: Declared, told: Mapping[str, str], dsn: str | None = sentry_dsn.OFF) -> list[Group]:
-    """The groups, for a beat of these schedules: those of the code, and over them what its settings say.
+    """Return the groups for a scheduler: those that code declares, overridden by those of its settings.
 
-    Raises the first thing that is wrong, also that monitors need a DSN of Sentry's and there is none.
+    Raise the first error of `check`, or one for a monitor that needs a Sentry DSN when there is none.
     """
     groups = {**declared.groups, **{name: Group.read(name, line) for name, line in told.items()}}
     for error in (*check(declared, groups), *monitor.without_dsn(declared, dsn)):
@@ -79,7 +82,7 @@ def _strangers(schedule_id: str, own: Iterable[Bond], known: Mapping[str, Schedu
 
 
 def room(schedule: Schedule, groups: Mapping[str, Group]) -> Iterator[str]:
-    """What speaks against a group."""
+    """Yield an error if the schedule's group has no limit, or too little capacity for the jobs of one tick."""
     name = str(schedule.group)
     group = groups.get(name)
     if group is None:
@@ -94,13 +97,13 @@ def room(schedule: Schedule, groups: Mapping[str, Group]) -> Iterator[str]:
 
 
 def words(circle: Iterable[tuple[str, Bond]]) -> str:
-    """What is wrong with a circle."""
+    """Return the error message for a circle."""
     steps = ", ".join(f"{each} {word} {to}" for each, (word, to) in circle)
     return f"{steps}: each waits for the other, and none would ever run: leave one of these out"
 
 
 def circles(bound: Mapping[str, list[Bond]]) -> Iterator[list[tuple[str, Bond]]]:
-    """Each way round that comes back to where it began; no schedule is gone through twice."""
+    """Yield each circle that a depth-first search finds; no schedule is expanded twice."""
     done: set[str] = set()
     for start in bound:
         path: list[str] = [start] if start not in done else []

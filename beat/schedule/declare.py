@@ -1,4 +1,4 @@
-"""Make a schedule from the options that people write: those of `@periodic`, of `Client.add` and of `beat add`."""
+"""Build a schedule from the options of `@periodic`, `Client.add` or `beat add`."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ _SCHEDULE_OPTIONS = tuple(
     name for name in options.Options.__annotations__ if name not in {"every", "follows", "seconds", "phase"}
 )
 _ANY_TIMING = Every("1d")
-"""Stands for a rule that was refused, so that the other options can be checked."""
+"""Replaces a rejected rule, so that the other options can still be checked."""
 
 
 class Defaults(Protocol):
-    """What is taken where an option is not given: that of the settings."""
+    """The settings that apply to options that are not given."""
 
     @property
     def tz(self) -> str:
-        """The zone."""
+        """Return the name of the default time zone."""
 
     @property
     def queues(self) -> Mapping[str, str]:
-        """The queue of each priority."""
+        """Return the queue of each priority."""
 
     @property
     def presets(self) -> Mapping[str, str]:
-        """Names for expressions."""
+        """Return the preset expressions by name."""
 
 
 def declare(path: str, expression: str | None, given: Mapping[str, Any], defaults: Defaults, **more: Any) -> Schedule:
-    """Return the schedule of the function with that path; refuse every mistake of the options at once."""
+    """Return a schedule for the function at `path`; raise one error that lists every mistake in the options."""
     mistakes = Mistakes()
     with mistakes:
         options.refuse_unknown(given)
@@ -75,9 +75,9 @@ def declare(path: str, expression: str | None, given: Mapping[str, Any], default
 
 
 def _queue(given: Mapping[str, Any], defaults: Defaults) -> dict[str, str]:
-    """Return the queue of the priority where no other is given; refuse two places."""
+    """Return the priority's queue as an option, unless the options name queues; reject conflicting queues."""
     queues: object = given.get("queues")
-    named = queues[0] if isinstance(queues, list | tuple) and queues else None  # a document has it beside the others
+    named = queues[0] if isinstance(queues, list | tuple) and queues else None  # exports hold queue and queues
     if named is not None and given.get("queue") not in (None, named):
         raise BadOption(f"pass either queue={given['queue']!r:.60} or queues=, not both")
     if queues or "queue" in given:

@@ -1,6 +1,6 @@
-"""Digest what schedules have in common.
+"""Compute digests of definitions.
 
-A *kind* is the digest of all that makes a schedule what it is, but for its id and its arguments.
+A *kind* is the digest of a definition without its id and its arguments, so that many schedules share one.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ _MOST = 1024
 _PLAIN = {type(None), str, int, bool}
 _values = operator.attrgetter(*COMMON)
 written = json.JSONEncoder(sort_keys=True).encode
-"""Plain values as text, the same in every process."""
+"""Encode plain values as JSON that is the same in every process."""
 
 
 def kind(schedule: Any) -> str:
-    """Of a schedule whose values were checked."""
-    return _kind(str(schedule.timing), _values(schedule))  # an expression may be written in many ways, which are equal
+    """Return the kind of a schedule whose values were checked."""
+    return _kind(str(schedule.timing), _values(schedule))  # equal timings can be spelled differently
 
 
 @functools.lru_cache(maxsize=_MOST)
 def _kind(timing: str, values: tuple[Any, ...]) -> str:
-    told = values if values[-1] else values[:-1]  # without a monitor it is what it was before there were any
+    told = values if values[-1] else values[:-1]  # without a monitor, keep the digest that older versions made
     return digest(written([timing, *map(plain, told)]))
 
 
 def plain(value: Any) -> Any:
-    """A value of a schedule as one that JSON can write, the same in every process."""
+    """Convert a value of a schedule to plain JSON types, the same in every process."""
     if type(value) in _PLAIN:
         return value
     if isinstance(value, datetime):
@@ -66,5 +66,5 @@ def plain(value: Any) -> Any:
 
 
 def digest(text: str) -> str:
-    """Sixteen digits that stand for it."""
+    """Return the first 16 hex digits of the text's SHA-256."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]

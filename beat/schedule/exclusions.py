@@ -1,8 +1,8 @@
-"""Days on which a schedule rests: dates, stretches of dates, and functions that know the holidays.
+"""Exclude days from a schedule by dates, date ranges, and functions that know the holidays.
 
-They are kept as text, the same in every process: `2026-12-25`, `2026-12-24..2027-01-01`, `app.calendar.is_holiday`.
-Days are those of the schedule's zone. A function takes a date and says whether it is a day of rest; it is imported when
-it is asked for the first time, by whoever decides about a tick, and by nobody else.
+Exclusions are kept as text, the same in every process: `2026-12-25`, `2026-12-24..2027-01-01`,
+`app.calendar.is_holiday`. Days are counted in the schedule's time zone. A function takes a date and returns whether it
+is excluded. Declaring a schedule does not import the function; the first check of a day does.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PAIR = 2
 
 
 def read(value: object, name: str = "exclude") -> tuple[str, ...]:
-    """Each of what is excluded as text, the dates in order, nothing twice."""
+    """Return the exclusions as sorted text without duplicates; raise BadOption for anything else."""
     if value is None or value == ():
         return ()
     alone = isinstance(value, str | date) or callable(value)
@@ -43,7 +43,7 @@ def read(value: object, name: str = "exclude") -> tuple[str, ...]:
 
 
 def rests(exclude: Iterable[str], day: date) -> bool:
-    """Whether a schedule rests on that day of its zone."""
+    """Return whether `day` is excluded; raise BadFunction if an exclude function fails."""
     written = day.isoformat()
     return any(
         _asked(one, day) if _is_path(one) else _first(one) <= written <= one.rpartition(_TO)[2] for one in exclude
@@ -51,19 +51,19 @@ def rests(exclude: Iterable[str], day: date) -> bool:
 
 
 def words(exclude: Iterable[str]) -> str:
-    """As a person would say it: `2026-12-25, 2026-12-31 to 2027-01-01, and the days of app.calendar.is_holiday`."""
+    """Return the exclusions in words: `2026-12-25, 2026-12-31 to 2027-01-01, the days of app.calendar.is_holiday`."""
     shown = [f"the days of {one}" if _is_path(one) else one.replace(_TO, " to ") for one in exclude]
     return ", ".join(shown)
 
 
 def last_day(exclude: Collection[str]) -> date | None:
-    """The last of the dates; None where there are none, or a function may name more."""
+    """Return the last excluded date; None if there are no dates, or if a function may add more."""
     days = [one.rpartition(_TO)[2] for one in exclude]
     return date.fromisoformat(max(days)) if days and not functions(exclude) else None
 
 
 def functions(exclude: Iterable[str]) -> list[str]:
-    """The dotted paths among them."""
+    """Return the dotted paths of the functions among the exclusions."""
     return [one for one in exclude if _is_path(one)]
 
 
@@ -125,7 +125,7 @@ def _asked(path: str, day: date) -> bool:
 
 @functools.cache
 def function(path: str) -> Callable[[date], Any]:
-    """The function of that path, wherever in it the module ends."""
+    """Import the function at a dotted path by trying each possible module part; raise BadFunction if none fits."""
     parts = path.split(".")
     error: Exception | None = None
     for size in range(len(parts) - 1, 0, -1):

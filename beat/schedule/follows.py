@@ -1,4 +1,4 @@
-"""The rule of a schedule that follows another: it has no times of its own, and ticks when that one has succeeded."""
+"""Define the rule of a schedule that follows another and therefore has no predictable ticks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Follows:
-    """A rule that ticks after every success of the schedule with that id; it has no times of its own."""
+    """A rule that ticks after each success of the schedule with the given id."""
 
     id: str
 
@@ -22,26 +22,26 @@ class Follows:
         object.__setattr__(self, "id", validators.identifier(self.id, "follows"))
 
     def after(self, _instant: datetime) -> None:
-        """No tick can be foretold."""
+        """Return None, because future ticks are unknown."""
 
     def before(self, _instant: datetime) -> None:
-        """What has been is in the ledger, and nowhere else."""
+        """Return None, because past ticks are only in the ledger."""
 
     def count(self, _a: datetime, _b: datetime) -> int:
-        """None that can be foretold."""
+        """Return 0, because no tick is predictable."""
         return 0
 
     def ticks(self, _start: datetime, _end: datetime | None = None) -> Iterator[datetime]:
-        """None that can be foretold."""
+        """Return an empty iterator, because no tick is predictable."""
         return iter(())
 
     @property
     def meaning(self) -> list[object]:
-        """All that decides the ticks, as plain values."""
+        """Return everything that determines the ticks, as plain values."""
         return ["follows", self.id]
 
     def describe(self) -> str:
-        """The rule in words."""
+        """Return the rule in words."""
         return f"after every success of {self.id}"
 
     def __str__(self) -> str:

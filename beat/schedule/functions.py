@@ -1,6 +1,7 @@
-"""Functions that a worker can import: their dotted path, their summary, and whether arguments fit them.
+"""Inspect functions: the dotted path by which a worker imports them, their summary, and whether arguments fit them.
 
-A scheduler writes the parameters of its functions to Redis as JSON, so that a client checks arguments without the code.
+A scheduler stores the parameters of its functions in Redis as JSON, so that clients can check arguments without the
+code.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 _remembered = functools.lru_cache(maxsize=1024)  # many schedules may call one function
 LONGEST_SIGNATURE = 8_192
-"""Characters. beat does not keep the parameters of a function that need more."""
+"""The largest size in characters; longer signatures are not stored."""
 _KINDS = {
     kind.name.lower(): kind
     for kind in (
@@ -39,8 +40,8 @@ _PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
 
 
 def path(func: Callable[..., Any]) -> str:
-    """The dotted path by which a worker imports `func`; refuses what it could not import or would not run."""
-    return _path(func) if type(func) is types.FunctionType else _checked(func)  # of others not all can be remembered
+    """Return the dotted path of `func`; raise BadFunction if a worker could not import or run it."""
+    return _path(func) if type(func) is types.FunctionType else _checked(func)  # other types may be unhashable
 
 
 def _checked(func: Callable[..., Any]) -> str:
@@ -55,7 +56,7 @@ _path = _remembered(_checked)
 
 
 def path_of(value: object, name: str) -> str:
-    """The dotted path of a callback given as a function or as text."""
+    """Return the dotted path of a callback that is given as a function or as text."""
     if not isinstance(value, str):
         if not callable(value):
             raise BadFunction(
@@ -64,18 +65,18 @@ def path_of(value: object, name: str) -> str:
         return path(value)
     if not _PATH.fullmatch(value):
         raise BadFunction(f"{name} {value[:60]!r} is not a dotted path: write 'app.hooks.done'")
-    return str.__str__(value)  # a member of an Enum is text, but prints as its name
+    return str.__str__(value)  # str() of a str Enum member would be its name
 
 
 @_remembered
 def summary(func: Callable[..., Any]) -> str:
-    """The first line of the function's documentation."""
+    """Return the first line of the function's docstring, printable and without extra spaces."""
     first = (inspect.getdoc(func) or "").strip().partition("\n")[0]
     return "".join(c for c in " ".join(first.split()) if c.isprintable())
 
 
 def check_arguments(func: Callable[..., Any], args: Sequence[object], kwargs: Mapping[str, object]) -> None:
-    """Refuses arguments with which `func` cannot be called."""
+    """Raise BadArguments if `func` cannot be called with these arguments."""
     if args or kwargs:
         _check(func, args, kwargs)
     else:
@@ -86,7 +87,7 @@ def _check(func: Callable[..., Any], args: Sequence[object], kwargs: Mapping[str
     outer, signature = _signatures(func)
     try:
         outer.bind(*args, **kwargs)
-        signature.bind_partial(*args, **kwargs)  # a decorator may add arguments of its own to those it was given
+        signature.bind_partial(*args, **kwargs)  # a decorator may add arguments
     except TypeError as e:
         written = f"{func.__name__}{signature}"
         raise BadArguments(
@@ -101,24 +102,24 @@ def _check_bare(func: Callable[..., Any]) -> None:
 
 @_remembered
 def _signatures(func: Callable[..., Any]) -> tuple[inspect.Signature, inspect.Signature]:
-    """As it is called, and as it was written below its decorators."""
+    """Return the signature of the decorated function, and that of the function below its decorators."""
     return inspect.signature(func, follow_wrapped=False), inspect.signature(func)
 
 
 @_remembered
 def signature(func: Callable[..., Any]) -> str:
-    """Return the parameters of `func` as JSON, or nothing if they are too many to be kept.
+    """Return the parameters of `func` as JSON, or "" if the text is longer than LONGEST_SIGNATURE.
 
-    A decorated function has two lists: `called`, as it is called, and `wraps`, as it was written below its decorators.
+    `called` lists the parameters of the function; `wraps`, if different, those of the function below its decorators.
     """
     outer, inner = _signatures(func)
-    called, wraps = _parameters(outer), _parameters(inner)  # signatures cannot be compared: two defaults may not be
+    called, wraps = _parameters(outer), _parameters(inner)  # compare without defaults, which may not support ==
     written = json.dumps({"called": called, **({"wraps": wraps} if wraps != called else {})})
     return written if len(written) <= LONGEST_SIGNATURE else ""
 
 
 def check_call(path: str, written: str, args: Sequence[object], kwargs: Mapping[str, object]) -> None:
-    """Refuse arguments that do not fit the parameters that `signature` wrote; accept all where these are not known."""
+    """Raise BadArguments if the arguments do not fit the JSON of `signature`; accept all if it is unreadable."""
     signatures = _read_signatures(written)
     if signatures is None:
         return
@@ -138,7 +139,7 @@ def check_call(path: str, written: str, args: Sequence[object], kwargs: Mapping[
 
 
 def _parameters(found: inspect.Signature) -> list[dict[str, Any]]:
-    """Return the parameters in order, as plain values."""
+    """Return name, kind and `required` of each parameter, in order."""
     return [
         {
             "name": each.name,
@@ -150,7 +151,7 @@ def _parameters(found: inspect.Signature) -> list[dict[str, Any]]:
 
 
 def _read_signatures(written: str) -> tuple[inspect.Signature, inspect.Signature] | None:
-    """Return both signatures that `signature` wrote, or None if the text is none of its own."""
+    """Return both signatures that `signature` wrote, or None if the text is not its JSON."""
     try:
         found = json.loads(written)
         outer = _signature_of(found["called"])
@@ -160,7 +161,7 @@ def _read_signatures(written: str) -> tuple[inspect.Signature, inspect.Signature
 
 
 def _signature_of(parameters: list[dict[str, Any]]) -> inspect.Signature:
-    """Return a signature that shows every default as `…`."""
+    """Return a signature that shows each default value as `…`."""
     return inspect.Signature([_parameter(each["name"], _KINDS[each["kind"]], each["required"]) for each in parameters])
 
 
@@ -170,7 +171,7 @@ def _parameter(name: str, kind: inspect._ParameterKind, required: object) -> ins
 
 
 class _Default:
-    """A default value that nobody knows."""
+    """An unknown default value."""
 
     def __repr__(self) -> str:
         return "…"
@@ -221,7 +222,10 @@ def _not_importable(func: Callable[..., Any], name: str) -> str:
 
 
 def _not_reached(func: Callable[..., Any], name: str) -> str:
-    """Say why a worker cannot call a function in a class: RQ makes no object, and ignores classes inside classes."""
+    """Return why a worker cannot call a function in a class, or "" for a static method.
+
+    RQ creates no object to call a method on, and does not look into nested classes.
+    """
     if name.count(".") > 1:
         return "it is in a class inside a class, where RQ does not look; move it to the top of its module"
     first = next(iter(inspect.signature(func).parameters), "")

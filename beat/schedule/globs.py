@@ -1,4 +1,4 @@
-"""A glob over ids of schedules, as in `--only 'report*'`."""
+"""Check globs over ids of schedules, as in `--only 'report*'`, and translate them to Lua patterns."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ _PART = r"[A-Za-z0-9_*?-]|\[!?[A-Za-z0-9_-]+\]"
 
 
 def checked(only: str | None, name: str = "only") -> str | None:
-    """The glob, or None; refuses what can match no id."""
+    """Return the glob or None; raise BadOption if it has characters that no id has."""
     if only is None or re.fullmatch(rf"(?:{_PART})+", only, re.ASCII):
         return only
     raise BadOption(f"{name} {only!r:.60} must be an id, with * ? or [a-z] for what may differ, as in 'report*'")
 
 
 def lua(glob: str | None) -> str:
-    """A glob over ids as a Lua pattern."""
+    """Return a glob as a Lua pattern; "" for None."""
     if glob is None:
         return ""
     signs = {"*": ".*", "?": ".", "-": "%-"}

@@ -1,4 +1,4 @@
-"""The groups that code declares: each name once, or several times with the same words."""
+"""Collect the groups that code declares; several declarations of a name must be equal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Groups:
-    """Those of one registry, and where each was declared first."""
+    """The groups of one registry, and where each was first declared."""
 
     def __init__(self, refusals: Refusals) -> None:
         self.found: dict[str, Group] = {}
@@ -26,7 +26,7 @@ class Groups:
         self._refusals = refusals
 
     def declare(self, name: str, limits: Limits, place: Place) -> Group:
-        """Adds a group; refuses another of the same name that says something else."""
+        """Add a group; reject it if the name is already declared with other limits."""
         try:
             with options.Reading("the group"):
                 return self._insert(groups.declared(name, limits), place)
@@ -35,7 +35,7 @@ class Groups:
             return Group("refused", 1)
 
     def adopt(self, others: Groups, modules: Container[str], names: Container[str | None]) -> None:
-        """Takes those that these modules declare, and those of these names."""
+        """Copy the groups of `others` that are declared in `modules` or named in `names`."""
         for name, group in list(others.found.items()) if others is not self else []:
             place = others._places[name]
             try:

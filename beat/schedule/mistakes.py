@@ -1,4 +1,4 @@
-"""What is wrong with declarations: raised where it is found, or collected, so that all of it is found at once."""
+"""Raise errors of declarations immediately, or collect them so that one error lists all."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 class Mistakes:
-    """Collects the mistakes of one declaration, so that one error names them all.
+    """The mistakes of one declaration, collected so that one error names them all.
 
-    As a context manager it swallows a DeclarationError and keeps it.
+    As a context manager, it catches and keeps a DeclarationError.
     """
 
     def __init__(self) -> None:
@@ -31,20 +31,20 @@ class Mistakes:
         return False
 
     def refuse(self) -> None:
-        """Raise one error for all that was collected, if there is any."""
+        """Raise one error for all collected mistakes, if there are any."""
         if self.found:
             raise together(self.found)
 
 
 class Refusals:
-    """Of one registry."""
+    """The errors of one registry, raised at once or collected."""
 
     def __init__(self) -> None:
         self.found: list[DeclarationError] | None = None
-        """What was collected so far; None where the first is raised."""
+        """The errors collected so far; None while errors are raised instead."""
 
     def refuse(self, error: DeclarationError, place: Place | None = None) -> None:
-        """Raise the error, or keep each of its mistakes, with the place of the declaration if none is known yet."""
+        """Raise or collect the error, after adding the source location to mistakes that have none."""
         for each in (error, *error.mistakes):
             each.where = each.where or (str(place) if place else None)
         if self.found is None:
@@ -53,7 +53,7 @@ class Refusals:
 
     @contextlib.contextmanager
     def collecting(self) -> Iterator[list[DeclarationError]]:
-        """Within it nothing is raised."""
+        """Collect errors instead of raising them, within a `with` block."""
         outer, self.found = self.found, []
         try:
             yield self.found

@@ -1,6 +1,6 @@
-"""The dead-man monitor of a schedule: the service that is told of its runs, and misses them when they do not come.
+"""Define the dead-man monitor of a schedule: the service that beat informs of runs, and that alerts if they stop.
 
-A ping URL lets whoever has it say that all is well: it is kept as it is, and shown without what is secret in it.
+With a ping URL, anyone can report a run as successful. The URL is therefore stored whole, but displayed masked.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _NAMES = ("grace", "max_runtime")
 
 @dataclass(frozen=True, init=False, repr=False)
 class Monitor:
-    """A ping URL as of healthchecks.io, or a monitor of Sentry Crons by its slug.
+    """A ping URL such as those of healthchecks.io, or a Sentry Crons monitor with its slug.
 
-    Sentry misses a run after `grace`, and one that goes on for longer than `max_runtime`; ping URLs take neither, for
-    their service has its own.
+    Sentry reports a run that starts later than `grace`, or takes longer than `max_runtime`. Ping URLs accept neither,
+    because their service has its own settings for them.
     """
 
     where: str
@@ -56,7 +56,7 @@ class Monitor:
 
     @classmethod
     def read(cls, text: str) -> Monitor:
-        """From what was `written`: `sentry:nightly grace=5m`."""
+        """Parse the text of `written`, such as `sentry:nightly grace=5m`; raise BadOption if it is malformed."""
         where, *rest = text.split() or [""]
         more: dict[str, Any] = {}
         for each in rest:
@@ -68,21 +68,21 @@ class Monitor:
 
     @property
     def of_sentry(self) -> bool:
-        """Whether it is told in Sentry's words."""
+        """Return whether the monitor is one of Sentry Crons."""
         return self.where.partition(":")[0] == SENTRY
 
     @property
     def service(self) -> str:
-        """Who is told, without what is secret: `Sentry`, or a host."""
+        """Return the service without secrets: `Sentry`, or the host of the ping URL."""
         return "Sentry" if self.of_sentry else urlsplit(self.where).netloc
 
     @property
     def slug(self) -> str:
-        """By which Sentry knows it; nothing if that follows from the id."""
+        """Return the slug given for Sentry; "" if the schedule's id is used."""
         return self.where.partition(":")[2] if self.of_sentry else ""
 
     def written(self) -> str:
-        """All of it, with what is secret: for Redis, and for nobody to look at."""
+        """Return the full text with its secrets, for Redis only; use `str` to display it."""
         return " ".join([self.where, *self._more()])
 
     def __str__(self) -> str:
@@ -98,7 +98,7 @@ class Monitor:
 
 
 def read(value: object) -> Monitor | None:
-    """A monitor, or the text of one."""
+    """Return the monitor that an option's value means: a Monitor, its text, or None."""
     if value is None or isinstance(value, Monitor):
         return value
     if isinstance(value, str):
@@ -107,7 +107,7 @@ def read(value: object) -> Monitor | None:
 
 
 def refuse_contradictions(schedule: Any) -> None:
-    """An id that Sentry would not take for a slug."""
+    """Raise BadOption if monitor='sentry' needs the id as its slug, and the id is not a valid slug."""
     monitor: Monitor | None = schedule.monitor
     if monitor and monitor.where == SENTRY and not _SLUG.fullmatch(slug_of(schedule)):
         raise BadOption(
@@ -117,12 +117,12 @@ def refuse_contradictions(schedule: Any) -> None:
 
 
 def slug_of(schedule: Any) -> str:
-    """By which Sentry knows the monitor of a schedule."""
+    """Return the slug of a schedule's monitor at Sentry."""
     return str(schedule.monitor.slug or schedule.id.lower())
 
 
 def is_allowed(found: Monitor, hosts: Iterable[str]) -> bool:
-    """Return whether a schedule from data may have this monitor: Sentry's, or one at an allowed host."""
+    """Return whether a schedule from data may use this monitor: Sentry, or a ping URL at an allowed host."""
     if found.of_sentry:
         return True
     host = urlsplit(found.where).hostname or ""
@@ -130,7 +130,7 @@ def is_allowed(found: Monitor, hosts: Iterable[str]) -> bool:
 
 
 def without_dsn(schedules: Iterable[Any], dsn: str | None) -> Iterator[BadOption]:
-    """What is wrong with schedules whose monitors are Sentry's, where nobody has said which Sentry."""
+    """Yield an error for each schedule with a Sentry monitor if no DSN is set."""
     for each in schedules if dsn is None else ():
         if each.monitor and each.monitor.of_sentry:
             error = BadOption(
@@ -142,7 +142,7 @@ def without_dsn(schedules: Iterable[Any], dsn: str | None) -> Iterator[BadOption
 
 
 def masked(text: str) -> str:
-    """A monitor without what is secret: of a URL, its host alone."""
+    """Return the text of a monitor for display; of a ping URL, only scheme and host remain."""
     where, space, rest = text.partition(" ")
     if where.partition(":")[0] == SENTRY or _WORD.fullmatch(where):
         return text
@@ -151,7 +151,7 @@ def masked(text: str) -> str:
 
 
 def hidden(definition: Mapping[str, Any]) -> dict[str, Any]:
-    """A definition that may be shown."""
+    """Return a copy of a definition with its monitor masked."""
     found = dict(definition)
     if (monitor := found.get("monitor")) is not None:
         found["monitor"] = masked(monitor) if isinstance(monitor, str) else HIDDEN
@@ -178,7 +178,7 @@ def _where(value: object) -> str:
 
 
 def _problem(url: str) -> str:
-    """What is wrong with a ping URL; nothing if it can be used."""
+    """Return what is wrong with a ping URL, or "" if it is valid."""
     try:
         found = urlsplit(url)
         _ = found.port

@@ -1,7 +1,7 @@
-"""The options of a schedule: their names, and what each value must be.
+"""Define the options of a schedule: their names, their types, and the checks of the simple ones.
 
-RQ's options keep RQ's names and meanings. Every checker takes a value and the option's name, and returns the value in
-the one form that a schedule keeps.
+RQ's options keep RQ's names and meanings. Every checker returns the value in the form that a schedule keeps, or raises
+BadOption.
 """
 
 from __future__ import annotations
@@ -35,38 +35,38 @@ LONGEST_DESCRIPTION = 500
 
 
 class RetryLike(Protocol):
-    """What `rq.Retry` has."""
+    """The attributes of `rq.Retry` that beat reads."""
 
     @property
     def max(self) -> int:
-        """The number of tries."""
+        """Return the number of retries."""
 
     @property
     def intervals(self) -> Sequence[int]:
-        """The seconds before each."""
+        """Return the seconds to wait before each retry."""
 
 
 class CallbackLike(Protocol):
-    """What `rq.Callback` has."""
+    """The attributes of `rq.Callback` that beat reads."""
 
     @property
     def func(self) -> str | Callable[..., object]:
-        """The function, or its dotted path."""
+        """Return the function or its dotted path."""
 
     @property
     def timeout(self) -> int | None:
-        """The seconds that it may take."""
+        """Return the time limit of the callback in seconds."""
 
 
 Callback = str | Callable[..., object] | CallbackLike
 Retry = int | Mapping[str, object] | RetryLike
 Day = str | date | Callable[[date], bool]
-"""A date, a stretch of dates as text, or a function of a date (or its dotted path)."""
+"""A date, a date range as text, or a function of a date (or its dotted path)."""
 DayOff = Day | tuple[str | date, str | date]
 
 
 class Shared(TypedDict, total=False):
-    """The options that go with every rule."""
+    """The options that every rule accepts."""
 
     id: str
     tz: str
@@ -111,19 +111,19 @@ class Shared(TypedDict, total=False):
 
 
 class WithExpression(Shared, total=False):
-    """The options that go with a cron expression."""
+    """The options of a schedule with a cron expression."""
 
     seconds: bool
 
 
 class WithInterval(Shared, total=False):
-    """The options that go with `every`."""
+    """The options of a schedule with `every`."""
 
     phase: Duration
 
 
 class Options(Shared, total=False):
-    """What `@periodic(…)` takes beside the expression."""
+    """The keyword arguments of `@periodic(…)`."""
 
     every: Duration
     follows: str
@@ -132,7 +132,7 @@ class Options(Shared, total=False):
 
 
 _EXPRESSION = {"cron", "crontab", "cron_string", "cronstring", "expression", "rule"}
-_OTHERS = {  # what other programs call an option
+_OTHERS = {  # names of options in other schedulers → names in beat
     "timezone": "tz",
     "time_zone": "tz",
     "tzinfo": "tz",
@@ -155,7 +155,7 @@ _PRIORITIES = get_args(Priority)
 
 
 class Reading:
-    """Refuse a value that raises when beat looks at it, as a proxy out of its context does."""
+    """A context that turns exceptions of a user's value into BadOption, such as those of an unbound proxy."""
 
     __slots__ = ("name",)
 
@@ -171,7 +171,7 @@ class Reading:
 
 
 def refusal(error: Exception, name: str) -> DeclarationError:
-    """Return the error with which a value is refused that raises `error` when it is looked at."""
+    """Return the DeclarationError for a value that raised `error` when it was read; re-raise other BeatErrors."""
     if isinstance(error, DeclarationError):
         return error
     if isinstance(error, BeatError):
@@ -184,7 +184,10 @@ def refusal(error: Exception, name: str) -> DeclarationError:
 def refuse_unknown(
     options: Iterable[str], expression: str = "The expression is the first argument, as in @periodic('0 9 * * *')."
 ) -> None:
-    """Refuse every name that is no option, and name the option that may be meant; `expression` says where that goes."""
+    """Raise one error for all names that are not options, with the options that may be meant.
+
+    `expression` is the advice for names such as `cron`, which mean the expression itself.
+    """
     mistakes = Mistakes()
     for name in options:
         if name not in _NAMES:
@@ -205,9 +208,9 @@ def _right_name(name: str) -> str:
 
 
 def corrected(expression: str | None, given: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
-    """Return the expression and the options under the names that were meant, so that beat can check their values.
+    """Return the expression and the options under the names that were probably meant, so that beat can check them.
 
-    A rule under a wrong name counts only where there is no other rule.
+    A rule under a wrong name is used only if there is no other rule.
     """
     unknown = [name for name in given if name not in _NAMES]
     meant = {_right_name(name): given[name] for name in unknown if name not in _EXPRESSION}
@@ -219,12 +222,12 @@ def corrected(expression: str | None, given: Mapping[str, Any]) -> tuple[str | N
 
 
 def schedule_id(value: object, name: str = "id") -> str:
-    """An id that RQ can carry in a job id and a shell needs not quote."""
+    """Return `value` if it is an id that fits into an RQ job id and needs no quotes in a shell."""
     return validators.identifier(value, name)
 
 
 def queue(value: object, name: str = "queue") -> str:
-    """The name of an RQ queue."""
+    """Return `value` if it is a valid name of an RQ queue."""
     if isinstance(value, str) and value.strip() == value != "" and value.isprintable() and len(value) <= LONGEST_QUEUE:
         return validators.text(value)
     raise BadOption(
@@ -233,12 +236,12 @@ def queue(value: object, name: str = "queue") -> str:
 
 
 def description(value: object) -> str:
-    """One line of text."""
+    """Return `value` if it is one line of text, or empty."""
     if isinstance(value, str) and (value.isprintable() or not value) and len(value) <= LONGEST_DESCRIPTION:
         return validators.text(value)
     raise BadOption(f"description {value!r:.60} must be one line of at most {LONGEST_DESCRIPTION} characters")
 
 
 def priority(value: object) -> Priority:
-    """Which beat takes first, and the queue when none is named."""
+    """Return `value` if it is a priority."""
     return cast("Priority", validators.one_of(value, "priority", _PRIORITIES))

@@ -1,7 +1,8 @@
-"""An operator's rule in the place of the code's. It is kept apart from the definition, so that it outlives deploys.
+"""Apply an operator's override of a rule to the definition from the code.
 
-What stands in Redis as the definition is what is in force: the code's, with this rule laid over it. Whoever knows the
-code and whoever does not come to the same rev: that of the code, and what was laid over it.
+The override is stored apart from the definition, so it survives deploys. The definition in Redis is the effective one:
+that of the code with the override applied. Its rev is a digest of the code's rev and the override. A process therefore
+needs only these two, and not the code, to compute it.
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ if TYPE_CHECKING:
     from beat.schedule.schedule import Schedule
 
 NAMES = ("cron", "seconds", "every", "phase", "tz")
-"""What an operator can say: when it ticks, and in which zone."""
+"""The options that an operator can override: the rule and its time zone."""
 
 
 def written(rule: Mapping[str, Any]) -> str:
-    """A rule as Redis keeps it, the same in every process."""
+    """Return a rule as the JSON that Redis keeps, the same in every process."""
     return digests.written({name: rule[name] for name in NAMES if rule.get(name) not in (None, False)})
 
 
 def laid_over(schedule: Schedule, override: str) -> Schedule:
-    """The schedule with that rule; refuses what is none, or does not fit its bounds."""
+    """Return the schedule with the rule of `override`; raise DeclarationError if it is malformed or does not fit."""
     try:
         found = json.loads(override)
     except (ValueError, RecursionError):
@@ -53,7 +54,7 @@ def laid_over(schedule: Schedule, override: str) -> Schedule:
 
 
 def in_force(schedule: Schedule, override: str) -> tuple[Schedule, str]:
-    """What is in force, and its rev; what somebody garbled overrides nothing."""
+    """Return the effective schedule and its rev; an unreadable override is ignored."""
     try:
         return (laid_over(schedule, override), rev(schedule.rev, override)) if override else (schedule, schedule.rev)
     except DeclarationError:
@@ -61,5 +62,5 @@ def in_force(schedule: Schedule, override: str) -> tuple[Schedule, str]:
 
 
 def rev(declared: str, override: str) -> str:
-    """That of the code, with this laid over it."""
+    """Return the rev of the code's definition with an override applied."""
     return digests.digest(f"{declared} {override}")

@@ -1,4 +1,4 @@
-"""The options of the policies of time: what each value must be, and which of them say something together."""
+"""Check the options of the time policies (misfire, overlap, exclude, jitter), alone and in combination."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DAY = timedelta(days=1)
 
 
 def refuse_contradictions(schedule: Any) -> None:
-    """Refuse all options that say nothing together, or the opposite of each other."""
+    """Raise one error for all options that have no effect in this combination."""
     mistakes = Mistakes()
     for name, needed, fits in _TOGETHER:
         if (value := getattr(schedule, name)) is not None and not fits(schedule):
@@ -59,4 +59,4 @@ CHECKS: Mapping[str, Callable[[Any], Any]] = {
     "exclude": lambda s: exclusions.read(s.exclude),
     "jitter": lambda s: validators.span(s.jitter, "jitter", most=_DAY),
 }
-"""What each option must be."""
+"""The check of each option."""

@@ -1,4 +1,4 @@
-"""The registry: the schedules that code declares, in the order of their declaration, each id once."""
+"""Keep the schedules that code declares, in the order of declaration; each id occurs once."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ F = TypeVar("F", bound="Callable[..., Any]")
 
 @dataclass(frozen=True)
 class Load:
-    """What `Registry.load` did."""
+    """The result of `Registry.load`."""
 
     modules: tuple[str, ...]
-    """Every module that was imported, sub-modules included."""
+    """Every imported module, including sub-modules."""
     silent: tuple[str, ...]
-    """Those of the names asked for that declared no schedule."""
+    """The given names whose modules declare no schedule."""
     unseen: tuple[str, ...] = ()
-    """Directories without `__init__.py` that seem to declare schedules, and that were not imported."""
+    """Directories without `__init__.py` that seem to declare schedules but were not imported."""
     problems: tuple[LoadError, ...] = ()
-    """One for each module that could not be imported; only within `collecting`, otherwise the first is raised."""
+    """One error for each failed import; outside of `collecting`, the first is raised instead."""
 
 
 @dataclass(frozen=True)
 class Modules:
-    """The modules whose declarations a registry has: what they declare no more is gone from the code."""
+    """The modules whose declarations a registry knows fully; a schedule missing from them was removed from the code."""
 
     names: frozenset[str] = frozenset()
     packages: frozenset[str] = frozenset()
-    """Packages that were loaded with their sub-modules: a sub-module that is not there is gone, too."""
+    """Packages loaded with all sub-modules; a sub-module missing from them was removed from the code, too."""
 
     def __contains__(self, module: object) -> bool:
         parts = str(module).split(".")
@@ -60,7 +60,7 @@ class Modules:
 
 
 class Registry:
-    """The schedules that code declares, by id. Several threads may add to it."""
+    """The schedules that code declares, by id; it is safe to add to it from several threads."""
 
     def __init__(self, defaults: Callable[[], sources.Defaults] = sources.Defaults) -> None:
         self._defaults = functools.cache(defaults)
@@ -84,10 +84,10 @@ class Registry:
     @overload
     def periodic(self, expression: None = None, *, follows: str, **given: Unpack[Shared]) -> Callable[[F], F]: ...
     def periodic(self, expression: str | None = None, **given: Unpack[Options]) -> Callable[[F], F]:
-        """Decorate a function with a schedule, and return the very same function.
+        """Decorate a function with a schedule, and return the same function.
 
-        Give one rule: an expression, `every` or `follows`. A length of time (Duration) is a number of seconds, a
-        timedelta, or text such as "90s", "15m", "1h30m" or "1d".
+        Give one rule: an expression, `every` or `follows`. A Duration is a number of seconds, a timedelta, or text such
+        as "90s", "15m", "1h30m" or "1d".
 
         A route is "first", "last", "round_robin", "random", "least_used", "least_recent", "hash", "shortest",
         "first_idle", "failover" or "broadcast".
@@ -107,30 +107,30 @@ class Registry:
             enabled (bool): Whether the schedule ticks; False only registers it.
             description (str): One line of text; by default the first line of the docstring.
             priority (Priority): "high", "normal" (the default) or "low"; decides the queue unless one is named.
-            queue (str): RQ queue of the jobs; by default that of the priority.
+            queue (str): RQ queue of the jobs; by default the queue of the priority.
             queues (Sequence[str]): RQ queues among which `route` chooses, instead of `queue`.
             route (Route): How to choose among `queues`; "broadcast" sends a job to each of them.
             job_timeout (Duration): Time that a run may take; -1 for no limit.
-            result_ttl (Duration): Time that RQ keeps a result; -1 for ever.
-            failure_ttl (Duration): Time that RQ keeps a failed job; -1 for ever.
+            result_ttl (Duration): Time that RQ keeps a result; -1 for no limit.
+            failure_ttl (Duration): Time that RQ keeps a failed job; -1 for no limit.
             ttl (Duration): Time that a job may wait in the queue.
-            retry (Retry): Number of tries, {"max": 3, "interval": [10, 60]}, or rq.Retry(...).
+            retry (Retry): Number of retries, {"max": 3, "interval": [10, 60]}, or rq.Retry(...).
             at_front (bool): Whether jobs go to the front of the queue.
-            meta (Mapping[str, object]): Meta of the jobs; the key "beat" is taken.
+            meta (Mapping[str, object]): Meta of the jobs; the key "beat" is reserved.
             on_success (Callback): Function, its dotted path or rq.Callback(...) that RQ calls after a success.
-            on_failure (Callback): The same after a failure.
-            on_stopped (Callback): The same after a run was stopped.
-            serializer (Serializer | type): "pickle" (the default), "json", or the class of RQ.
+            on_failure (Callback): Callback that RQ calls after a failure.
+            on_stopped (Callback): Callback that RQ calls after a run was stopped.
+            serializer (Serializer | type): "pickle" (the default), "json", or one of RQ's serializer classes.
             misfire (Misfire): Which missed ticks fire: the latest ("once", the default), none ("skip") or each ("all").
             misfire_after (Duration): Lateness from which a tick counts as missed; by default the setting of that name.
             catchup_window (Duration): Age beyond which a missed tick never fires.
-            catchup_limit (int): With misfire="all", the most ticks that fire at once, 1 to 100.
-            overlap (Overlap): During a run, "allow" (the default) another, "skip" the tick, "wait" or "replace" it.
-            max_running (int): With overlap="skip" or "wait", how many runs may go on at once, 1 to 100.
+            catchup_limit (int): With misfire="all", how many missed ticks may fire at once, 1 to 100.
+            overlap (Overlap): During a run, "allow" another (default), "skip" the tick, "wait", or "replace" the run.
+            max_running (int): With overlap="skip" or "wait", how many runs may be in progress at once, 1 to 100.
             max_waiting (int): With overlap="wait", how many ticks may wait, 1 to 1,000.
-            max_runs (int): Number of runs after which the schedule has finished.
-            exclude (DayOff | Collection[DayOff]): Days without ticks: dates, stretches of dates, functions of a date.
-            jitter (Duration): Longest delay of a tick, up to a day; always the same for the same tick.
+            max_runs (int): Number of runs after which the schedule is finished.
+            exclude (DayOff | Collection[DayOff]): Days without ticks: dates, date ranges, or functions of a date.
+            jitter (Duration): Maximum delay of a tick, up to a day; the delay is the same each time for a given tick.
             group (str): Group whose capacity the schedule shares.
             slow_queue (str): Queue of the jobs while the schedule is slow.
             slow_after (Duration): Time from which a run counts as slow.
@@ -139,7 +139,7 @@ class Registry:
             requires (str | Requires | Sequence[str | Requires]): Schedules that must have succeeded first.
             monitor (str | Monitor): Monitoring service of the runs: a ping URL, "sentry" or "sentry:slug".
         """
-        if callable(expression):  # `@periodic` without parentheses has no rule, and is refused for that
+        if callable(expression):  # `@periodic` without parentheses: raise, because there is no rule
             self._register(expression, None, {})
 
         def decorate(func: F) -> F:
@@ -165,9 +165,9 @@ class Registry:
     def register(
         self, func: Schedule | Callable[..., object], expression: str | None = None, /, **given: Unpack[Options]
     ) -> Schedule:
-        """Add a schedule for `func`, with the options of `periodic`; or add a schedule that is ready.
+        """Add a schedule for `func` with the options of `periodic`, or add a finished Schedule.
 
-        Refuse a second schedule of the same id.
+        Raise DuplicateSchedule if the id is already declared.
         """
         return self._register(func, expression, given)
 
@@ -183,7 +183,7 @@ class Registry:
             return Schedule(id="refused", func="beat.refused", timing=Every("1d"), enabled=False)
 
     def schedulable(self, func: F) -> F:
-        """Expose a function without a schedule, so that `Client.add` and `beat add` may schedule it."""
+        """Expose a function without a schedule, so that `Client.add` and `beat add` can schedule it."""
         here = source_location.caller(__file__)
         try:
             path = functions.path(func)
@@ -194,61 +194,61 @@ class Registry:
         return func
 
     def group(self, name: str, **limits: Unpack[Limits]) -> Group:
-        """Limit how many runs of a group's schedules may go on at once; several places may declare the same.
+        """Limit how many runs of a group's schedules may be in progress at once; repeating equal limits is allowed.
 
         Args:
             name (str): The group that schedules name with group=.
             max_running (int): The capacity, 1 to 1,000.
-            when_full ("wait" | "skip"): What becomes of a tick when it is full; by default it waits.
+            when_full ("wait" | "skip"): What happens to a tick when the group is full; by default it waits.
             max_waiting (int): With when_full="wait", how many ticks may wait, 1 to 1,000.
         """
         return self._groups.declare(name, limits, source_location.caller(__file__))
 
     @property
     def groups(self) -> dict[str, Group]:
-        """The groups by name: what the settings say of one holds, whatever the code says."""
+        """Return the groups by name; settings override the code."""
         told = self._defaults().groups
         return {**self._groups.found, **{name: Group.read(name, line) for name, line in told.items()}}
 
     @property
     def functions(self) -> list[str]:
-        """The paths of all that may be scheduled from data: what was decorated as such, and what has a schedule."""
+        """Return the paths of functions that can be scheduled from data: schedulable ones and those with a schedule."""
         return sorted({*self._functions, *(schedule.func for schedule in self)})
 
     @property
     def signatures(self) -> dict[str, str]:
-        """The parameters of those functions as JSON, by path, as far as this registry has seen the functions."""
+        """Return the parameters of `functions` as JSON by path, for functions that this registry has seen."""
         return {path: self._signatures[path] for path in self.functions if self._signatures.get(path)}
 
     @property
     def main_module(self) -> str:
-        """Return the module that was loaded first, or else that of the first declaration."""
+        """Return the module that was loaded first or, without one, the module of the first declaration."""
         declared = (schedule.declared.module for schedule in self if schedule.declared)
         return next(iter(self._loaded), "") or next(declared, "")
 
     @property
     def modules(self) -> Modules:
-        """Return the modules whose declarations are all here; of the default registry, all that are imported."""
+        """Return the modules whose declarations this registry knows fully; for the default one, all imported."""
         imported = sys.modules.keys() - {"__main__"} if self is default_registry else self._brought
         declared = {schedule.declared.module for schedule in self if schedule.declared}
         return Modules(frozenset(imported | declared), frozenset(self._packages))
 
     def get(self, schedule_id: str) -> Schedule:
-        """The schedule of that id; raises UnknownSchedule."""
+        """Return the schedule with that id; raise UnknownSchedule if there is none."""
         if schedule_id in self:
             return self._schedules[schedule_id]
         hint = did_you_mean(str(schedule_id), self._schedules)
         raise UnknownSchedule(f"there is no schedule {schedule_id!r:.120}.{hint}")
 
     def next_run(self, schedule_id: str, after: datetime) -> datetime | None:
-        """The first tick of that schedule strictly later than `after`, or None when it has ended."""
+        """Return the schedule's first tick strictly later than `after`, or None if it has ended."""
         return self.get(schedule_id).after(after)
 
     def load(self, *names: str, setup: str | None = None) -> Load:
-        """Imports modules (dotted names, files, packages with their sub-modules) and takes what they declare.
+        """Import modules (dotted names, files, packages with their sub-modules) and add their declarations.
 
-        First the application is made ready: `django.setup()` where DJANGO_SETTINGS_MODULE is set, then `setup`, which
-        is `"module:callable"`.
+        Before that, call `django.setup()` if DJANGO_SETTINGS_MODULE is set, and then `setup`, a `"module:callable"`.
+        Raise LoadError for a failed import and DeclarationError for a bad declaration, unless within `collecting`.
         """
         loader.prepare(setup)
         loaded = loader.load(*names)
@@ -281,9 +281,9 @@ class Registry:
             self._refusals.refuse(e, schedule.declared)
 
     def collecting(self) -> AbstractContextManager[list[DeclarationError]]:
-        """Within it nothing wrong is raised, so that all is found at once.
+        """Collect errors instead of raising them within a `with` block, so that all are found at once.
 
-        Wrong declarations go into the list, failed imports into `Load.problems`.
+        Bad declarations go into the list, failed imports into `Load.problems`.
         """
         return self._refusals.collecting()
 
@@ -291,7 +291,7 @@ class Registry:
         with self._lock:
             first = self._schedules.get(schedule.id)
             if first and code and self._codes.get(first.func) is not code and _again(first, schedule):
-                first = None  # the module runs again, after a failed import or by a reload
+                first = None  # the module ran again, after a failed import or a reload
             elif code and self._codes.get(schedule.func, code) is not code:
                 raise BadFunction(
                     f"{schedule.func} is defined twice, and a worker would find only the later: rename one of the two"
@@ -316,7 +316,7 @@ class Registry:
             more = {"id": name or "refused", "description": description, "declared": here}
             schedule = declare.declare(path or "beat.refused", expression, given, self._defaults(), **more)
             args, kwargs = schedule.args, schedule.kwargs
-        if path and type(args) in _LISTS and type(kwargs) in _DICTS:  # others have been refused already
+        if path and type(args) in _LISTS and type(kwargs) in _DICTS:  # other types were already rejected
             with mistakes:
                 functions.check_arguments(func, args, kwargs)
         mistakes.refuse()
@@ -348,7 +348,7 @@ def _twice(first: Schedule, schedule: Schedule) -> str:
 
 
 def _at_home(schedule: Schedule, modules: Container[str]) -> bool:
-    """Whether one of these declared it, or has its function."""
+    """Return whether one of the modules declares the schedule or contains its function."""
     declared = schedule.declared
     return (declared is not None and declared.module in modules) or schedule.func.rpartition(".")[0] in modules
 
@@ -360,10 +360,10 @@ periodic = default_registry.periodic
 """Decorate a function with a schedule: `@periodic("0 9 * * mon-fri", tz="Europe/Paris")`."""
 
 group = default_registry.group
-"""Limit how many runs of a group's schedules may go on at once: `group("reports", max_running=5)`."""
+"""Limit how many runs of a group's schedules may be in progress at once: `group("reports", max_running=5)`."""
 
 schedulable = default_registry.schedulable
-"""Expose a function without a schedule, so that it may be scheduled from data."""
+"""Expose a function without a schedule, so that it can be scheduled from data."""
 
 register = default_registry.register
-"""Schedule a function of a library: `register(shutil.disk_usage, "@daily", args=["/"])`."""
+"""Schedule a function without decorating it: `register(shutil.disk_usage, "@daily", args=["/"])`."""

@@ -1,4 +1,4 @@
-"""What a schedule requires of others: that they have succeeded lately, or since its own tick before."""
+"""Define what a schedule requires of others: a recent success, or one since its own previous tick."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WITHIN = " within "
 
 @dataclass(frozen=True, init=False)
 class Requires:
-    """Require a success of another schedule: at most `within` ago, or else since the tick before."""
+    """The requirement that another schedule succeeded at most `within` ago or, without it, since the previous tick."""
 
     id: str
     within: timedelta | None
@@ -31,7 +31,7 @@ class Requires:
 
     @classmethod
     def read(cls, text: str) -> Requires:
-        """From what `str` made of it: `extract`, `extract within 1h`."""
+        """Parse the text of `str`, such as `extract` or `extract within 1h`."""
         schedule_id, said, within = text.partition(_WITHIN)
         return cls(schedule_id, within if said else None)
 
@@ -40,7 +40,7 @@ class Requires:
 
 
 def read(value: object, name: str = "requires") -> tuple[Requires, ...]:
-    """Each of what is required, in its order and none twice; one alone needs no list."""
+    """Return the requirements in order, given as one or a list; raise BadOption if an id is repeated."""
     if value is None or value == ():
         return ()
     alone = isinstance(value, str | Requires)
@@ -62,4 +62,4 @@ def read(value: object, name: str = "requires") -> tuple[Requires, ...]:
 def _one(value: object) -> Requires:
     if isinstance(value, Requires):
         return value
-    return Requires.read(validators.text(value)) if isinstance(value, str) else Requires(value)  # type: ignore[arg-type]  # refused
+    return Requires.read(validators.text(value)) if isinstance(value, str) else Requires(value)  # type: ignore[arg-type]  # raises BadOption

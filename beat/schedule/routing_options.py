@@ -1,4 +1,4 @@
-"""The options of the policies of place: what each value must be, and which of them say something together."""
+"""Check the options of routing (queues, groups, slow queues) and dependencies, alone and in combination."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _USUAL_QUEUE = "default"
 
 
 def refuse_contradictions(schedule: Any) -> None:
-    """Refuse all options that say nothing together, or the opposite of each other."""
-    if schedule.follows is None and _values(schedule) == _NOTHING:  # most schedules
+    """Raise BadOption for options that have no effect in this combination, or that contradict each other."""
+    if schedule.follows is None and _values(schedule) == _NOTHING:  # a shortcut for most schedules
         return
     if schedule.queues and schedule.queue not in (_USUAL_QUEUE, schedule.queues[0]):
         raise BadOption(f"queue={schedule.queue!r} says nothing here: route= chooses among queues=: leave queue out")
@@ -60,7 +60,7 @@ _USUAL = (None, "once")
 
 
 def _refuse_times(schedule: Any) -> None:
-    """What is said about times, of a schedule that has none."""
+    """Raise BadOption for an option about times, because a schedule that follows another has none."""
     if schedule.follows == schedule.id:
         raise BadOption(f"follows is the id itself, {schedule.id!r}: name another, or give it an expression")
     rule = f"follows={schedule.follows!r} ticks when that schedule has succeeded, and has no times of its own"
@@ -112,6 +112,6 @@ CHECKS: Mapping[str, Callable[[Any], Any]] = {
     "slow_window": lambda s: validators.span(s.slow_window, "slow_window", most=_DAY),
     "requires": lambda s: requires.read(s.requires),
 }
-"""What each option must be."""
+"""The check of each option."""
 _values = operator.attrgetter(*CHECKS)
 _NOTHING = ((), None, None, None, None, None, None, ())

@@ -1,4 +1,4 @@
-"""RQ's own options, by RQ's names and meanings, as plain data: rq itself is not imported here."""
+"""Check RQ's own options, with RQ's names and meanings, and keep them as plain data without importing rq."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from beat.timing import durations
 Serializer = Literal["pickle", "json"]
 
 _SECONDS = re.compile(r"-?\d{1,10}", re.ASCII)
-_SERIALIZERS = {  # by their paths, because rq is not imported here, and others have classes of these names too
+_SERIALIZERS = {  # by path, because rq is not imported here and other packages use these names
     "rq.serializers.DefaultSerializer": "pickle",
     "rq.serializers.PickleSerializer": "pickle",
     "rq.serializers.JSONSerializer": "json",
@@ -25,7 +25,7 @@ _SERIALIZERS = {  # by their paths, because rq is not imported here, and others 
 
 @dataclass(frozen=True, kw_only=True)
 class Retry:
-    """RQ's `Retry`, as plain data."""
+    """RQ's `Retry` as plain data."""
 
     max: int
     intervals: tuple[int, ...] = (0,)
@@ -34,7 +34,7 @@ class Retry:
 
 @dataclass(frozen=True, kw_only=True)
 class Callback:
-    """RQ's `Callback`, as plain data; without a time-out RQ's own applies."""
+    """RQ's `Callback` as plain data; without a timeout, RQ's default applies."""
 
     func: str
     timeout: int | None = None
@@ -44,28 +44,28 @@ _WRITERS = get_args(Serializer)
 
 
 def serializer(value: object) -> Serializer:
-    """How RQ writes the arguments; RQ's own classes are understood too."""
+    """Return the serializer of the arguments, given by name or as one of RQ's classes."""
     path = value if isinstance(value, str) else f"{getattr(value, '__module__', '')}.{getattr(value, '__name__', '')}"
     return cast("Serializer", validators.one_of(_SERIALIZERS.get(path, value), "serializer", _WRITERS))
 
 
 def timeout(value: object, name: str) -> int | None:
-    """Seconds a job may run; -1 is for ever."""
+    """Return the seconds that a job may run; -1 means no limit."""
     return _seconds(value, name, least=1, endless=True)
 
 
 def lifetime(value: object, name: str) -> int | None:
-    """Seconds a result is kept; -1 is for ever."""
+    """Return the seconds that RQ keeps a result; -1 means no limit."""
     return _seconds(value, name, least=0, endless=True)
 
 
 def ttl(value: object, name: str = "ttl") -> int | None:
-    """Seconds a job may wait in the queue."""
+    """Return the seconds that a job may wait in the queue."""
     return _seconds(value, name, least=1, endless=False)
 
 
 def retry(value: object) -> Retry | None:
-    """How often RQ tries again: a number, `{"max": 3, "interval": [10, 60]}` or RQ's `Retry`."""
+    """Return the retries, given as a number, `{"max": 3, "interval": [10, 60]}` or RQ's `Retry`."""
     if value is None:
         return None
     found = _retry_parts(value)
@@ -101,7 +101,7 @@ def _retry_parts(value: object) -> Mapping[str, Any]:
 
 
 def callback(value: object, name: str) -> Callback | None:
-    """A function, its dotted path, or RQ's `Callback`."""
+    """Return the callback, given as a function, its dotted path or RQ's `Callback`."""
     if value is None:
         return None
     if hasattr(value, "func") and hasattr(value, "timeout"):  # rq.Callback, without importing rq here

@@ -1,4 +1,4 @@
-"""When a schedule ticks: makes a Cron, an Every or a Follows from what was written."""
+"""Build the rule of a schedule from its options: a Cron, an Every or a Follows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def timing(
     start: datetime | None = None,
     presets: Mapping[str, str] | None = None,
 ) -> Timing:
-    """A Follows for another's id, otherwise what `clocked` makes; refuses more than one rule, and none."""
+    """Return a Follows for a schedule's id, or else the rule of `clocked`; raise unless exactly one is given."""
     if follows is None:
         return clocked(expression, every=every, tz=tz, seconds=seconds, phase=phase, start=start, presets=presets)
     if expression is not None or every is not None:
@@ -56,7 +56,7 @@ def clocked(
     start: datetime | None = None,
     presets: Mapping[str, str] | None = None,
 ) -> Clocked:
-    """A Cron for an expression or the name of a preset, an Every for an interval; refuses both and neither."""
+    """Return a Cron for an expression or preset, or an Every for an interval; raise unless exactly one is given."""
     if expression is not None and every is not None:
         raise _two_rules("an expression and every=")
     if expression is None and every is None:
@@ -77,17 +77,17 @@ def _two_rules(given: str) -> BadOption:
 def _every(every: Duration, phase: Duration, start: datetime | None) -> Every:
     try:
         return _shared(every, phase, start)
-    except TypeError:  # what cannot be remembered is no duration, and is refused
+    except TypeError:  # an unhashable value is not a duration, so Every raises
         return Every(every, phase=phase, start=start)
 
 
-_shared = functools.lru_cache(maxsize=1024, typed=True)(Every)  # True is no second
-"""A timing never changes: many schedules may have one and the same."""
+_shared = functools.lru_cache(maxsize=1024, typed=True)(Every)  # typed, so that True is not mistaken for 1
+"""Every with a cache; intervals are immutable, so schedules can share them."""
 
 
 def _cron(expression: str | None, tz: str, *, seconds: bool, presets: Mapping[str, str]) -> Cron:
     if not isinstance(expression, str) or not PRESET.fullmatch(expression):
-        return Cron(expression, tz, seconds)  # type: ignore[arg-type]  # Cron refuses what is not text
+        return Cron(expression, tz, seconds)  # type: ignore[arg-type]  # Cron raises for other types
     if expression not in presets:
         known = f"known presets: {', '.join(sorted(presets))}" if presets else "no presets are set"
         hint = (
@@ -105,7 +105,7 @@ def _cron(expression: str | None, tz: str, *, seconds: bool, presets: Mapping[st
 
 
 def checked(value: object, seed: str) -> Timing:
-    """One that was made already, for the schedule whose id is `seed`."""
+    """Return an existing timing for the schedule whose id is `seed`; raise BadOption for other types."""
     if isinstance(value, Cron | Every | Follows):
         return value.seeded(seed) if isinstance(value, Cron) else value
     raise BadOption(
@@ -114,7 +114,7 @@ def checked(value: object, seed: str) -> Timing:
 
 
 def tz_of(value: str | None, timing: Timing) -> str:
-    """The zone of a schedule with that timing; an expression brings its own."""
+    """Return the time zone of a schedule; raise BadOption if it differs from that of its expression."""
     own = timing.tz if isinstance(timing, Cron) else "UTC"
     name = own if value is None else zone(value).name
     if isinstance(timing, Cron) and name != own:

@@ -1,4 +1,4 @@
-"""A run: which schedule it belongs to, which tick, and who asked for it. Told to the job in its meta."""
+"""Describe a run in the meta of its job: the schedule, the tick, and what triggered it."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 META_KEY = "beat"
-"""Where a job's meta says which run it is."""
+"""The key of a job's meta that holds its run."""
 _USUAL, _NO_TICK = "scheduler", "-"
 CONTEXT_KEYS = ("traceparent", "tracestate")
-"""Where a job's meta says to which trace it belongs, by the names of the W3C."""
+"""The keys of a job's meta that hold its trace context, named as by the W3C."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """The run that a job is, as the job itself can ask for it."""
+    """The run that a job performs, as `get_current_run` returns it."""
 
     schedule_id: str
     scheduled_for: datetime | None
-    """The tick, in UTC; None when somebody asked for the run."""
+    """The tick in UTC; None for a manual run."""
     triggered_by: str
     shard: int = 0
-    """Which part of the work it does, where a tick was broadcast: from 0 on."""
+    """The number of this job among those of a broadcast tick, from 0."""
     shards: int = 1
-    """How many parts there are."""
+    """How many jobs the tick became."""
     after: str | None = None
-    """The job whose success it follows."""
+    """The id of the job whose success this run follows."""
 
     def __post_init__(self) -> None:
         if self.scheduled_for is not None:
             object.__setattr__(self, "scheduled_for", clock.utc(self.scheduled_for, "scheduled_for"))
 
     def plain(self) -> str | dict[str, str | int | None]:
-        """As the job's meta keeps it: nearly always a line, `report 2026-11-16T09:00:00Z`.
+        """Return the run as the job's meta keeps it, usually one line such as `report 2026-11-16T09:00:00Z`.
 
-        Redis keeps a hash in one small block as long as none of its values has more than 64 bytes.
+        A short line keeps the job's hash compact: Redis uses a listpack while no value exceeds 64 bytes.
         """
         tick = None if self.scheduled_for is None else clock.text(self.scheduled_for)
         if self.shards == 1 and not self.after:
@@ -57,7 +57,7 @@ class Run:
 
     @classmethod
     def read(cls, plain: object) -> Run | None:
-        """The run that `plain()` wrote, whatever a newer beat has added to it; None for anything else."""
+        """Parse what `plain` wrote, and ignore additions by newer versions; return None for anything else."""
         if isinstance(plain, str):
             plain = _words(plain)
         match plain:
@@ -70,7 +70,7 @@ class Run:
 
 
 def _words(line: str) -> dict[str, str | None]:
-    """What the words of a line are; who triggered the run is the rest, if it was not the scheduler."""
+    """Return the fields of a line; the text behind the tick is `triggered_by`, by default the scheduler."""
     schedule_id, _, rest = line.partition(" ")
     tick, _, by = rest.partition(" ")
     return {
@@ -81,7 +81,7 @@ def _words(line: str) -> dict[str, str | None]:
 
 
 def _others(plain: Any) -> dict[str, Any]:
-    """What not every run has, as far as it makes sense."""
+    """Return the optional fields that have valid types."""
     shard, shards, after = plain.get("shard"), plain.get("shards"), plain.get("after")
     part = {"shard": shard, "shards": shards} if type(shard) is type(shards) is int else {}
     return {**part, **({"after": after} if isinstance(after, str) else {})}

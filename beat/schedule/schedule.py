@@ -1,4 +1,4 @@
-"""A schedule: when, what, and how RQ is to treat it. Checked when it is made, and never changed afterwards."""
+"""Define a schedule: when to run what, and its policies. It is checked when created, and immutable."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _INSTANT = timedelta(microseconds=1)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Schedule:
-    """The rule: when, what, and its policies. Options that are None are left to RQ.
+    """When to run what, and the policies. RQ's defaults apply to RQ options that are None.
 
-    Two schedules are equal when their definitions are, wherever they were declared.
+    Schedules are equal if their definitions are, even if they were declared in different places.
     """
 
     id: str
@@ -43,7 +43,7 @@ class Schedule:
     """The dotted path of the function."""
     timing: Timing
     tz: str | None = None
-    """The zone it is written and shown in; an expression brings its own."""
+    """The time zone of the expression, of excluded days, and of times shown to people."""
     start: datetime | None = None
     end: datetime | None = None
     args: Sequence[Any] = ()
@@ -74,7 +74,7 @@ class Schedule:
     exclude: Sequence[str] = ()
     jitter: timedelta | None = None
     queues: Sequence[str] = ()
-    """Those among which `route` chooses; `queue` is then the first of them."""
+    """The queues among which `route` chooses; `queue` is then the first of them."""
     route: Route | None = None
     group: str | None = None
     slow_queue: str | None = None
@@ -83,7 +83,7 @@ class Schedule:
     slow_window: timedelta | None = None
     requires: Sequence[Requires] = ()
     monitor: Monitor | None = None
-    """The service that is told of its runs, and misses them."""
+    """The service that beat informs of runs, and that alerts if they stop."""
     declared: Place | None = None
 
     def __post_init__(self) -> None:
@@ -93,35 +93,35 @@ class Schedule:
 
     @property
     def follows(self) -> str | None:
-        """The id of the schedule after whose successes it ticks, if it has no times of its own."""
+        """Return the id of the schedule that this one follows, or None."""
         return self.timing.id if isinstance(self.timing, Follows) else None
 
     def after(self, instant: datetime) -> datetime | None:
-        """The first tick strictly later than `instant`, or None after `end`."""
+        """Return the first tick strictly later than `instant`, or None if that is after `end`."""
         first = instant if self.start is None else max(_utc(instant), _shift(self.start, -_INSTANT))
         tick = self.timing.after(first)
         return tick if tick and (self.end is None or tick <= self.end) else None
 
     def before(self, instant: datetime) -> datetime | None:
-        """The last tick strictly earlier than `instant`, or None before `start`."""
+        """Return the last tick strictly earlier than `instant`, or None if that is before `start`."""
         last = instant if self.end is None else min(_utc(instant), _shift(self.end, _INSTANT))
         tick = self.timing.before(last)
         return tick if tick and (self.start is None or tick >= self.start) else None
 
     def count(self, a: datetime, b: datetime) -> int:
-        """How many ticks there are from `a` on and before `b`."""
+        """Return the number of ticks in `[a, b)`."""
         low = a if self.start is None else max(_utc(a), self.start)
         high = b if self.end is None else min(_utc(b), _shift(self.end, _INSTANT))
         return self.timing.count(low, high)
 
     def ticks(self, start: datetime, end: datetime | None = None) -> Iterator[datetime]:
-        """The ticks from `start` on and before `end`; without `end` they stop where the schedule does."""
+        """Iterate over the ticks in `[start, end)`; without `end`, stop only at the schedule's own end."""
         low = start if self.start is None else max(_utc(start), self.start)
         ends = [bound for bound in (end and _utc(end), self.end and _shift(self.end, _INSTANT)) if bound]
         return self.timing.ticks(low, min(ends, default=None))
 
     def describe(self) -> str:
-        """When it ticks, in words."""
+        """Return in words when the schedule ticks."""
         words = self.timing.describe()
         told = isinstance(self.timing, Every) and self.timing.start == self.start
         if self.start is not None and not told:
@@ -129,24 +129,24 @@ class Schedule:
         return words if self.end is None else f"{words}, until {clock.text(self.end)}"
 
     def definition(self) -> dict[str, Any]:
-        """All that makes the schedule what it is, as plain values, the same in every process."""
+        """Return the full definition as plain values, the same in every process."""
         plain = {name: digests.plain(getattr(self, name)) for name in digests.COMMON}
         return {"id": self.id, **plain, **self._arguments(), "timing": str(self.timing), "meaning": plain["timing"]}
 
     @functools.cached_property
     def kind(self) -> str:
-        """A digest of the definition, but for the id and the arguments."""
+        """Return a digest of the definition without the id and the arguments."""
         return digests.kind(self)
 
     @functools.cached_property
     def rev(self) -> str:
-        """A digest of the whole definition."""
+        """Return a digest of the whole definition: the revision."""
         given = digests.written(self._arguments()) if self.args or self.kwargs or self.meta else ""
         return digests.digest(f"{self.kind} {self.id} {given}")
 
     @functools.cached_property
     def timing_rev(self) -> str:
-        """A digest of what decides its ticks, and of nothing else."""
+        """Return a digest of the options that determine the ticks: the timing, `start` and `end`."""
         return _timing_rev(self)
 
     def _arguments(self) -> dict[str, arguments.Canonical]:
@@ -165,7 +165,7 @@ class Schedule:
 
 
 def check_values(values: Mapping[str, Any]) -> None:
-    """Refuse every value that no schedule can have; whether they go together is not looked at."""
+    """Raise one error for all invalid values; combinations of values are not checked."""
     schedule = object.__new__(Schedule)
     vars(schedule).update({name: default() for name, default in _DEFAULTS.items()} | dict(values))
     _checked_values(schedule, _CHECKED).refuse()
@@ -181,13 +181,13 @@ def _check(schedule: Schedule, checked: Iterable[tuple[str, Callable[[Schedule],
 
 
 def _checked_values(schedule: Schedule, checked: Iterable[tuple[str, Callable[[Schedule], Any], object]]) -> Mistakes:
-    """Put each value into the form that a schedule keeps; return the mistakes, each replaced by a default."""
+    """Convert each value to the form that a schedule keeps; replace bad values by defaults and return the mistakes."""
     values, mistakes = vars(schedule), Mistakes()
     for name, check, sound in checked:
         if values[name] is not sound:
             try:
                 values[name] = check(schedule)
-            except Exception as e:  # noqa: BLE001 (a value that raises when it is looked at is refused, too)
+            except Exception as e:  # noqa: BLE001 (a value that raises when it is read is a mistake, too)
                 mistakes.found.append(options.refusal(e, name))
                 values[name] = _DEFAULTS[name]()
     return mistakes
@@ -207,14 +207,14 @@ _CONTRADICTIONS = (
 
 
 def _utc(instant: datetime) -> datetime:
-    clock.floor(instant)  # refuses what could not be compared
+    clock.floor(instant)  # raises unless the instant can be compared with the bounds
     return instant
 
 
 def _shift(bound: datetime, by: timedelta) -> datetime:
     try:
         return bound + by
-    except OverflowError:  # nothing lies beyond the calendar's own ends
+    except OverflowError:  # no tick lies outside the calendar
         return bound
 
 
@@ -228,7 +228,7 @@ def _unwrapped(value: Any) -> Any:
     return dict(value) if type(value) is MappingProxyType else value
 
 
-_CHECKS: Mapping[str, Callable[[Schedule], Any]] = {  # in this order: what others depend on comes first
+_CHECKS: Mapping[str, Callable[[Schedule], Any]] = {  # the order matters: later checks read values of earlier ones
     "id": lambda s: options.schedule_id(s.id),
     "func": lambda s: path_of(s.func, "func"),
     "timing": lambda s: rule.checked(s.timing, s.id),
@@ -264,7 +264,7 @@ _DEFAULTS: Mapping[str, Callable[[], Any]] = {
     "kwargs": dict,
     "meta": dict,
 }
-"""Stand for values that were refused, so that the others can be checked."""
+"""Replacements for invalid values, so that the other values can still be checked."""
 _SOUND = {each.name: each.default for each in fields(Schedule) if each.name != "tz"}
-_CHECKED = [(name, check, _SOUND.get(name, _CHECKS)) for name, check in _CHECKS.items()]  # which no value ever is
-"""Each with the default that needs no check: most values of most schedules are these."""
+_CHECKED = [(name, check, _SOUND.get(name, _CHECKS)) for name, check in _CHECKS.items()]  # _CHECKS: no value is it
+"""The checks, each with the default that needs no check, because most values of most schedules are defaults."""

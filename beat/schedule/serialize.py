@@ -1,7 +1,7 @@
-"""A schedule's definition as it lies in Redis: written by the beat that has the code, read by any other.
+"""Write definitions to JSON for Redis, and read them back in processes that lack the application's code.
 
-The arguments of a function may be of classes that only the application can import, so they stay in the job's template:
-a schedule that was read has none, and knows all that decides its ticks and where its jobs go.
+Arguments may be of classes that only the application can import, so they stay in the job template. A schedule that was
+read back has no arguments, but everything that determines its ticks and the queues of its jobs.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _short = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def write(schedule: Schedule) -> str:
-    """The definition as JSON, without what is left to RQ."""
+    """Return the definition as JSON, without options that are empty or None."""
     own = {
         "id": schedule.id,
         "args": _shown(list(schedule.args)),
@@ -62,7 +62,7 @@ def _json(values: Mapping[str, Any]) -> str:
 
 
 def read(text: str) -> Schedule:
-    """The schedule that was written, without its arguments; refuses what is no definition."""
+    """Return the schedule of a definition, without its arguments; raise DeclarationError if it is malformed."""
     try:
         found: Mapping[str, Any] = json.loads(text)
         plain = {name: found[name] for name in _PLAIN if name in found}
@@ -74,7 +74,7 @@ def read(text: str) -> Schedule:
 
 
 def rule(schedule: Schedule) -> dict[str, Any]:
-    """What decides the ticks, by the names that people write."""
+    """Return the rule of a schedule under the names of its options, such as `{"every": "15m"}`."""
     timing = schedule.timing
     if isinstance(timing, Follows):
         return {"follows": timing.id}
@@ -89,9 +89,9 @@ def rule(schedule: Schedule) -> dict[str, Any]:
 
 
 def ticks(schedule: Schedule) -> str:
-    """All that decides the ticks, as JSON: what the ledger keeps of a definition.
+    """Return everything that determines the ticks as JSON, for the ledger.
 
-    It is read back without the id, so that of `H` it holds what the id made of it.
+    Each `H` is replaced by its value, because the JSON is read back without the schedule's id.
     """
     timing = schedule.timing
     picked = {"cron": timing.normalised} if isinstance(timing, Cron) and timing.hashed else {}
@@ -100,11 +100,11 @@ def ticks(schedule: Schedule) -> str:
 
 
 def ticking(found: Mapping[str, Any]) -> Schedule:
-    """A schedule with the ticks that `ticks` wrote, and nothing else; refuses what it did not write.
+    """Return a schedule that only has the ticks that `ticks` wrote; raise DeclarationError for other values.
 
-    A whole definition will do: it says whose id decides about `H`.
+    `found` can also be a whole definition, whose id then decides each `H`.
     """
-    nobody = "ticks" if found.get("follows") != "ticks" else "tick"  # none follows itself
+    nobody = "ticks" if found.get("follows") != "ticks" else "tick"  # a schedule must not follow itself
     return read(json.dumps({"id": nobody, **found, "func": "nobody.knows"}))
 
 
@@ -121,7 +121,7 @@ def _instant(found: Mapping[str, Any], name: str) -> datetime | None:
 
 
 def _shown(value: Any) -> Any:
-    """Arguments for people to look at: as they are where JSON can write them."""
+    """Return arguments for display: unchanged if JSON can write them, otherwise their repr."""
     if not value:
         return value
     try:
@@ -134,13 +134,13 @@ def _shown(value: Any) -> Any:
 def _repr(value: object) -> str:
     try:
         return f"{value!r:.2000}"
-    except Exception:  # noqa: BLE001 (somebody else's code)
+    except Exception:  # noqa: BLE001 (a user's __repr__ may raise anything)
         return f"<{type(value).__name__}>"
 
 
 def _is_unicode(text: str) -> bool:
     try:
         text.encode()
-    except UnicodeEncodeError:  # half a character
+    except UnicodeEncodeError:  # a lone surrogate
         return False
     return True

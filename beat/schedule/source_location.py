@@ -1,4 +1,4 @@
-"""Where something was declared: the line of the code that did it."""
+"""Find the line of code that declared a schedule or group."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a schedule was declared."""
+    """The file, line and module of a declaration."""
 
     file: str
     line: int
@@ -32,8 +32,8 @@ class Place:
 
 
 def caller(beyond: str) -> Place:
-    """The first place on the stack that is not in the file `beyond`, which asks."""
-    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 (the way to the caller)
+    """Return the location of the nearest caller outside the file `beyond`."""
+    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 (the fastest way to the caller)
     while frame is not None and frame.f_code.co_filename == beyond:
         frame = frame.f_back
     if frame is None:
@@ -41,9 +41,9 @@ def caller(beyond: str) -> Place:
     return _place(finder.shown(frame.f_code.co_filename), frame.f_lineno, frame.f_globals.get("__name__", ""))
 
 
-@functools.lru_cache(maxsize=1024)  # thousands of schedules are declared in a few files
+@functools.lru_cache(maxsize=1024)  # thousands of schedules share a few files
 def _absolute(file: str) -> str:
     return str(Path(file).absolute())
 
 
-_place = functools.lru_cache(maxsize=1024)(Place)  # a loop declares many at one
+_place = functools.lru_cache(maxsize=1024)(Place)  # a loop declares many schedules on one line

@@ -1,4 +1,4 @@
-"""What Redis knows about a schedule: the part of its hash that decides what happens next."""
+"""Read the fields of a schedule's hash in Redis that decide what happens next."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ OTHERS = (
     "run_count", "manual_count", "last_skip", "override", "unannounced_at", "source", "app",
     "overridden_by",
 )  # fmt: skip
-_LONG = 16  # more digits than Redis' scripts count with
+_LONG = 16  # more digits than the Lua scripts can count exactly
 
 
 @dataclass(frozen=True)
 class State:
-    """As it was read: any value may be missing, or be something that no beat wrote."""
+    """The fields as text; any value may be missing, or not written by beat."""
 
     rev: str
     timing_rev: str
@@ -30,12 +30,12 @@ class State:
     due_at: str
     last_run: str
     template: bool = True
-    """Whether the fields of its jobs are there."""
+    """Whether the job template exists in Redis."""
     run_count: str = ""
     manual_count: str = ""
     last_skip: str = ""
     override: str = ""
-    """The rule that an operator has put in the place of the code's, as JSON."""
+    """The rule with which an operator overrides that of the code, as JSON."""
     unannounced_at: str = ""
     source: str = ""
     app: str = ""
@@ -43,7 +43,7 @@ class State:
 
     @classmethod
     def read(cls, values: Sequence[str | bytes | None], *, template: bool = True) -> State | None:
-        """From the values of FIELDS, and of OTHERS; None when there is no such schedule."""
+        """Build the state from the values of FIELDS and OTHERS; return None if the schedule does not exist."""
         if not any(value is not None for value in values):
             return None
         texts = (value.decode(errors="replace") if isinstance(value, bytes) else value or "" for value in values)
@@ -51,17 +51,17 @@ class State:
 
     @property
     def next(self) -> datetime | None:
-        """The next tick, if there is one that can be read."""
+        """Return the next tick, or None if it or its due time is missing or unreadable."""
         return clock.found(self.next_run) if clock.found(self.due_at) else None
 
     @property
     def ticked(self) -> int:
-        """How many of its ticks became jobs: those that somebody asked for are none."""
+        """Return how many ticks became jobs, without manual runs."""
         return max(0, _count(self.run_count) - _count(self.manual_count))
 
     @property
     def last(self) -> datetime | None:
-        """The newest tick that was enqueued, was skipped or waits."""
+        """Return the newest tick that was enqueued, was skipped or waits."""
         found = [tick for tick in (clock.found(self.last_run), clock.found(self.last_skip)) if tick]
         return max(found, default=None)
 

@@ -1,6 +1,7 @@
-"""Wall time: the only place that reads it, and the door through which instants come in.
+"""Read the system clock, and convert instants to and from seconds, milliseconds and text.
 
-Inside beat an instant is an aware UTC `datetime`; ticks are whole seconds and are computed as integers since the epoch.
+Only this module reads wall-clock time. Inside beat, every instant is an aware `datetime` in UTC. Ticks are whole
+seconds, so they are computed as integers since the epoch.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ _remembered = functools.lru_cache(maxsize=4096)  # thousands of schedules share 
 
 
 def now() -> datetime:
-    """The present instant, by this machine's clock."""
+    """Return the current instant by this machine's clock."""
     return datetime.now(UTC)
 
 
 def utc(value: datetime, name: str = "instant") -> datetime:
-    """`value` in UTC; refuses what is not an aware datetime. For what users hand in."""
+    """Return a user's `value` in UTC; raise BadInstant unless it is an aware datetime."""
     if not isinstance(value, datetime):
         raise BadInstant(
             f"{name} must be a datetime, not {type(value).__name__}: write datetime(2026, 11, 16, 9, tzinfo=UTC)"
@@ -38,7 +39,7 @@ def utc(value: datetime, name: str = "instant") -> datetime:
 
 
 def floor(instant: datetime) -> int:
-    """The last whole second since the epoch at or before `instant`; refuses anything but aware UTC."""
+    """Return the last whole second at or before `instant`; raise BadInstant unless it is in UTC."""
     if not isinstance(instant, datetime) or instant.tzinfo is not UTC:
         _refuse_unless_utc(instant)
     since = instant - EPOCH
@@ -46,12 +47,12 @@ def floor(instant: datetime) -> int:
 
 
 def ceil(instant: datetime) -> int:
-    """The first whole second since the epoch at or after `instant`; refuses anything but aware UTC."""
+    """Return the first whole second at or after `instant`; raise BadInstant unless it is in UTC."""
     return floor(instant) + (instant.microsecond > 0)
 
 
 def at(second: int) -> datetime:
-    """The instant `second` seconds after the epoch."""
+    """Return the instant that is `second` seconds after the epoch."""
     try:
         return EPOCH + timedelta(0, second)
     except OverflowError as e:
@@ -59,8 +60,9 @@ def at(second: int) -> datetime:
 
 
 def text(instant: datetime) -> str:
-    """RFC 3339 in UTC, as kept in Redis and printed with `--json`: `2026-11-16T09:00:00Z`."""
-    return _text(instant.astimezone(UTC))  # first: of an hour that comes twice, both are equal in their own zone
+    """Format `instant` as RFC 3339 in UTC, as Redis and `--json` have it: `2026-11-16T09:00:00Z`."""
+    # Convert before the cache: in its own zone, both passes of a repeated hour compare equal.
+    return _text(instant.astimezone(UTC))
 
 
 @_remembered
@@ -70,7 +72,7 @@ def _text(instant: datetime) -> str:
 
 
 def read(written: str) -> datetime:
-    """The instant that `text` wrote; refuses anything else."""
+    """Parse an instant that `text` formatted, or any ISO 8601 time with an offset; raise BadInstant otherwise."""
     try:
         return _read(written)
     except (ValueError, TypeError) as e:
@@ -78,7 +80,7 @@ def read(written: str) -> datetime:
 
 
 def found(written: str) -> datetime | None:
-    """The same; None for anything else, which anybody may have written."""
+    """Parse an instant as `read` does; return None instead of raising, because Redis may hold anything."""
     try:
         return _read(written) if written else None
     except (ValueError, TypeError, BadInstant):
@@ -92,17 +94,17 @@ def _read(written: str) -> datetime:
 
 
 def from_ms(milliseconds: int) -> datetime:
-    """The instant so many milliseconds after the epoch."""
+    """Return the instant that is `milliseconds` after the epoch."""
     return EPOCH + timedelta(milliseconds=milliseconds)
 
 
 def to_ms(instant: datetime) -> int:
-    """Whole milliseconds since the epoch."""
+    """Return the whole milliseconds from the epoch to `instant`, rounded down."""
     return (instant - EPOCH) // _MS
 
 
 def _refuse_unless_utc(instant: datetime) -> None:
-    utc(instant)  # refuses what is no datetime, and what is naive
-    # Asked about no instant, a zone answers only if its offset never changes: London is not UTC, not even in winter.
+    utc(instant)  # raises for other types and for naive datetimes
+    # `utcoffset(None)` is None for zones whose offset changes, so London is rejected even in winter.
     if instant.tzinfo is None or instant.tzinfo.utcoffset(None) != timedelta(0):
         raise BadInstant(f"instant {instant.isoformat()} is not in UTC: write .astimezone(UTC)")

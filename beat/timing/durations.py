@@ -1,4 +1,4 @@
-"""Lengths of time as people write them: `90`, `"90s"`, `"1h30m"`, `timedelta(minutes=90)`."""
+"""Parse and format durations as people write them: `90`, `"90s"`, `"1h30m"`, `timedelta(minutes=90)`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from datetime import timedelta
 from beat.errors import BadDuration
 
 Duration = timedelta | float | str
-"""A length of time: seconds, a timedelta, or text such as `15m`."""
+"""A duration: seconds, a timedelta, or text such as `15m`."""
 
 _UNITS = {"w": 604_800_000, "d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}
 _WORDS = {"w": "week", "d": "day", "h": "hour", "m": "minute", "s": "second", "ms": "millisecond"}
@@ -21,7 +21,7 @@ _EXAMPLES = "write seconds, a timedelta, or text such as '10s', '15m', '1h30m', 
 
 
 def parse(value: object, name: str = "duration") -> timedelta:
-    """`value` as a `timedelta`; refuses what is not a length of time."""
+    """Return `value` as a timedelta; raise BadDuration if it is not a duration."""
     if isinstance(value, timedelta):
         return value
     if isinstance(value, bool) or not isinstance(value, int | float | str):
@@ -32,7 +32,7 @@ def parse(value: object, name: str = "duration") -> timedelta:
         raise BadDuration(f"{name} must be finite, not {value}: {_EXAMPLES}")
     try:
         return timedelta(seconds=value)
-    except OverflowError as e:  # the number itself may be too large to be written
+    except OverflowError as e:  # not shown: Python may refuse to print an int this large
         raise BadDuration(f"{name} is beyond every calendar: {_EXAMPLES}") from e
 
 
@@ -52,12 +52,12 @@ def _read(value: str, name: str) -> timedelta:
 
 @functools.lru_cache(maxsize=1024)
 def short(duration: timedelta) -> str:
-    """The shortest text that `parse` reads as the same duration: `1h30m`."""
+    """Return the shortest text that `parse` reads as the same duration, such as `1h30m`."""
     return "".join(f"{number}{unit}" for number, unit in _parts(duration)) or "0s"
 
 
 def words(duration: timedelta) -> str:
-    """`1 hour 30 minutes`."""
+    """Return the duration in words, such as `1 hour 30 minutes`."""
     return " ".join(f"{n} {_WORDS[unit]}{'s' * (n != 1)}" for n, unit in _parts(duration)) or "0 seconds"
 
 

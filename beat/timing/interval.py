@@ -1,4 +1,7 @@
-"""Intervals: every 15 minutes, counted from the epoch or from a given start, the same in every process at any time."""
+"""Compute the ticks of intervals such as "every 15 minutes".
+
+Ticks are counted from the epoch or from a fixed start, never from the start of a process, so all processes agree.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ _SHORTEST, _LONGEST = timedelta(seconds=1), timedelta(days=366)
 
 
 class Every:
-    """An interval, which ticks at epoch + phase + n · period, or from `start` on at start + n · period."""
+    """An interval that ticks at epoch + phase + n · period or, with `start`, at start + n · period (n ≥ 0)."""
 
     __slots__ = ("_anchor", "_period", "period", "phase", "start")
 
@@ -40,20 +43,20 @@ class Every:
         self._anchor = self.phase // _SHORTEST if self.start is None else clock.floor(self.start)
 
     def after(self, instant: datetime) -> datetime:
-        """The first tick strictly later than `instant`."""
+        """Return the first tick strictly later than `instant`."""
         return self._tick(self._number(clock.floor(instant) + 1))
 
     def before(self, instant: datetime) -> datetime | None:
-        """The last tick strictly earlier than `instant`; None where `start` leaves none."""
+        """Return the last tick strictly earlier than `instant`, or None if that is before `start`."""
         number = self._number(clock.ceil(instant)) - 1
         return None if self.start is not None and number < 0 else self._tick(number)
 
     def count(self, a: datetime, b: datetime) -> int:
-        """How many ticks there are from `a` on and before `b`."""
+        """Return the number of ticks in `[a, b)`."""
         return max(0, self._number(clock.ceil(b)) - self._number(clock.ceil(a)))
 
     def ticks(self, start: datetime, end: datetime | None = None) -> Iterator[datetime]:
-        """The ticks from `start` on and before `end`; without `end` they do not stop."""
+        """Yield the ticks in `[start, end)`; without `end`, never stop."""
         number = self._number(clock.ceil(start))
         last = None if end is None else self._number(clock.ceil(end))
         while last is None or number < last:
@@ -62,11 +65,11 @@ class Every:
 
     @property
     def meaning(self) -> list[object]:
-        """All that decides the ticks, as plain values."""
+        """Return everything that determines the ticks, as plain values."""
         return ["every", self._period, self._anchor, self.start is not None]
 
     def describe(self) -> str:
-        """The interval in words."""
+        """Return the interval in words."""
         words = f"every {durations.words(self.period)}"
         if " " not in words.removeprefix("every 1 "):
             words = words.replace("every 1 ", "every ")
@@ -75,7 +78,7 @@ class Every:
         return f"{words}, shifted by {durations.words(self.phase)}" if self.phase else words
 
     def _number(self, second: int) -> int:
-        """The number of the first tick at or after `second`."""
+        """Return the number of the first tick at or after `second`."""
         number = -((self._anchor - second) // self._period)
         return number if self.start is None else max(number, 0)
 

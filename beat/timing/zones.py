@@ -1,7 +1,7 @@
-"""Time zones: their names, and the stretches of time in which a zone keeps one offset.
+"""Look up time zones by name, and cut each into stretches with one UTC offset.
 
-Stretches follow each other without a hole. Each knows how far the zone's wall clock had come before it, so that a
-reader can tell which wall times a jump forward skipped and which a jump backward repeats.
+Stretches follow each other without a gap. Each records the highest wall time that the zone's clock had reached before
+it. From that, callers can tell which wall times a jump forward skips and which a jump back repeats.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 DAY = 86_400
-_FIRST_YEAR, _LAST_YEAR = 1800, 9990  # zones know nothing older; datetime ends at 9999
+_FIRST_YEAR, _LAST_YEAR = 1800, 9990  # tzdata has no older changes; datetime ends at 9999
 _LONGEST_ABBREVIATION = 10
-_NOT_ZONES = {"localtime", "Factory", "posixrules"}  # files beside the zones: this machine's own setting, and "unset"
+_NOT_ZONES = {"localtime", "Factory", "posixrules"}  # files in the zone directory that are not zones
 OLD_NAMES = {
     "EST": ("America/New_York", "America/Panama"),
     "MST": ("America/Denver", "America/Phoenix"),
@@ -37,7 +37,7 @@ OLD_NAMES = {
     "MET": ("Europe/Berlin", "Europe/Paris"),
     "EET": ("Europe/Athens", "Europe/Helsinki"),
 }
-"""Abbreviations that are zones of the database, and the cities that people mean by them."""
+"""Abbreviations that the tz database has as zones, with the cities that people usually mean by them."""
 CITIES = {
     "ACDT": ("Australia/Adelaide",),
     "ACST": ("Australia/Adelaide", "Australia/Darwin"),
@@ -72,27 +72,27 @@ CITIES = {
     "WEST": ("Europe/Lisbon",),
     "WIB": ("Asia/Jakarta",),
 }
-"""Abbreviations that are no zones, and cities that show them at some time of the year."""
+"""Abbreviations that are not zones, with cities whose clocks show them for at least part of the year."""
 _OFFSET = r"(?ai)(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d\d))?"
 
 
 class Stretch(NamedTuple):
-    """A time without a change of offset; every number is in seconds, `start` and `end` since the epoch in UTC."""
+    """A period with one UTC offset, in seconds; `start` and `end` count from the epoch in UTC, `end` is excluded."""
 
     start: int
     end: int
     offset: int
     reached: int
-    """The wall time that the zone's clock had come to before `start`, at its highest."""
+    """The highest wall time that the zone's clock had reached before `start`."""
 
     @property
     def opens(self) -> int:
-        """The wall time at `start`: later than `reached` after a jump forward, earlier after one backward."""
+        """Return the wall time at `start`: above `reached` after a jump forward, below it after a jump back."""
         return self.start + self.offset
 
 
 def version() -> str:
-    """The release of the time zone data in use, such as `2026b`; `unknown` where it does not say."""
+    """Return the release of the time zone data in use, such as `2026b`, or `unknown`."""
     for place in [*zoneinfo.TZPATH, *_packaged()]:
         for name, pattern in (("tzdata.zi", r"# version (\S+)"), ("+VERSION", r"(\S+)")):
             path = os.path.join(place, name)
@@ -108,16 +108,16 @@ def _packaged() -> list[str]:
 
 
 class Zone:
-    """An IANA time zone, cut into stretches year by year (a year's end cuts too, and changes nothing)."""
+    """An IANA time zone, cut into stretches year by year; a stretch also ends with its year in UTC."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.info = zoneinfo.ZoneInfo(name)
         self._years: dict[int, tuple[Stretch, ...]] = {}
-        self._latest = Stretch(0, 0, 0, 0)  # most questions are about the same stretch as the one before
+        self._latest = Stretch(0, 0, 0, 0)  # consecutive calls mostly ask for the same stretch
 
     def at(self, second: int) -> Stretch:
-        """The stretch that holds `second`; its neighbours hold `end` and `start - 1`."""
+        """Return the stretch that contains `second`; pass its `end` or `start - 1` to get a neighbour."""
         latest = self._latest
         if latest.start <= second < latest.end:
             return latest
@@ -126,7 +126,7 @@ class Zone:
         return latest
 
     def offset(self, second: int) -> int:
-        """What the zone's clock is ahead of UTC, in seconds."""
+        """Return the zone's offset from UTC at `second`, in seconds."""
         ahead = datetime.fromtimestamp(second, self.info).utcoffset()
         return ahead.days * DAY + ahead.seconds if ahead else 0
 
@@ -137,7 +137,7 @@ class Zone:
 
     def _cut(self, year: int) -> Iterator[Stretch]:
         first, end = _new_year(year), _new_year(year + 1)
-        # Offsets are below a day, so what the clock showed more than two days ago is below what it shows now.
+        # Offsets are shorter than a day, so changes more than two days ago cannot have reached a later wall time.
         reached = max(at + self.offset(at - 1) for at in (first, *self._changes(first - 2 * DAY, first)))
         starts = [first, *(change for change in self._changes(first, end) if change < end)]
         for start, stop in zip(starts, [*starts[1:], end], strict=True):
@@ -146,8 +146,8 @@ class Zone:
             reached = max(reached, stop + offset)
 
     def _changes(self, low: int, high: int) -> list[int]:
-        """The changes after `low`, up to and with `high`; both begin a day."""
-        # Daily looks suffice: in all of tzdata no zone ever kept an offset for less than 3.9 days.
+        """Return the offset changes in `(low, high]`; both bounds are whole days."""
+        # One sample per day is enough, because no zone in tzdata ever kept an offset for less than 3.9 days.
         days = range(low, high + 1, DAY)
         offsets = [self.offset(day) for day in days]
         pairs = zip(days, days[1:], offsets, offsets[1:], strict=False)
@@ -162,7 +162,7 @@ class Zone:
 
 
 def zone(name: str) -> Zone:
-    """The zone of that name; refuses what is not one."""
+    """Return the zone of that name; raise BadZone if there is none."""
     if isinstance(name, str) and (name == "UTC" or name in _listed() or name in names()):
         return _zone(name)
     raise BadZone(f"time zone {name!r:.60} is not known: {_advice(name)}")
@@ -173,7 +173,7 @@ _zone = functools.cache(Zone)
 
 @functools.cache
 def _listed() -> frozenset[str]:
-    """The names that the package tzdata lists: nearly all, without a walk over the hundreds of files of the system."""
+    """Return the names that the tzdata package lists: nearly all zones, without reading the system's many files."""
     listed: set[str] = set()
     for place in _packaged():
         beside = os.path.join(os.path.dirname(place), "zones")
@@ -184,7 +184,7 @@ def _listed() -> frozenset[str]:
 
 @functools.cache
 def names() -> frozenset[str]:
-    """Every name that can be used as `tz`."""
+    """Return every name that can be used as `tz`."""
     return frozenset(zoneinfo.available_timezones() - _NOT_ZONES)
 
 
@@ -192,7 +192,7 @@ def _advice(name: object) -> str:
     if not isinstance(name, str):
         return "give the name of an IANA zone, as in tz='Europe/Paris'"
     if found := re.fullmatch(_OFFSET, name.strip()):
-        # POSIX signs: Etc/GMT-2 is two hours ahead of UTC.
+        # POSIX signs are reversed: Etc/GMT-2 is two hours ahead of UTC.
         ahead = f"Etc/GMT{'-' if found[1] == '+' else '+'}{int(found[2])}"
         exists = ahead in names() and found[3] in (None, "00")
         always = f"{ahead!r} is always {found[0]}, " if exists else ""
@@ -205,12 +205,12 @@ def _advice(name: object) -> str:
     if cities := OLD_NAMES.get(abbreviation) or CITIES.get(abbreviation):
         *first, last = map(repr, cities)
         return f"use an IANA name: for {abbreviation}, {' or '.join([*([', '.join(first)] if first else []), last])}"
-    cities_and_utc = (known for known in names() if "/" in known or known == "UTC")  # never EST for CESTT
+    cities_and_utc = (known for known in names() if "/" in known or known == "UTC")  # so "CESTT" never suggests EST
     return f"use an IANA name such as 'Europe/Paris'.{did_you_mean(name, cities_and_utc)}"
 
 
 def note(where: Zone, now: datetime) -> str:
-    """Say what an abbreviation such as `EST` means for the coming year; nothing of other zones."""
+    """Return a warning about a zone named by an abbreviation such as `EST`; return "" for other zones."""
     if where.name not in OLD_NAMES:
         return ""
     offsets = _offsets(where, now)
@@ -226,7 +226,7 @@ def note(where: Zone, now: datetime) -> str:
 
 
 def _offsets(where: Zone, now: datetime) -> list[int]:
-    """Return the offsets of the coming year, the lowest first."""
+    """Return the zone's UTC offsets in the coming year, in seconds, lowest first."""
     second = int(now.timestamp())
     end = second + 366 * DAY
     offsets = set()

@@ -1,7 +1,7 @@
-"""Imports the user's modules, by dotted name, file or package, and says in one sentence what stopped one.
+"""Import users' modules by dotted name, file or package, and explain each failure in one sentence.
 
-A module is imported by the name under which a worker in the same directory can import it, or it is a problem: never
-another module of the same name, and never run twice by one `load`.
+A module is imported under the name by which a worker in the same directory can import it; otherwise it is a problem.
+One `load` never imports another module of the same name instead, and never runs a module twice.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What one `load` did: the modules now imported, and one problem for each that could not be.
+    """The result of one `load`: the imported modules, and one problem for each failure.
 
-    A problem's `__cause__` is what the module raised, or None when the name or the module itself was refused.
+    A problem's `__cause__` is what the module raised, or None if beat rejected the name or the module.
     """
 
     modules: tuple[str, ...]
     problems: tuple[LoadError, ...]
     brought: Mapping[str, frozenset[str]] = field(default_factory=dict, compare=False)
-    """Each name that could be imported → its modules, and those that were first imported along with them."""
+    """The modules of each imported name, including others that its import loaded for the first time."""
     unseen: tuple[str, ...] = field(default=(), compare=False)
-    """Directories without `__init__.py` in which schedules seem to be declared, and which were not imported."""
+    """Directories without `__init__.py` that seem to declare schedules but were not imported."""
 
 
 def load(*names: str) -> Loaded:
-    """Imports every module named, going on after a problem so that all are known at once. KeyboardInterrupt passes.
+    """Import every named module; collect all problems and raise only KeyboardInterrupt.
 
-    A name is dotted (`app.tasks`) or a path (`app/tasks.py`, `app/`); the current directory is importable. A package
-    brings its sub-modules, except `__main__`, tests (`tests`, `test_*`, `conftest`), what no `import` statement can
-    write (Django's `0001_initial`) and directories without `__init__.py`: name those to have them.
+    A name is dotted (`app.tasks`) or a path (`app/tasks.py`, `app/`); the current directory is importable. A package is
+    imported with its sub-modules. Exceptions are `__main__`, tests (`tests`, `test_*`, `conftest`), names that are not
+    identifiers (Django's `0001_initial`) and directories without `__init__.py`; these must be named to be imported.
     """
     loading = _Loading()
     importlib.invalidate_caches()
-    # All names are understood before any code runs: a module may change the current directory.
+    # Locate all modules before any code runs, because a module may change the current directory.
     targets = [(name, target) for name in names for target in loading.understand(name)]
     sys.meta_path.insert(0, loading)
     try:
@@ -66,16 +66,16 @@ def load(*names: str) -> Loaded:
 
 
 def prepare(setup: str | None = None, environ: Mapping[str, str] = os.environ) -> None:
-    """Makes the application ready to be imported: `django.setup()` if DJANGO_SETTINGS_MODULE is set, then `setup`.
+    """Prepare the application for import: call `django.setup()` if DJANGO_SETTINGS_MODULE is set, then `setup`.
 
-    `setup` is `"module:callable"`, called without arguments. What goes wrong is a LoadError; KeyboardInterrupt passes.
+    `setup` is `"module:callable"` and is called without arguments. Every failure but KeyboardInterrupt is a LoadError.
     """
     finder.refuse_namesake(finder.current())
     finder.make_importable(finder.current(), at=0)
     if settings := environ.get("DJANGO_SETTINGS_MODULE"):
         if importlib.util.find_spec("django") is None:
             raise LoadError("DJANGO_SETTINGS_MODULE is set, but Django is not installed: install it, or unset it")
-        os.environ["DJANGO_SETTINGS_MODULE"] = settings  # the only place where Django looks
+        os.environ["DJANGO_SETTINGS_MODULE"] = settings  # Django reads only this
         with errors.explained(f"django.setup() with DJANGO_SETTINGS_MODULE={settings!r}", settings):
             importlib.import_module("django").setup()
     if setup is not None:
@@ -83,10 +83,10 @@ def prepare(setup: str | None = None, environ: Mapping[str, str] = os.environ) -
 
 
 class _Loading:
-    """One `load`: what is imported so far, and what has failed.
+    """The state of one `load`: the modules imported so far, and those that failed.
 
-    While it lasts it is also the first finder of `sys.meta_path`, and hands out the error of a module that has failed:
-    run again for the next module that imports it, its first schedules would be declared twice.
+    It is also the first finder of `sys.meta_path` meanwhile, and re-raises the error of a module that has failed.
+    Python would otherwise run that module again for its next importer and declare its first schedules twice.
     """
 
     def __init__(self) -> None:
@@ -100,14 +100,14 @@ class _Loading:
             raise self._failed[name]
 
     def understand(self, name: object) -> Iterator[finder.Target]:
-        """The module meant by `name`; nothing, and a problem, if it can mean none."""
+        """Yield the module that `name` means; if there is none, record a problem instead."""
         try:
             yield finder.locate(name)
         except LoadError as problem:
-            self.problems[f"{name!r} as given"] = problem  # no module's name, so that it hides none
+            self.problems[f"{name!r} as given"] = problem  # a key that no module has as its name
 
     def add(self, name: str, source: str = "") -> None:
-        """Imports `name`, which must come from `source` if that is known, then its sub-modules."""
+        """Import `name` and its sub-modules; if `source` is given, `name` must come from its directory."""
         if name in self.problems:
             return
         try:
@@ -125,7 +125,7 @@ class _Loading:
                 self.add(child)
 
     def _remember(self, name: str, problem: LoadError) -> LoadError:
-        """`problem`, or a shorter one when its cause has been told; marks every module that the cause ended."""
+        """Mark the modules that the problem stopped; return it, or a shorter one if its cause is already reported."""
         cause = problem.__cause__
         if cause is None:
             return problem
@@ -147,10 +147,10 @@ def _children(name: str, module: ModuleType) -> Iterator[str]:
 
 
 def _refuse_another(name: str, module: object, source: str, children: list[str]) -> None:
-    """Refuses a module that is not the one asked for, and a mere directory, which Python imports as an empty one."""
+    """Raise LoadError if Python imported another module than `source`, or a directory without modules."""
     file = getattr(module, "__file__", None)
-    if source and isinstance(module, ModuleType):  # some put an object of their own into sys.modules
-        # Directories are compared, not files: beside tasks.py may lie a compiled tasks.so, which Python prefers.
+    if source and isinstance(module, ModuleType):  # code may put other objects into sys.modules
+        # Compare directories, not files, because Python prefers a compiled tasks.so beside tasks.py.
         if file is None or Path(file).parent.resolve() != Path(source).parent.resolve():
             other = f"the module at {finder.shown(file)}" if file else "a module of Python's own"
             raise LoadError(

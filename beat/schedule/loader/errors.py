@@ -1,4 +1,4 @@
-"""What stopped a module, in one sentence with the last line of the user's own code."""
+"""Explain in one sentence why an import failed, with the last executed line of the user's own code."""
 
 from __future__ import annotations
 
@@ -24,17 +24,20 @@ _BEAT, _STDLIB, _INSTALLED = Path(__file__).parents[2], Path(os.__file__).parent
 
 @contextlib.contextmanager
 def explained(subject: str, asked: str) -> Iterator[None]:
-    """Turns what the user's code raises into a LoadError: `subject` is what was being done with the module `asked`."""
+    """Turn exceptions of the user's code into a LoadError.
+
+    `subject` names the step in messages, and `asked` is the module that it imports or calls.
+    """
     try:
         yield
     except KeyboardInterrupt:
         raise
-    except BaseException as e:  # sys.exit and its like end that module, not beat
+    except BaseException as e:  # sys.exit in a module must not end beat
         raise caused(_sentence(subject, asked, e), e) from e
 
 
 def caused(sentence: str, cause: BaseException) -> LoadError:
-    """A problem that remembers what the user's code raised."""
+    """Return a LoadError whose `__cause__` is what the user's code raised."""
     problem = LoadError(sentence)
     problem.__cause__ = cause
     return problem
@@ -55,7 +58,7 @@ def _sentence(subject: str, asked: str, error: BaseException) -> str:
 
 
 def _missing(asked: str, missing: str) -> str:
-    """For a module that does not exist, as against one that imports what does not exist."""
+    """Return the message for a requested module that does not exist itself, with a suggestion."""
     package, _, last = missing.rpartition(".")
     start = f"no module named {asked!r}" + (f": there is no {missing!r}" if missing != asked else "")
     if not package:
@@ -69,7 +72,7 @@ def _missing(asked: str, missing: str) -> str:
 
 
 def _place(error: BaseException, asked: str) -> tuple[str, str]:
-    """`file:line` of the deepest frame in the user's own code, and the text of that line; empty if none was running."""
+    """Return `file:line` and the text of the deepest line in the user's own code; both "" if there is none."""
     if isinstance(error, SyntaxError) and error.filename and finder.is_file(error.filename):
         return f"{finder.shown(error.filename)}:{error.lineno or 1}", _one_line(error.text or "")
     own = [(frame, number) for frame, number in traceback.walk_tb(error.__traceback__) if _is_own(frame, asked)]
@@ -77,12 +80,12 @@ def _place(error: BaseException, asked: str) -> tuple[str, str]:
         return "", ""
     frame, number = own[-1]
     file = frame.f_code.co_filename
-    linecache.checkcache(file)  # a long-lived process may have read an older text
+    linecache.checkcache(file)  # a long-running process may have cached an older text
     return f"{finder.shown(file)}:{number}", _one_line(linecache.getline(file, number, frame.f_globals))
 
 
 def _is_own(frame: FrameType, asked: str) -> bool:
-    """Neither beat nor a library; an installed application is a library too, unless it is the one asked for."""
+    """Return whether a frame is the user's own code: in the package of `asked`, or neither beat nor installed."""
     path = Path(frame.f_code.co_filename)
     if path.name.startswith("<") or path.is_relative_to(_BEAT):
         return False
@@ -91,7 +94,7 @@ def _is_own(frame: FrameType, asked: str) -> bool:
 
 
 def _message(error: BaseException) -> str:
-    """What `error` says, on one line; of a SystemExit, its code."""
+    """Return the message of `error` on one line, or the exit code of a SystemExit."""
     try:
         if isinstance(error, SystemExit):
             return "" if error.code is None else _one_line(repr(error.code))
@@ -104,7 +107,7 @@ def _message(error: BaseException) -> str:
 
 
 def _one_line(text: str) -> str:
-    """The first line, short, printable and without a URL's password, even one with a slash in it."""
+    """Return the first line, cut short, printable, and with passwords of URLs masked, even those with a slash."""
     line = text.strip().partition("\n")[0].rstrip()[: 10 * _LONGEST]
     line = re.sub(r"(?<=://)[^\s'\"]*@", "***@", line)
     line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line[: _LONGEST + 1])

@@ -1,4 +1,4 @@
-"""Which module a name means: dotted names, files and packages, and where each is to be found."""
+"""Find the module that a dotted name, file or package means, and the directory to import it from."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 _PACKAGE = Path(__file__).resolve().parents[2]
 EXAMPLES = "write a dotted name such as 'app.tasks', or a path such as 'app/tasks.py'"
-is_file, _is_dir = os.path.isfile, os.path.isdir  # Path's own raise for a name too long or a directory forbidden
+is_file, _is_dir = os.path.isfile, os.path.isdir  # Path's methods raise if a name is too long or access is denied
 
 
 class Target(NamedTuple):
-    """A module to import: its dotted name, the file it must come from if known, and the directory to find it from."""
+    """A module to import: its dotted name, the file that it must come from or "", and its root for sys.path."""
 
     name: str
     source: str
@@ -31,7 +31,7 @@ class Target(NamedTuple):
 
 
 def locate(name: object) -> Target:
-    """The module that `name` means; refuses what can mean none."""
+    """Return the module that `name` means; raise LoadError if it cannot mean one."""
     here = current()
     make_importable(here, at=0)
     if isinstance(name, str) and "\0" not in name:
@@ -50,7 +50,7 @@ def locate(name: object) -> Target:
 
 
 def refuse_namesake(directory: Path) -> None:
-    """Refuse a user's own `beat.py` or `beat/`: whatever starts in that directory imports it instead of the package."""
+    """Raise LoadError for a user's own `beat.py` or `beat/`, which workers would import instead of this package."""
     for file in (directory / f"{_PACKAGE.name}.py", directory / _PACKAGE.name / "__init__.py"):
         if is_file(file) and file.parent.resolve() != _PACKAGE:
             namesake = file.parent if file.name == "__init__.py" else file
@@ -61,9 +61,9 @@ def refuse_namesake(directory: Path) -> None:
 
 
 def _hidden(name: str, here: Path) -> str:
-    """The user's own file behind a name of the standard library, if there is one.
+    """Return the user's own file for a name that the standard library also has, or "".
 
-    A dotted name may otherwise come from anywhere: an application installed, and started in its checkout, is not wrong.
+    Other dotted names may come from anywhere, because an application may be installed and started in its checkout.
     """
     if name.partition(".")[0] not in sys.stdlib_module_names:
         return ""
@@ -72,7 +72,7 @@ def _hidden(name: str, here: Path) -> str:
 
 
 def _locate_path(name: str, here: Path) -> Target:
-    # Not resolved: a link below the current directory is imported by its own name.
+    # Do not resolve links, because a link below the current directory is imported by its own name.
     path = Path(os.path.normpath(here / name))
     if not is_file(path) and not _is_dir(path):
         raise LoadError(f"there is no file {name!r:.80}.{_meant_path(name, path)}")
@@ -96,8 +96,8 @@ def _locate_path(name: str, here: Path) -> Target:
 
 
 def _rooted(path: Path, here: Path) -> tuple[Path, Path]:
-    """`path`, and where its dotted name starts: here or below, or else at what holds its outermost package."""
-    # The innermost root that Python knows: an application installed from `src` imports its own modules from there.
+    """Return the path and the root of its dotted name: `here`, a root below it, or the parent of its top package."""
+    # Prefer the innermost root on sys.path: an application installed from `src` imports its modules from there.
     roots = sorted((Path(entry) for entry in sys.path if Path(entry).is_absolute()), key=lambda root: -len(root.parts))
     for spelled in (path, path.parent.resolve() / path.name):
         if spelled.is_relative_to(here):
@@ -115,18 +115,18 @@ def _meant_path(name: str, path: Path) -> str:
 
 
 def nearest(before: str, last: str, names: Iterable[str]) -> str:
-    """Compares the last parts alone: with a long common beginning every name is near."""
+    """Return "Did you mean …" for the last part of a name; a long common prefix would make every name similar."""
     return did_you_mean(f"{before}{last}", [f"{before}{name}" for name in names if did_you_mean(last, [name])])
 
 
 def names_in(directories: Iterable[str]) -> set[str]:
-    """The modules and packages that lie in these directories."""
+    """Return the modules and packages in these directories."""
     found = {info.name for info in pkgutil.iter_modules(list(directories))}
     return found | {str(Path(file).parent) for directory in directories for file in _found("*/*.py", directory)}
 
 
 def bare_packages(directories: Iterable[str]) -> list[str]:
-    """Directories in which `periodic` is written, but which have no `__init__.py`."""
+    """Return the directories that mention `periodic` in a file but have no `__init__.py`."""
     files = (Path(directory, file) for directory in directories for file in _found("*/*.py", directory))
     speaking = (file for file in files if not is_file(file.with_name("__init__.py")) and _mentions(file, b"periodic"))
     return sorted({file.parent.name for file in speaking})
@@ -135,7 +135,7 @@ def bare_packages(directories: Iterable[str]) -> list[str]:
 def _mentions(file: Path, word: bytes) -> bool:
     try:
         return word in file.read_bytes()
-    except OSError:  # not ours to read, so not ours to import
+    except OSError:  # a file that cannot be read cannot be imported
         return False
 
 
@@ -144,14 +144,14 @@ def _found(pattern: str, directory: str | Path) -> list[str]:
 
 
 def shown(file: str) -> str:
-    """Relative to the current directory when below it."""
+    """Return the path relative to the current directory if it is below it, or else unchanged."""
     try:
-        return _below(file, os.getcwd())  # noqa: PTH109 (a Path would take longer to make than all the rest)
+        return _below(file, os.getcwd())  # noqa: PTH109 (creating a Path would take most of the time)
     except OSError:
         return file
 
 
-@functools.lru_cache(maxsize=1024)  # asked for every schedule, of a few files
+@functools.lru_cache(maxsize=1024)  # called for every schedule, with few distinct files
 def _below(file: str, directory: str) -> str:
     with contextlib.suppress(ValueError):
         return str(Path(file).relative_to(directory))
@@ -159,7 +159,7 @@ def _below(file: str, directory: str) -> str:
 
 
 def current() -> Path:
-    """The current directory."""
+    """Return the current directory; raise LoadError if it was removed."""
     try:
         return Path.cwd()
     except OSError as e:
@@ -167,11 +167,11 @@ def current() -> Path:
 
 
 def make_importable(directory: Path, at: int = 1) -> None:
-    """Puts `directory` on sys.path unless it is there: the current one first, as `python -m` does, others behind it."""
+    """Add `directory` to sys.path: the current one first, as `python -m` does, and others behind it."""
     if str(directory) not in sys.path:
         sys.path.insert(at, str(directory))
 
 
 def is_dotted(name: str) -> bool:
-    """Could stand in an `import` statement."""
+    """Return whether `name` could be written in an `import` statement."""
     return all(part.isidentifier() for part in name.split("."))

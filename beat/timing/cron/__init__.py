@@ -1,6 +1,6 @@
-"""Cron expressions: when they tick, in any zone, through every DST change.
+"""Compute the ticks of cron expressions in any time zone and across DST changes.
 
-The next tick is a pure function of the instant asked about, strictly later, and the same in every process.
+The next tick is a pure function of the given instant, strictly later than it, and the same in every process.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 __all__ = ["Cron"]
 
 _DAY = timedelta(days=1)
-_EVER = 146_097 * 86_400  # after 400 years the calendar begins anew
-_LOOKED_FROM = clock.floor(datetime(2026, 1, 1, tzinfo=UTC))  # any date would do; the same one in every process
+_EVER = 146_097 * 86_400  # the Gregorian calendar repeats after 400 years
+_LOOKED_FROM = clock.floor(datetime(2026, 1, 1, tzinfo=UTC))  # any date works if all processes use the same one
 
 
 class Cron:
     """A cron expression in a time zone.
 
-    Five fields, or six with `seconds=True` (seconds first). DST follows Debian's cron: an expression whose minute or
-    hour field begins with `*` follows the wall clock; any other is a fixed time, which runs right after a jump that
-    skips it, and once in an hour that is repeated. `H` is what `seed` chooses, a schedule's id.
+    It has five fields, or six with `seconds=True` (seconds first). DST is handled as in Debian's cron. An expression
+    whose minute or hour field begins with `*` follows the wall clock. Any other expression is a fixed time: it ticks
+    right after a jump that skips it, and once if its hour is repeated. `seed`, a schedule's id, decides each `H`.
     """
 
     __slots__ = ("_times", "_zone", "chosen", "expression", "hashed", "normalised", "seconds", "seed", "tz")
@@ -44,34 +44,34 @@ class Cron:
         self.hashed = hashed.within(expression)
         self.seed = seed if self.hashed else None
         if self.hashed and seed is None:
-            return  # without what decides the ticks: see __getattr__
+            return  # the attributes that need an id stay unset, so __getattr__ raises for them
         self.chosen, self.normalised = parsed
         self._times = WallTimes(self.chosen)
-        # Only a wall clock that skips an hour can keep an expression of that hour from ever ticking.
+        # An expression that follows the wall clock may never tick if the clock always skips its hour.
         skippable = not self.chosen.fixed and self.chosen.hours != HOUR.values
         if skippable and self._next(_LOOKED_FROM) is None:
             told = hashed.told(self.seed, self.normalised)
             raise BadCron(expression, f"never fires: whenever it would, the clock of {tz} skips that hour{told}")
 
     def seeded(self, seed: str) -> Cron:
-        """The same, with every `H` as this id decides it."""
+        """Return a copy in which the id `seed` decides every `H`, or this object if it has no `H`."""
         return Cron(self.expression, self.tz, self.seconds, seed) if self.hashed else self
 
-    if not TYPE_CHECKING:  # or any misspelt name would pass
+    if not TYPE_CHECKING:  # with a visible __getattr__, type checkers would accept any misspelt attribute
 
         def __getattr__(self, name: str) -> NoReturn:
             missing = f"'Cron' object has no attribute {name!r}"
             raise hashed.needs_id(self.expression) if name in Cron.__slots__ else AttributeError(missing)
 
     def after(self, instant: datetime) -> datetime:
-        """The first tick strictly later than `instant`."""
+        """Return the first tick strictly later than `instant`."""
         tick = self._next(clock.floor(instant) + 1)
         if tick is None:
             raise BadInstant(f"{self!r} has no tick in the 400 years after {clock.text(instant)}")
         return clock.at(tick)
 
     def before(self, instant: datetime) -> datetime:
-        """The last tick strictly earlier than `instant`."""
+        """Return the last tick strictly earlier than `instant`."""
         high = clock.ceil(instant)
         stretch = self._zone.at(high - 1)
         while (tick := self._last(stretch, high)) is None:
@@ -81,7 +81,7 @@ class Cron:
         return clock.at(tick)
 
     def count(self, a: datetime, b: datetime) -> int:
-        """How many ticks there are from `a` on and before `b`."""
+        """Return the number of ticks in `[a, b)`."""
         low, high, total = clock.ceil(a), clock.ceil(b), 0
         while low < high:
             stretch = self._zone.at(low)
@@ -90,7 +90,7 @@ class Cron:
         return total
 
     def ticks(self, start: datetime, end: datetime | None = None) -> Iterator[datetime]:
-        """The ticks from `start` on and before `end`; without `end` they do not stop."""
+        """Yield the ticks in `[start, end)`; without `end`, never stop."""
         low, high = clock.ceil(start), None if end is None else clock.ceil(end)
         while high is None or low < high:
             stretch = self._zone.at(low)
@@ -104,27 +104,28 @@ class Cron:
                 return
 
     def shifts(self, a: datetime, b: datetime) -> Iterator[dst.Shift]:
-        """The changes of the clocks from `a` on and before `b` that move, drop, keep single or repeat a tick."""
+        """Yield the clock changes in `[a, b)` that affect a tick."""
         return dst.shifts(self._times, self._zone, a, b, fixed=self.chosen.fixed)
 
     def note(self, previous: datetime, tick: datetime) -> str:
-        """What DST did to `tick`, or dropped between `previous` and it, in words; mostly nothing."""
-        # A repeated hour is noted on ticks before and after the change: look a day to both sides.
+        """Return in words how DST changed `tick` or dropped ticks between `previous` and it; mostly ""."""
+        # A repeated hour concerns ticks before and after the change, so search a day on both sides.
         near = self.shifts(min(previous, tick - _DAY), tick + _DAY)
         notes = (dst.note(shift, tick) for shift in near if shift.at > previous or shift.kind == "repeated")
         return "; ".join(note for note in notes if note)
 
     @property
     def meaning(self) -> list[object]:
-        """All that decides the ticks, as plain values: equal for equal meanings, whatever was written."""
+        """Return everything that determines the ticks, as plain values; spelling makes no difference."""
         return ["cron", *(list(part) if isinstance(part, tuple) else part for part in self.chosen), self.tz]
 
     def describe(self) -> str:
-        """The expression in words."""
+        """Return the expression in words."""
         return describe.describe(self.chosen, self.tz)
 
-    # One stretch at a time: the rule of DST. Debian's cron keeps a virtual clock for fixed times, which never goes
-    # back, and which catches up at once when the wall clock jumps ahead of it: that clock is `reached`.
+    # The methods below apply the DST rule to one stretch at a time. For fixed times, Debian's cron keeps a virtual
+    # clock that never goes back, and that catches up at once when the wall clock jumps forward. `Stretch.reached` is
+    # that virtual clock.
 
     def _next(self, low: int) -> int | None:
         stretch = self._zone.at(low)
@@ -158,7 +159,7 @@ class Cron:
         return max(wall, stretch.reached) if self.chosen.fixed else wall
 
     def _makes_up(self, stretch: Stretch) -> bool:
-        """A fixed time that the jump at this stretch's start skipped runs right there."""
+        """Return whether the jump at the start of `stretch` skipped a fixed time, which then ticks at that start."""
         if not self.chosen.fixed or stretch.reached >= stretch.opens:
             return False
         return self._times.first(stretch.reached, stretch.opens) is not None

@@ -1,4 +1,7 @@
-"""A cron expression in words, made from the values it chose, so that the words cannot say more than the ticks do."""
+"""Describe a cron expression in words.
+
+The words are made from the parsed values, not from the text, so they cannot differ from the ticks.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +34,8 @@ _MONTHS = (
     "November",
     "December",
 )
-_FEW = 6  # so many clock times are listed one by one; more are told by their rule, where they have one
-_YEARS = datetime(2026, 1, 1, tzinfo=UTC), datetime(2030, 1, 1, tzinfo=UTC)  # changes of the clocks as they are now
+_FEW = 6  # up to this many clock times are listed; more are described by their step, if they have one
+_YEARS = datetime(2026, 1, 1, tzinfo=UTC), datetime(2030, 1, 1, tzinfo=UTC)  # sample of today's DST rules
 _CHANGES = {
     "moved": "made up for when the clock skips it",
     "dropped": "not when the clock skips it",
@@ -42,7 +45,7 @@ _CHANGES = {
 
 
 def describe(chosen: Chosen, tz: str) -> str:
-    """`at 09:00, Monday to Friday, America/New_York time`."""
+    """Return the ticks in words, such as `at 09:00, Monday to Friday, America/New_York time`."""
     time, date = _time(chosen), _date(chosen)
     if not date and "every" not in time:
         date = "every day"
@@ -51,8 +54,8 @@ def describe(chosen: Chosen, tz: str) -> str:
 
 
 def _changes(chosen: Chosen, time: str, tz: str) -> str:
-    """What a change of the clocks does, where the words alone would make one expect something else."""
-    paced = "every" in time  # of such words one expects that they follow the clock, of "at 02:30" that it comes once
+    """Return what clock changes do to the ticks, if that differs from what `time` suggests; else ""."""
+    paced = "every" in time  # "every …" suggests following the wall clock; "at 02:30" suggests exactly once a day
     if tz == "UTC" or paced != chosen.fixed:
         return ""
     kinds = {shift.kind for shift in dst.shifts(WallTimes(chosen), zone(tz), *_YEARS, fixed=chosen.fixed)}
@@ -97,14 +100,14 @@ def _hours(hours: Sequence[int], minute: int) -> str:
 
 
 def _rate(field: Field, values: Sequence[int]) -> str:
-    """`every 15 minutes`, where the steps are even and come out even at the end of the range."""
+    """Return `every 15 minutes` if the values are evenly spaced over the whole range of the field, else ""."""
     step = values[1] - values[0] if len(values) > 1 else 0
     even = step and len(field.values) % step == 0 and tuple(values) == field.values[::step]
     return _every(step, field.name) if even else ""
 
 
 def _steps(unit: str, values: Sequence[int], before: str = ":") -> str:
-    """`every 7 minutes from :00 to :56`, or `at :05 and :35`."""
+    """Return `every 7 minutes from :00 to :56`, or `at :05 and :35` if the values have no common step."""
     marks = _marks(before)
     if step := _step(values):
         return f"{_every(step, unit)} from {marks[values[0]]} to {marks[values[-1]]}"
@@ -166,7 +169,7 @@ def _weekdays(weekdays: Sequence[int]) -> str:
 
 
 def _spans(values: Sequence[int], names: Sequence[object], first: int) -> str:
-    """`1 to 5 and 9`: runs of three or more become spans."""
+    """Return a list such as `1 to 5 and 9`, in which three or more consecutive values become a span."""
     runs: list[list[int]] = []
     for value in values:
         if runs and value == runs[-1][-1] + 1:
@@ -182,7 +185,7 @@ def _spans(values: Sequence[int], names: Sequence[object], first: int) -> str:
 
 
 def _step(values: Sequence[int]) -> int:
-    """By how much each of four or more values is above the one before it; 0 if that differs."""
+    """Return the common difference of four or more values, or 0 if there is none."""
     gaps = {later - earlier for earlier, later in itertools.pairwise(values)}
     least = 4
     return gaps.pop() if len(values) >= least and len(gaps) == 1 else 0

@@ -1,4 +1,4 @@
-"""What a change of the clocks does to an expression: which ticks it moves, drops, keeps single or repeats."""
+"""Find the ticks of a cron expression that clock changes move, drop, keep single or repeat."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ _WALL = datetime(1970, 1, 1)  # noqa: DTZ001 (a wall time has no zone)
 
 
 class Shift(NamedTuple):
-    """One change of the clocks that concerns at least one tick."""
+    """A clock change that affects at least one tick."""
 
     kind: Literal["moved", "dropped", "single", "repeated"]
     at: datetime
     """The instant of the change."""
     first: datetime
-    """The first wall time concerned, naive."""
+    """The first wall time of the expression that the change skips or repeats, as a naive datetime."""
     ticks: int
-    """How many wall times of the expression are concerned."""
+    """How many wall times of the expression the change skips or repeats."""
     jump: timedelta
-    """By how much the clock jumps, forward or back."""
+    """How far the clock jumps; negative if it jumps back."""
 
 
 def shifts(times: WallTimes, zone: Zone, a: datetime, b: datetime, *, fixed: bool) -> Iterator[Shift]:
-    """The changes from `a` on and before `b` that concern a tick."""
+    """Yield the clock changes in `[a, b)` that affect a tick; `fixed` tells a fixed time from a wall-clock one."""
     low, high = clock.ceil(a), clock.ceil(b)
     while low < high:
         stretch = zone.at(low)
@@ -51,7 +51,7 @@ def shifts(times: WallTimes, zone: Zone, a: datetime, b: datetime, *, fixed: boo
 
 
 def note(shift: Shift, tick: datetime) -> str:
-    """What `shift` did to `tick`, or to those just before it, in words; nothing if it left them alone."""
+    """Return in words how `shift` changed `tick` or dropped ticks before it, or "" if it did neither."""
     time, day = f"{shift.first:%H:%M}", f"{shift.first.day} {shift.first:%B}"
     if shift.kind == "moved" and tick == shift.at:
         return f"{time} does not exist on {day}: the clock jumps forward, and this runs right after"

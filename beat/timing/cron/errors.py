@@ -1,4 +1,4 @@
-"""What is wrong with an expression, in words: each refusal names the field, points at it and suggests."""
+"""Word the errors about cron expressions: each names the field, points at it with carets and suggests a fix."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from beat.errors import BadCron, did_you_mean
 from beat.timing.cron.fields import COMMON_DAY, FIVE, SIX, WEEKDAY, Field
 
-_FOREIGN = {  # what other crons know and this one does not: character → what to do instead
+_FOREIGN = {  # characters of other crons that beat does not support → what to write instead
     "?": "write '*' for any value",
     "L": "the last day of a month has no sign here; run on '28-31' and let the job look at the date",
     "W": "the nearest weekday has no sign here; run on 'mon-fri' and let the job look at the date",
@@ -20,23 +20,23 @@ _SIGN = r"(?a)[\d/()-]*([?LWR#])[\d/()-]*"
 
 
 class Word(NamedTuple):
-    """A piece of the expression and where it stands."""
+    """A piece of an expression and its position in it."""
 
     expression: str
     text: str
     start: int
 
     def part(self, found: re.Match[str], group: str) -> Word:
-        """The piece of this word that a group of `found` matched."""
+        """Return the piece of this word that `group` matched."""
         return Word(self.expression, found[group], self.start + found.start(group))
 
     def refuse(self, problem: str, hint: str = "") -> BadCron:
-        """A refusal with carets under this word."""
+        """Return an error with carets under this word."""
         return BadCron(self.expression, problem, (self.start, self.start + len(self.text)), hint)
 
 
 def wrong_number(found: int, columns: tuple[Field, ...]) -> str:
-    """How many fields there are, and how many there must be."""
+    """Return how many fields the expression has and how many it needs, with their names."""
     names = " ".join(column.name for column in columns)
     if columns is FIVE:
         hint = "; with seconds first, say seconds=True" if found == len(SIX) else ""
@@ -45,7 +45,7 @@ def wrong_number(found: int, columns: tuple[Field, ...]) -> str:
 
 
 def unreadable(column: Field, word: Word) -> BadCron:
-    """A word that is no value of its field; other crons' signs get their own advice."""
+    """Return the error for a word that its field cannot take, with advice about signs of other crons and `H`."""
     if found := re.fullmatch(_SIGN, word.text.upper()):
         problem = f"{column.name} {word.text!r} uses {found[1]!r}, which beat does not know"
         return word.refuse(problem, f"Note: {_FOREIGN[found[1]]}.")
@@ -69,7 +69,7 @@ def _near_name(column: Field, text: str) -> str:
 
 
 def turned(column: Field, low: int, high: int) -> str:
-    """How to write a range that runs backwards."""
+    """Return how to write a range whose ends are in the wrong order."""
     if column is WEEKDAY and low == column.highest:
         return f"Sunday at the beginning of a range is 0: write '0-{high}'." if high else "Write '0' for Sunday."
     if column is WEEKDAY and high == 0:
@@ -78,20 +78,20 @@ def turned(column: Field, low: int, high: int) -> str:
 
 
 def span_of(column: Field) -> str:
-    """The numbers that a field admits."""
+    """Return the range of numbers that a field accepts, such as `0-7 (0 and 7 are Sunday)`."""
     notes = {WEEKDAY: " (0 and 7 are Sunday)", COMMON_DAY: " (the days that every month has)"}
     return f"{column.low}-{column.highest}{notes.get(column, '')}"
 
 
 def out_of_range(column: Field, text: str) -> str:
-    """What to write instead of a number that a field does not admit."""
+    """Return what to write instead of a number outside the range of its field."""
     if text in {"24", "60"} and column.low == 0 and int(text) == column.high + 1:
         return f"The {column.name} after {column.high} is 0."
     return f"Write a number from {column.low} to {column.highest}."
 
 
 def example(columns: tuple[Field, ...]) -> str:
-    """An expression that works."""
+    """Return a sentence with a valid expression of five or six fields."""
     return (
         "Example: '0 9 * * mon-fri' is 09:00, Monday to Friday."
         if columns is FIVE

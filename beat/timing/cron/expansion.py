@@ -1,6 +1,6 @@
-"""What croniter itself reads in an expression: the oracle for schedules that were written for it.
+"""Read cron expressions exactly as croniter does, to migrate schedules that were written for it.
 
-croniter differs from beat: it reads `5-5` as every value of the field, and it has signs that beat lacks.
+croniter differs from beat: it reads `5-5` as every value of the field, and it supports signs that beat does not.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ _RANDOM = ("h", "r")
 
 
 class Unreadable(ValueError):
-    """An expression that croniter refuses, or in which a field stands for more than a set of values."""
+    """An expression that croniter rejects, or in which a field is more than a fixed set of values."""
 
 
 class Expansion(NamedTuple):
-    """What one field of an expression admits."""
+    """The values that one field of an expression accepts."""
 
     values: tuple[int, ...]
     restricts: bool
-    """Whether croniter counts the field as one that restricts the dates."""
+    """Whether croniter treats the field as a restriction rather than as `*`."""
 
 
 def expand(expression: str) -> list[Expansion]:
-    """Return what each field admits, in croniter's order, which has seconds at the end."""
+    """Return the values of each field in croniter's order, which has seconds last; raise Unreadable."""
     from croniter import CroniterError, croniter  # noqa: PLC0415 (slow to load, and few commands need it)
 
     texts = expression.lower().split()
@@ -56,13 +56,13 @@ def _expansion(whole: tuple[int, ...], field: Sequence[int | str]) -> Expansion:
 
 
 def ticks(expression: str, start: datetime, count: int) -> list[datetime]:
-    """Return the first ticks after `start` by croniter's own walk; fewer where it finds no more."""
+    """Return the first `count` ticks after `start` as croniter computes them, or fewer if there are no more."""
     from croniter import CroniterError, croniter  # noqa: PLC0415 (slow to load, and few commands need it)
 
     walk = croniter(expression, start, ret_type=datetime)
     found: list[datetime] = []
     try:
         found.extend(itertools.islice(walk, count))
-    except CroniterError:  # it gives up after fifty years without a date
+    except CroniterError:  # croniter gives up after 50 years without a match
         return found
     return found

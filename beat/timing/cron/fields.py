@@ -1,4 +1,4 @@
-"""The fields of a cron expression: what each is called, what it admits, and the values an expression chose."""
+"""Define the fields of a cron expression: their names, their ranges, and the values that an expression chose."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ _LONGEST = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 class Field(NamedTuple):
-    """One column of an expression."""
+    """One field of cron expressions."""
 
     name: str
     low: int
     high: int
     names: tuple[str, ...] = ()
-    """Words for the values, from `low` on."""
+    """Names of the values, from `low` up."""
 
     @property
     def values(self) -> tuple[int, ...]:
-        """Every value there is (Sunday once, as 0)."""
+        """Return every value of the field; Sunday is only 0."""
         return tuple(range(self.low, self.high + 1))
 
     @property
     def highest(self) -> int:
-        """The highest number that may be written: Sunday may be 7."""
+        """Return the highest number that the field accepts; Sunday may be written as 7."""
         return 7 if self.names is _WEEKDAYS else self.high
 
 
@@ -33,7 +33,7 @@ SECOND = Field("second", 0, 59)
 MINUTE = Field("minute", 0, 59)
 HOUR = Field("hour", 0, 23)
 DAY = Field("day-of-month", 1, 31)
-COMMON_DAY = DAY._replace(high=28)  # those that every month has
+COMMON_DAY = DAY._replace(high=28)  # the days that every month has
 MONTH = Field("month", 1, 12, _MONTHS)
 WEEKDAY = Field("day-of-week", 0, 6, _WEEKDAYS)
 
@@ -42,7 +42,7 @@ SIX = (SECOND, *FIVE)
 
 
 class Chosen(NamedTuple):
-    """The values that an expression admits, sorted: two expressions of one meaning choose the same."""
+    """The values that an expression accepts, sorted; expressions with the same meaning have equal values."""
 
     seconds: tuple[int, ...]
     minutes: tuple[int, ...]
@@ -51,16 +51,16 @@ class Chosen(NamedTuple):
     months: tuple[int, ...]
     weekdays: tuple[int, ...]
     either: bool
-    """A date needs to match only one of `days` and `weekdays`."""
+    """Whether a date needs to match only one of `days` and `weekdays`."""
     fixed: bool
-    """A fixed time, which DST neither drops nor doubles; otherwise the wall clock is followed."""
+    """Whether this is a fixed time, which DST neither drops nor repeats, or one that follows the wall clock."""
 
     @property
     def daily(self) -> bool:
-        """Every date matches."""
+        """Return whether every date matches."""
         return (self.days, self.months, self.weekdays) == (DAY.values, MONTH.values, WEEKDAY.values)
 
     @property
     def ever(self) -> bool:
-        """Some date matches. Any date there is meets every day of the week within 400 years."""
+        """Return whether any date matches; within 400 years, every date of the year falls on every weekday."""
         return self.either or any(self.days[0] <= _LONGEST[month - 1] for month in self.months)

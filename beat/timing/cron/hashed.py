@@ -1,6 +1,6 @@
-"""`H` in a field: a value that a schedule's id chooses, so that a thousand daily jobs do not all start at midnight.
+"""Replace `H` in a field by a value derived from the schedule's id, so that daily jobs do not all start at midnight.
 
-The choice is a pure function of the id and the field's name: every process makes the same, and every version must.
+The value is a pure function of the id and the field's name. It must stay the same in every process and every version.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SIGN = r"(?<![A-Za-z])H(?![A-Za-z])"  # not the H of THU
 
 
 class Span(NamedTuple):
-    """Values from `low` to `high`, `step` apart."""
+    """The values from `low` to `high`, `step` apart."""
 
     low: int
     high: int
@@ -29,12 +29,12 @@ class Span(NamedTuple):
 
 
 def within(expression: str) -> bool:
-    """Whether an expression that is well formed needs an id."""
+    """Return whether a well-formed expression contains `H` and therefore needs an id."""
     return "H" in expression and re.search(_SIGN, expression) is not None
 
 
 def needs_id(expression: str) -> BadCron:
-    """The refusal of a question that nobody can answer without an id."""
+    """Return the error for an expression with `H` whose ticks were requested without an id."""
     found = re.search(_SIGN, expression)
     return BadCron(
         expression,
@@ -45,14 +45,14 @@ def needs_id(expression: str) -> BadCron:
 
 
 def told(seed: str | None, normalised: str) -> str:
-    """What H became, for those who see only that it was refused."""
+    """Return an addition to an error that shows what `H` became for this id; "" without an id."""
     return f" (for the id {seed!r} it is {normalised!r})" if seed is not None else ""
 
 
 def span(column: Field, item: Word, seed: str | None) -> Span | None:
-    """What `H`, `H(0-29)`, `H/15` or `H(0-29)/10` is for this seed; None if `item` is nothing of that kind.
+    """Return the values that `H`, `H(0-29)`, `H/15` or `H(0-29)/10` takes for this seed; None for other items.
 
-    Without a seed it is all that might be chosen: enough to refuse what is wrong whatever the id.
+    Without a seed, return the whole range, which is enough to reject items that are wrong for every id.
     """
     found = re.fullmatch(_ITEM, item.text) if "H" in item.text else None
     if not found:
@@ -67,7 +67,7 @@ def span(column: Field, item: Word, seed: str | None) -> Span | None:
 
 
 def _number(text: str) -> int:
-    # here, because it loads OpenSSL, for which no ordinary expression should wait
+    # imported here because it loads OpenSSL, and ordinary expressions should not pay for that
     import hashlib  # noqa: PLC0415
 
     digest = hashlib.blake2b(text.encode(errors="backslashreplace"), digest_size=8)
@@ -91,7 +91,7 @@ def _range(column: Field, item: Word, found: re.Match[str]) -> tuple[int, int]:
 def _step(column: Field, item: Word, found: re.Match[str], among: Span) -> int:
     step = values.read_step(column, item.part(found, "step"), "H/5")
     one = item.text.partition("/")[0]
-    if step == 1:  # every value to some, one value to Jenkins
+    if step == 1:  # ambiguous: to Jenkins H/1 is one value, but readers expect every value
         every = f"{among.low}-{among.high}" if found["low"] else "*"
         raise item.refuse(
             f"{column.name} {item.text!r} does not say whether one {column.name} or every one is meant",

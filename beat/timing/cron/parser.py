@@ -1,7 +1,7 @@
-"""Reads a cron expression, or refuses it with the field, a caret and a suggestion.
+"""Parse cron expressions, and reject bad ones with the field, carets and a suggestion.
 
-croniter expands lists and steps. What it would accept and should not (wrapped ranges, `R`, foreign digits, steps beyond
-the range …) is refused before it sees the expression.
+croniter expands lists and steps. It would also accept wrapped ranges, `R`, non-ASCII digits and steps beyond the range.
+beat therefore rejects those before croniter sees the expression.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ _SPAN = re.compile(r"(\d+)(?:-(\d+))?", re.ASCII)
 
 
 class Parsed(NamedTuple):
-    """An expression that was accepted."""
+    """A valid expression."""
 
     chosen: Chosen
     normalised: str
-    """Numbers instead of names and macros, in order."""
+    """The expression with numbers instead of names, macros and `H`, and with sorted lists."""
 
 
 def parse(expression: str, *, seconds: bool = False, seed: str | None = None) -> Parsed:
-    """What `expression` chooses; raises BadCron if it cannot be read or can never fire.
+    """Parse `expression`; raise BadCron if it is invalid or can never fire.
 
-    `seed` is the id that decides what `H` is; without one, `H` is all that it might be.
+    `seed` is the id that decides each `H`; without one, `H` stands for its whole range.
     """
     if not isinstance(expression, str):
         raise BadCron(
@@ -62,7 +62,7 @@ def _parse(expression: str, seconds: bool, seed: str | None) -> Parsed:  # noqa:
     columns = SIX if seconds else FIVE
     words = _split(expression, columns)
     texts = [word.text for word in words]
-    if len(words) == 1:  # a macro, which has no seconds of its own
+    if len(words) == 1:  # a macro, which ticks at second 0
         texts = ["0"] * seconds + MACROS[texts[0].lower()].split()
     else:
         texts = [_normalise(column, word, seed) for column, word in zip(columns, words, strict=True)]
@@ -89,7 +89,7 @@ def _refuse_foreign_text(expression: str) -> None:
         )
     for position, character in enumerate(expression):
         if character != "\t" and not (character.isascii() and character.isprintable()):
-            import unicodedata  # noqa: PLC0415 (for a refusal alone)
+            import unicodedata  # noqa: PLC0415 (only errors need it)
 
             name = unicodedata.name(character, f"U+{ord(character):04X}")
             problem = f"character {position + 1} is {name}; write plain ASCII, with spaces or tabs between the fields"
@@ -134,7 +134,7 @@ def _normalise(column: Field, word: Word, seed: str | None) -> str:
     others = sorted(
         {item for item in items if item not in stars}, key=lambda item: (int(re.split("[-/,]", item)[0]), item)
     )
-    starred = word.text.startswith("*")  # decides about DST and about days, so it must stay as it is
+    starred = word.text.startswith("*")  # a leading * decides about DST and days, so it must survive
     if "*" in stars:
         return "*" if starred else f"{column.low}-{column.high}"
     return ",".join(dict.fromkeys([*stars, *others] if starred else [*others, *stars]))
@@ -160,7 +160,7 @@ def _normalise_item(column: Field, item: Word, found: re.Match[str]) -> str:
     else:
         low = values.value(column, item.part(found, "low"))
         high = values.value(column, item.part(found, "high")) if found["high"] else low
-        if found["step"] and not found["high"]:  # `5/15` means from 5 on, in steps of 15
+        if found["step"] and not found["high"]:  # `5/15` means 5 to the end in steps of 15
             if column is WEEKDAY:
                 spans = [f"'{low}-{end}/{step}'" for end in (6, 7) if step <= end - low + 1] or [f"'{low}'"]
                 hint = f"Write {' or '.join(spans)}."
@@ -178,7 +178,7 @@ def _normalise_item(column: Field, item: Word, found: re.Match[str]) -> str:
 
 
 def _written(column: Field, low: int, high: int, step: int) -> str:
-    if column is WEEKDAY and high > column.high:  # Sunday as 7: say 0
+    if column is WEEKDAY and high > column.high:  # write Sunday as 0 instead of 7
         days = sorted({value % 7 for value in range(low, high + 1, step)})
         return "0-6" if len(days) == len(column.values) else ",".join(map(str, days))
     if low == high:
@@ -186,7 +186,7 @@ def _written(column: Field, low: int, high: int, step: int) -> str:
     return f"{low}-{high}" + (f"/{step}" if step > 1 else "")
 
 
-@functools.lru_cache(4096)  # of its own: of many ids a hash makes few expressions
+@functools.lru_cache(4096)  # separate from _parse: many ids with H make few distinct expressions
 def _choose(normalised: str, columns: tuple[Field, ...]) -> Chosen:
     texts = normalised.split()
     found = [_plain(column, text) for column, text in zip(columns, texts, strict=True)]
@@ -210,7 +210,7 @@ def _choose(normalised: str, columns: tuple[Field, ...]) -> Chosen:
 
 
 def _plain(column: Field, text: str) -> tuple[int, ...]:
-    """The values of `*`, of a number and of a range; none of anything else."""
+    """Return the values of `*`, a number or a range; () for anything else."""
     if text == "*":
         return column.values
     found = _SPAN.fullmatch(text)
@@ -218,7 +218,7 @@ def _plain(column: Field, text: str) -> tuple[int, ...]:
 
 
 def _expand(normalised: str, columns: tuple[Field, ...]) -> list[tuple[int, ...]]:
-    # here, because loading it takes a fifth of the start of `beat next`
+    # imported here because loading it takes a fifth of the start of `beat next`
     from croniter import CroniterError, croniter  # noqa: PLC0415
 
     try:
@@ -226,7 +226,7 @@ def _expand(normalised: str, columns: tuple[Field, ...]) -> list[tuple[int, ...]
     except (CroniterError, ValueError, KeyError) as e:
         raise BadCron(normalised, f"croniter cannot read it: {e}", hint=errors.example(columns)) from e
     if columns is SIX:
-        expanded = [expanded[-1], *expanded[:-1]]  # it answers with seconds last
+        expanded = [expanded[-1], *expanded[:-1]]  # croniter returns seconds last
     return [
         column.values if "*" in chosen else tuple(sorted({int(value) for value in chosen}))
         for column, chosen in zip(columns, expanded, strict=True)

@@ -1,4 +1,4 @@
-"""Reads the values and steps of a field, or refuses them."""
+"""Parse the values and steps of a cron field."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def value(column: Field, word: Word) -> int:
-    """A number or a name that the field admits."""
+    """Return the number that a word stands for, given as digits or as a name; raise BadCron if the field lacks it."""
     text = word.text.lower()
     if text in column.names:
         return column.low + column.names.index(text)
@@ -27,7 +27,7 @@ def value(column: Field, word: Word) -> int:
 
 
 def read_step(column: Field, word: Word, example: str = "*/5") -> int:
-    """What stands behind a slash."""
+    """Return the step behind a slash; raise BadCron unless it is a number from 1 to 999."""
     if not word.text.isdigit() or len(word.text) > len("000") or int(word.text) == 0:
         shown = word._replace(text=word.text or "/", start=word.start if word.text else word.start - 1)
         raise shown.refuse(

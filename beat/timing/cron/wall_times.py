@@ -1,7 +1,7 @@
-"""Which wall times match an expression, with no idea of zones.
+"""Find the wall times that match an expression, without regard to time zones.
 
-A wall time is an integer: by how many seconds a wall clock is past 1970-01-01 00:00:00. Questions are answered from
-tables (the minutes of a day, the dates of a year), so that nothing walks from minute to minute.
+A wall time is an integer: the seconds that a wall clock is past 1970-01-01 00:00:00. Lookups use tables (the minutes
+of a day, the dates of a year), so nothing steps from minute to minute.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _EPOCH = date(1970, 1, 1).toordinal()
 
 
 class WallTimes:
-    """The wall times that match, in order."""
+    """The wall times that match an expression, in order."""
 
     def __init__(self, chosen: Chosen) -> None:
         self._chosen = chosen
@@ -32,7 +32,7 @@ class WallTimes:
         self._dates: dict[int, tuple[int, ...]] = {}
 
     def first(self, low: int, high: int) -> int | None:
-        """The first match in `[low, high)`."""
+        """Return the first match in `[low, high)`, or None."""
         start, second = divmod(low, _DAY)
         day = self._date_from(start, high)
         if day is None:
@@ -48,7 +48,7 @@ class WallTimes:
         return found if found < high else None
 
     def last(self, low: int, high: int) -> int | None:
-        """The last match in `[low, high)`."""
+        """Return the last match in `[low, high)`, or None."""
         start, second = divmod(high, _DAY)
         day = self._date_before(start + 1, low)
         if day == start:
@@ -62,7 +62,7 @@ class WallTimes:
         return found if found >= low else None
 
     def count(self, low: int, high: int) -> int:
-        """How many matches there are in `[low, high)`."""
+        """Return the number of matches in `[low, high)`."""
         if low >= high:
             return 0
         from_day, from_second = divmod(low, _DAY)
@@ -74,7 +74,7 @@ class WallTimes:
             total += self._times_before(to_second)
         return total
 
-    # the times of a matching date, as seconds since its midnight
+    # Times within a matching date, as seconds since its midnight.
 
     def _time_from(self, second: int) -> int:
         minute, second = divmod(second, 60)
@@ -98,7 +98,7 @@ class WallTimes:
             total += bisect_left(self._seconds, second)
         return total
 
-    # the matching dates, as days since the epoch
+    # Matching dates, as days since the epoch.
 
     def _date_from(self, day: int, high: int) -> int | None:
         if self._daily:
