@@ -128,10 +128,10 @@ class Keys:
         return f"{self._jobs}_{schedule_id}_{second}"
 
     def asked(self, schedule_id: str, word: str) -> str:
-        """Return the id of a job that has no tick of its own; `word` says how it came about.
+        """Return the id of a job that an operator or another job caused; `word` says how.
 
-        It is `m` and a request for `beat trigger`, `b` and the tick for a backfill, or `f` and a digest for a tick that
-        follows a job.
+        It is `m` and a request for `beat trigger`, `b`, a name and the tick for a backfill, or `f` and a digest of the
+        followed job.
         """
         return f"{self._jobs}_{schedule_id}_{word}"
 

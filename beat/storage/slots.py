@@ -46,7 +46,7 @@ class Slots:
         return reply
 
     def attend(self, *, limit: int, interval: int) -> tuple[int, list[Slot]]:
-        """Return how many waiting lists were checked, and those with something to decide.
+        """Return how many waiting lists were checked, and those on which ticks wait.
 
         At most `limit` are checked, each about once in `interval` ms by all schedulers together. If none was checked,
         nothing is left to check for now.
