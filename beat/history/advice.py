@@ -1,8 +1,8 @@
-"""Recognizes why a worker could not call the function of a job, and says what to do about it.
+"""Recognize why a worker could not call the function of a job, and advise what to do.
 
-RQ reports a function that cannot be imported in the words of its own code, as `Invalid attribute name: app.report`. The
-frames of the traceback tell such a failure from an error that the function itself raised: only what failed inside RQ,
-before the function began, is recognized.
+RQ reports a function that cannot be imported with a message of its own, such as `Invalid attribute name: app.report`.
+The frames of the traceback tell such a failure from an error that the function itself raised. Only failures inside RQ,
+before the function began, are recognized.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LINK = re.compile(
     r"\n\n(?:The above exception was the direct cause of the following exception"
     r"|During handling of the above exception, another exception occurred):\n\n"
 )
-"""What stands between the tracebacks of a chain."""
+"""The text between two tracebacks of an exception chain."""
 _FRAME = re.compile(r'^  File "([^"\n]+)", line \d+, in (\S+)$', re.MULTILINE)
 _JOB = re.compile(r"[/\\]rq[/\\]job\.py$")
 _MISFIT = re.compile(
@@ -33,7 +33,7 @@ _NO_MODULE = "__builtins__"  # RQ looks for a name there when it could import no
 
 
 class Advice(NamedTuple):
-    """What happened, and what to do."""
+    """A problem and its remedy."""
 
     problem: str
     remedy: str
@@ -90,7 +90,7 @@ def _not_imported(error: Error, worker: str) -> Advice:
 
 
 def _unreadable(cause: str, queue: str) -> Advice:
-    """Advise on a job whose data RQ could not read: its serializer, or a class in its arguments."""
+    """Advise on a job that RQ could not deserialize because of the serializer or a class in its arguments."""
     last = cause.rstrip().rpartition("\n")[2]
     if "UnpicklingError: invalid load key" in last:
         return Advice(

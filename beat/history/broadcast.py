@@ -1,6 +1,7 @@
-"""A tick that went to all of its queues, as one run: begun with the first of its parts, and ended with the last.
+"""Combine the parts of a broadcast tick into one run.
 
-A tick that went to all of its queues: the jobs of its parts, and what became of it as a whole.
+A broadcast tick has one job, a *part*, in each of its queues. The run starts with its first part and ends with its
+last.
 """
 
 from __future__ import annotations
@@ -22,26 +23,33 @@ _WORST = ("failed", "lost", "stopped")
 
 
 def jobs(job: str, number: int) -> list[str]:
-    """The ids of so many parts of the tick that has this one; none where it went to one queue."""
+    """Return the job ids of the first `number` parts of the tick whose own job id is `job`."""
     return [f"{job}_s{n}" for n in range(min(number, MOST_QUEUES))]
 
 
 def outcome(states: Collection[str], number: int = 0) -> str:
-    """Of a tick with so many parts, and these states of theirs: open while one goes on, then as bad as the worst."""
+    """Return the worst of `states`, or `open` while a part has not ended or fewer than `number` are known."""
     if len(states) < number or any(each != "succeeded" and each not in _WORST for each in states):
         return OPEN
     return next((each for each in _WORST if each in states), "succeeded")
 
 
 def parts(job: str, number: int, told: Iterable[Outcome | Reopened]) -> tuple[Part, ...]:
-    """So many parts of the tick with that job, of which the newest lines tell; of others, as far as they do."""
+    """Return the parts of the tick, ordered by number, each with the state that its newest ledger line gives.
+
+    Parts without a line are open. A line about a part beyond `number` adds that part.
+    """
     known = {each: Part(job_id=each, shard=n) for n, each in enumerate(jobs(job, number))}
     known |= {entry.job: _part(entry) for entry in told}
     return tuple(sorted(known.values(), key=lambda part: (part.shard, part.job_id)))
 
 
 def together(run: Fired, own: tuple[Part, ...]) -> Fired:
-    """The run with these parts, and what became of it by that: the error is that of the part that failed first."""
+    """Return the run with these parts and the state, times and error that follow from them.
+
+    The error is that of the first part that ended in the run's state. The duration is None unless all parts have both
+    times.
+    """
     state = outcome([part.state for part in own], min(run.shards, len(own)))
     starts = [part.started_at for part in own if part.started_at]
     made = replace(
@@ -66,7 +74,10 @@ def together(run: Fired, own: tuple[Part, ...]) -> Fired:
 
 
 def _way(own: tuple[Part, ...]) -> str:
-    """How far it is: running as soon as one part is, or has been."""
+    """Return the state of a run while a part of it is open.
+
+    It is `started` if a part is running. If no part has begun, it is the parts' own state.
+    """
     states = {part.state for part in own}
     if states == {OPEN}:
         return OPEN

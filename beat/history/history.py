@@ -1,8 +1,8 @@
-"""The ledger's lines put together: one line for each fired tick with what became of it, one for each skipped stretch.
+"""Assemble ledger entries into history lines, one for each fired tick and one for each range of skipped ticks.
 
-The newest line about a run counts: in the ledger a run may end, be started again, and end once more. A tick that went
-to all of its queues is one line, with its parts. That a tick waited is told with its verdict; a line of its own has
-only what waits still.
+A fired tick's line includes its outcome. A run may end, be started again, and end again, so its newest entry counts. A
+broadcast tick is one line with its parts. A tick that waited is part of the line with its decision; only a tick that
+still waits has its own line.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ __all__ = [
 
 
 def assemble(schedule_id: str, entries: Iterable[Entry]) -> list[Line]:
-    """The entries of one schedule, newest first, as lines, newest first; a run stands where it was enqueued."""
+    """Return the history lines of a schedule, newest first, from its entries, newest first.
+
+    A run appears at the place of its `enqueued` entry.
+    """
     known = _Known(entries)
     shown: set[str] = set()
     lines: list[Line] = []
@@ -48,7 +51,7 @@ def assemble(schedule_id: str, entries: Iterable[Entry]) -> list[Line]:
 
 
 class _Known:
-    """What the lines of a schedule say about each run and each tick."""
+    """An index of a schedule's entries by job and by tick."""
 
     def __init__(self, entries: Iterable[Entry]) -> None:
         self.entries = list(entries)
@@ -72,12 +75,12 @@ class _Known:
                     self.ticks.setdefault(entry.tick, entry)
 
     def is_decided(self, entry: Waiting) -> bool:
-        """Whether the tick that waited has its verdict."""
+        """Return whether the waiting tick has been decided."""
         return entry.job in self.enqueued or entry.tick in self._skipped
 
 
 def job_of(entry: Enqueued | Outcome | Reopened) -> str:
-    """The job of the tick about which it tells: of a part, that of the whole."""
+    """Return the job id of the tick; for a part of a broadcast, that is the id of the whole."""
     return entry.job if isinstance(entry, Enqueued) else entry.of or entry.job
 
 

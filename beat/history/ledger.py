@@ -1,6 +1,6 @@
-"""The ledger's lines as values: what was decided about each tick, what became of its run, what changed the rule.
+"""Parse and write ledger lines: decisions on ticks, outcomes of runs, changes of definitions, actions of operators.
 
-Anything may stand in the list, since anybody can write to Redis: what is no line of ours is passed over, never raised.
+Any client can write to the Redis list, so a line that does not parse is ignored and never raises.
 """
 
 from __future__ import annotations
@@ -16,44 +16,44 @@ if TYPE_CHECKING:
 
 OUTCOMES = ("succeeded", "failed", "stopped", "lost")
 CHANGES = ("registered", "updated", "moved", "rescheduled", "reset")
-"""The first three by the code, the others by an operator."""
+"""Kinds of changes: the code causes the first three, an operator the others."""
 ASKED = ("manual", "backfill")
-"""By whom a run is wanted that nobody was late with: somebody asked for it when it was enqueued."""
+"""Triggers of runs that a person requested; such a run is never late."""
 ACTIONS = ("paused", "resumed", "deferred", "retired")
 LONGEST_TRACEBACK = 2_000
 """How many characters of a traceback the ledger keeps."""
-_BLANK = " \t\r\n"  # JSON's; a line that somebody has put back may end with one
+_BLANK = " \t\r\n"  # JSON's whitespace; a line restored by hand may end with it
 
 
 @dataclass(frozen=True)
 class Enqueued:
-    """A verdict: the tick became a job; without a tick, somebody asked for the run."""
+    """A decision: the tick became a job. A manual run has no tick."""
 
     tick: datetime | None
     job: str
     by: str
-    """Who wanted it: scheduler, catchup, follows, manual or backfill."""
+    """The trigger: scheduler, catchup, follows, manual or backfill."""
     late_ms: int
     number: int
     """The schedule's run_count from then on."""
     at: datetime
     beat: str
     queue: str = ""
-    """Where it went, if that was a choice."""
+    """The queue, if the schedule chooses among several."""
     why: str = ""
-    """How its queue was chosen, in words."""
+    """Why this queue was chosen, in words."""
     shards: int = 0
-    """To how many queues it went, if to all of them: `job` is then the tick's, and each part has one of its own."""
+    """The number of parts of a broadcast; `job` is then the id of the tick, and each part has its own."""
     after: str = ""
-    """The job whose success it follows."""
+    """The job whose success this tick follows."""
 
 
 @dataclass(frozen=True)
 class Skipped:
-    """A verdict: a stretch of ticks passed without a job."""
+    """A decision: a range of ticks was skipped."""
 
     tick: datetime
-    """The first of them."""
+    """The first tick of the range."""
     last: datetime
     count: int
     reason: str
@@ -62,31 +62,31 @@ class Skipped:
     at: datetime
     beat: str
     behind: str = ""
-    """The job that was in its way."""
+    """The job that blocked the ticks."""
     why: str = ""
     """What was missing, in words."""
     after: str = ""
-    """The job whose success it was to follow."""
+    """The job whose success the tick would have followed."""
 
 
 @dataclass(frozen=True)
 class Waiting:
-    """No verdict yet: the tick waits for an earlier run to end. Its verdict is a later line."""
+    """Not yet a decision: the tick waits for a slot, and a later entry decides it."""
 
     tick: datetime
     job: str
     """The id that its job will have."""
     behind: str
-    """The newest of the jobs that have the room; nothing where ticks wait before it."""
+    """The newest job that occupies a slot; empty if other ticks are ahead on the waiting list."""
     at: datetime
     beat: str
     group: str = ""
-    """The group for whose room it waits; nothing where that is its own."""
+    """The group whose capacity is used up; empty if it is the schedule's own capacity."""
 
 
 @dataclass(frozen=True)
 class Error:
-    """What a run failed with."""
+    """The exception that a run failed with."""
 
     type: str
     message: str
@@ -103,23 +103,23 @@ class Outcome:
     started: datetime | None
     ended: datetime | None
     duration: float | None
-    """Seconds."""
+    """In seconds."""
     worker: str | None
     attempts: int
     at: datetime
-    """When it was learnt."""
+    """When a scheduler recorded the outcome."""
     beat: str
     error: Error | None = None
     reason: str = ""
-    """Why it was stopped or called lost, in words."""
+    """Why the run was stopped or counts as lost, in words."""
     reported: bool = False
-    """It failed by its own report, without an exception."""
+    """Whether the run failed by its own report, without an exception."""
     message: str = ""
     details: Mapping[str, Any] = field(default_factory=dict)
     of: str = ""
-    """Of a part of a broadcast: the job of its tick."""
+    """For a part of a broadcast, the job id of the tick."""
     shard: int = 0
-    """Which part it is, from 0 on."""
+    """The number of the part, from 0."""
 
 
 @dataclass(frozen=True)
@@ -139,15 +139,15 @@ class Reopened:
 
 @dataclass(frozen=True)
 class Changed:
-    """The definition came, or was replaced; `type` is one of CHANGES."""
+    """A definition was registered or replaced; `type` is one of CHANGES."""
 
     type: str
     rev: str
     rule: Mapping[str, Any]
-    """What decides the ticks from then on, as `definitions.ticks` writes it."""
+    """What determines the ticks from then on, as `serialize.ticks` writes it."""
     was: Mapping[str, Any] | None
     before: datetime | None
-    """The next tick as it was; in the line it is called `from`."""
+    """The next tick before the change; its key in the line is `from`."""
     next: datetime | None
     at: datetime
     beat: str
@@ -155,25 +155,25 @@ class Changed:
 
 @dataclass(frozen=True)
 class Acted:
-    """Somebody did something to the schedule that leaves its rule as it is; `type` is one of ACTIONS."""
+    """An action that leaves the rule of the schedule unchanged; `type` is one of ACTIONS."""
 
     type: str
     at: datetime
     beat: str
-    """The operator; a beat, where a pause ended by itself or the code is gone."""
+    """The operator, or the scheduler if a pause expired or the code is gone."""
     reason: str = ""
-    """In the operator's words."""
+    """The operator's reason."""
     until: datetime | None = None
-    """Of a pause its end, where it has one; of what was deferred, when the tick is due now."""
+    """The end of a pause, if it has one; for a deferred tick, its new due time."""
     tick: datetime | None = None
-    """The next tick, as it was."""
+    """The next tick before the action."""
 
 
 Entry = Enqueued | Skipped | Waiting | Outcome | Reopened | Changed | Acted
 
 
 def read(line: bytes) -> Entry | None:
-    """The entry that the line holds; None for anything that is no line of ours, whatever it is."""
+    """Return the entry that the line holds, or None if it is not a valid ledger line."""
     try:
         found, end = JSON.raw_decode(text := line.decode(errors="replace").strip(_BLANK))
         kind = _KINDS[found["type"] if end == len(text) else ""]
@@ -183,12 +183,12 @@ def read(line: bytes) -> Entry | None:
             if (own := found.get(key)) is not None or (needed and key in found)
         }
         return kind(**named)
-    except (ValueError, TypeError, KeyError, RecursionError):  # no text, no JSON, no object, not all of a line
+    except (ValueError, TypeError, KeyError, RecursionError):  # not text, not JSON, not an object, or incomplete
         return None
 
 
 def plain(entry: Entry) -> dict[str, Any]:
-    """The object of the entry's line, as JSON writes it; what may be left out and says nothing is left out."""
+    """Return the JSON object of the entry's line, without optional fields that are empty."""
     written = {"type": _NAMES.get(type(entry), "")}
     for name, key, value, needed in _SHAPES[type(entry)]:
         own = getattr(entry, name)
@@ -235,7 +235,7 @@ _KINDS: Mapping[str, type[Entry]] = {
     **dict.fromkeys(CHANGES, Changed),
     **dict.fromkeys(ACTIONS, Acted),
 }
-_KEYS = {"number": "n", "before": "from"}  # the others are called as the fields are
+_KEYS = {"number": "n", "before": "from"}  # all other keys equal the names of their fields
 _SHAPES: Mapping[type[Entry], list[tuple[str, str, Value, bool]]] = {
     kind: [
         (own.name, _KEYS.get(own.name, own.name), values[own.name], own.default is own.default_factory is MISSING)
@@ -243,4 +243,4 @@ _SHAPES: Mapping[type[Entry], list[tuple[str, str, Value, bool]]] = {
     ]
     for kind, values in _VALUES.items()
 }
-"""For each field of an entry, in the order of the line: its name, its key, its value, whether it must be there."""
+"""For each field of an entry, in the order of the line: name, key, value type, and whether it is required."""

@@ -1,4 +1,4 @@
-"""What stands in the lines of a ledger: words, numbers, instants, each of which may be anything at all."""
+"""Read and write the values in ledger lines, and reject every value of another type."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-_MOST = 10**15  # more digits than Redis' scripts count with
+_MOST = 10**15  # above what the scripts in Redis count with
 _DEEPEST = 32
 
 
 class Value(NamedTuple):
-    """How a value comes out of a line, or is refused with an error; and how it is written."""
+    """How to read a value from a line, raising an error if it is invalid, and how to write it."""
 
     read: Callable[[Any], Any]
     write: Callable[[Any], Any] = lambda value: value
     plain: type | None = None
-    """What needs no reading: there are thousands of lines to a page."""
+    """The type that needs no reading, which saves a call per value in a page of thousands of lines."""
 
 
 def _word(value: Any) -> str:
@@ -44,7 +44,7 @@ def _seconds(value: Any) -> float:
 
 
 def _mapping(value: Any) -> dict[str, Any]:
-    """As it is, unless it is so deep that whoever prints it could not."""
+    """Return the value if it is a dict that is not nested too deeply to be printed."""
     if not isinstance(value, dict):
         raise TypeError
     level: list[Any] = [value]
@@ -57,7 +57,7 @@ def _mapping(value: Any) -> dict[str, Any]:
 
 
 def _garbled(value: Any) -> datetime | None:
-    """What next_run was is copied as it was, whatever somebody had written there."""
+    """Read an instant, or return None if it is garbled: the scripts copy a schedule's next_run as it stands."""
     try:
         return clock.read(value)
     except BadInstant:
@@ -65,11 +65,11 @@ def _garbled(value: Any) -> datetime | None:
 
 
 def _refuse(constant: str) -> None:
-    raise ValueError(constant)  # NaN and Infinity are no JSON
+    raise ValueError(constant)  # JSON has no NaN or Infinity
 
 
 def either(nothing: str | None, value: Value) -> Value:
-    """The value, or None, which is written as `nothing`."""
+    """Return a reader and writer for a value or None; None is written as `nothing`."""
     return Value(
         lambda found: None if found is None or found == nothing else value.read(found),
         lambda own: nothing if own is None else value.write(own),

@@ -1,4 +1,4 @@
-"""The lines of a history: what stands in one for each tick, each stretch, each change and each action."""
+"""The records of a history: one for each tick, each range of skipped ticks, each change and each action."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ if TYPE_CHECKING:
     from beat.history.ledger import Error
 
 OPEN, WAITING = "open", "waiting"
-"""The state of a run whose outcome is not known yet; that of a tick which waits for an earlier run to end."""
+"""The state of a run without a known outcome, and the state of a tick that waits for a slot."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Waits:
-    """A tick that waits for an earlier run to end, or waited before it had its verdict."""
+    """A tick that waits for a slot, or that waited before it was decided."""
 
     schedule_id: str
     tick: datetime
     job_id: str
     """The id that its job will have."""
     behind: str
-    """The job for which it waits; nothing where other ticks wait before it."""
+    """The job that it waits for; empty if other ticks are ahead on the waiting list."""
     at: datetime
-    """Since when."""
+    """When it began to wait."""
     beat: str
     group: str = ""
-    """The group for whose room it waits; nothing where that is its own."""
+    """The group whose capacity is used up; empty if it is the schedule's own capacity."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """What became of one part of a tick that went to all of its queues."""
+    """One part of a broadcast tick, and its outcome."""
 
     job_id: str
     shard: int
@@ -45,7 +45,7 @@ class Part:
     started_at: datetime | None = None
     ended_at: datetime | None = None
     duration: float | None = None
-    """Seconds."""
+    """In seconds."""
     worker: str | None = None
     attempts: int = 0
     error: Error | None = None
@@ -57,39 +57,39 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class Fired:
-    """One fired tick, and what became of it; of one that went to all of its queues, what became of all its parts."""
+    """A fired tick and its outcome; for a broadcast tick, the outcome of all its parts."""
 
     schedule_id: str
     tick: datetime | None
-    """None when somebody asked for the run."""
+    """None for a manual run."""
     job_id: str
     at: datetime
-    """When it was enqueued; where that line was trimmed, when the newest line about it was written."""
+    """When the tick was enqueued; if that line was trimmed, the time of the newest line about the run."""
     triggered_by: str = ""
     enqueued_at: datetime | None = None
-    """None where the verdict was trimmed."""
+    """None if the line of the decision was trimmed."""
     late_ms: int | None = None
     number: int | None = None
     waited: Waits | None = None
     queue: str = ""
-    """Where it went, if that was a choice."""
+    """The queue, if the schedule chooses among several."""
     why: str = ""
-    """How its queue was chosen, in words."""
+    """Why this queue was chosen, in words."""
     after: str = ""
-    """The job whose success it follows."""
+    """The job whose success this tick follows."""
     shards: int = 0
-    """To how many queues it went, if to all of them."""
+    """The number of parts of a broadcast; 0 for any other tick."""
     parts: tuple[Part, ...] = ()
-    """The jobs of those, in the order of the queues."""
+    """The parts of a broadcast, in the order of the queues."""
     beat: str
-    """Who enqueued it; where that line was trimmed, who learnt its outcome."""
+    """The scheduler or operator that enqueued the job; if that line was trimmed, the one that recorded the outcome."""
     state: str = OPEN
     """`open`, or one of the ledger's OUTCOMES."""
     started_at: datetime | None = None
-    """Of the last attempt."""
+    """When the last attempt started."""
     ended_at: datetime | None = None
     duration: float | None = None
-    """Seconds."""
+    """In seconds."""
     worker: str | None = None
     attempts: int = 0
     error: Error | None = None
@@ -98,30 +98,33 @@ class Fired:
     message: str = ""
     details: Mapping[str, Any] = field(default_factory=dict)
     closed_at: datetime | None = None
-    """When the outcome was learnt."""
+    """When a scheduler recorded the outcome."""
 
     @property
     def advice(self) -> Advice | None:
-        """What to do when the worker could not call the function; None for any other end."""
+        """Return what to do if the worker could not call the function; None for any other end."""
         return advice(self.error, "" if self.shards else self.queue)
 
     @property
     def job_ids(self) -> tuple[str, ...]:
-        """The RQ jobs: its own, or those of its parts."""
+        """Return the ids of the RQ jobs: one, or those of the parts."""
         return tuple(part.job_id for part in self.parts) or (self.job_id,)
 
     @property
     def wait(self) -> float | None:
-        """Seconds in the queue; None when it has not started, or began more than once: RQ keeps the last start only."""
+        """Return the seconds in the queue; None if the run has not started, or was tried more than once.
+
+        RQ keeps only the last start, so the wait before the first attempt is unknown after a retry.
+        """
         if self.enqueued_at is None or self.started_at is None or self.attempts > 1:
             return None
-        # Two machines, two clocks: a worker may seem to start before the job was there.
+        # Two machines have two clocks, so a worker may seem to start before the job was enqueued.
         return max(0.0, (self.started_at - self.enqueued_at).total_seconds())
 
 
 @dataclass(frozen=True, kw_only=True)
 class Passed:
-    """A stretch of ticks that passed without a job."""
+    """A range of ticks that were skipped."""
 
     schedule_id: str
     first: datetime
@@ -129,11 +132,11 @@ class Passed:
     count: int
     reason: str
     behind: str = ""
-    """The job that was in its way, or that came in its place."""
+    """The job that blocked the ticks, or that replaced them."""
     why: str = ""
     """What was missing, in words."""
     after: str = ""
-    """The job whose success it was to follow."""
+    """The job whose success the tick would have followed."""
     waited: Waits | None = None
     at: datetime
     beat: str
@@ -141,7 +144,7 @@ class Passed:
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """The definition came, or was replaced."""
+    """A definition was registered or replaced."""
 
     schedule_id: str
     type: str
@@ -157,7 +160,7 @@ class Change:
 
 @dataclass(frozen=True, kw_only=True)
 class Action:
-    """What somebody did to the schedule, its rule aside."""
+    """An action that leaves the rule of the schedule unchanged."""
 
     schedule_id: str
     type: str
@@ -167,7 +170,7 @@ class Action:
     tick: datetime | None = None
     at: datetime
     beat: str
-    """The operator, or the beat that did it by itself."""
+    """The operator, or the scheduler if no operator was involved."""
 
 
 Line = Fired | Passed | Waits | Change | Action

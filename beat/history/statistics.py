@@ -1,7 +1,6 @@
-"""How a schedule has been doing: its lines summed up.
+"""Summarize the history of a schedule: counts of runs and skipped ticks, and percentiles of their times.
 
-Only what was measured is summed up: a run without a duration makes none shorter, and where there is nothing, nothing
-is said.
+Only measured values count: a run without a duration is left out, and a spread of no values is None.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Spread:
-    """How a measure is spread: half of the values are at most p50, 95 of a hundred at most p95."""
+    """Percentiles of a measure: half of the values are at most p50, and 95 percent are at most p95."""
 
     count: int
     p50: float
@@ -33,7 +32,7 @@ class Spread:
 
 @dataclass(frozen=True, kw_only=True)
 class Statistics:
-    """The runs and the skipped ticks of the lines that were looked at."""
+    """The runs and skipped ticks of some history lines."""
 
     since: datetime | None = None
     """When the oldest of those lines was written."""
@@ -44,23 +43,23 @@ class Statistics:
     stopped: int = 0
     lost: int = 0
     duration: Spread | None = None
-    """Seconds of work, of the runs that ended."""
+    """Seconds of work, for runs that ended."""
     late_ms: Spread | None = None
-    """Milliseconds from the tick to the job; not of runs that somebody asked for, nor of ticks that waited for one."""
+    """Milliseconds from the tick to its job, without requested runs and ticks that waited for a slot."""
     wait: Spread | None = None
     """Seconds in the queue."""
     skipped: Mapping[str, int] = field(default_factory=dict)
-    """Ticks, by the reason for which they were skipped."""
+    """Reason → how many ticks were skipped for it."""
 
     @property
     def success_rate(self) -> float | None:
-        """From 0 to 1, of the runs that succeeded or failed or were lost; None when there were none."""
+        """Return the share of successes (0 to 1) among runs that succeeded, failed or were lost; None without any."""
         judged = self.succeeded + self.failed + self.lost
         return self.succeeded / judged if judged else None
 
 
 def summarise(lines: Iterable[Line]) -> Statistics:
-    """The statistics of these lines, in any order."""
+    """Return the statistics of these lines, in any order."""
     lines = list(lines)
     runs = [line for line in lines if isinstance(line, Fired)]
     states = Counter(run.state for run in runs)
@@ -84,7 +83,10 @@ def summarise(lines: Iterable[Line]) -> Statistics:
 
 
 def spread(values: Iterable[float | None]) -> Spread | None:
-    """Of the values that are there; None when there are none. Each is one that was measured, none lies between two."""
+    """Return the percentiles of the values that are not None, or None without values.
+
+    Each percentile is a measured value, never an interpolated one.
+    """
     known = sorted(value for value in values if value is not None)
     if not known:
         return None

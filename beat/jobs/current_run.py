@@ -1,4 +1,4 @@
-"""What a job can ask about itself: which run it is."""
+"""Let a job find out which run it is."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from beat.schedule.run import META_KEY, Run
 
 
 def get_current_run() -> Run | None:
-    """Return the run that this job is, or None outside a job and in a job that beat did not fire.
+    """Return the run of the current job, or None outside a job and in a job that beat did not fire.
 
-    Ask in the thread in which RQ runs the job: RQ knows the job nowhere else.
+    Call it in the thread in which RQ runs the job, because RQ knows the current job only there.
     """
     meta = job_template.current_meta()
     return None if meta is None else Run.read(meta.get(META_KEY))

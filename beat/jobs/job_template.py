@@ -1,12 +1,13 @@
-"""A schedule's RQ job, as the fields of its hash: what `Queue.enqueue` would write, made by RQ's own code.
+"""Build a schedule's RQ job as the fields of its hash, as `Queue.enqueue` would write them, with RQ's own code.
 
-All that is the same in every run is written once, as the *template*: `fire` copies it and adds the two times and the
-rest of the meta. The meta is written in two parts, because whoever fires may be unable to import the classes in it::
+The fields that are the same in every run are stored once, as the *template*. The script `fire` copies it and adds the
+two times and the rest of the meta. The meta is written in two parts, because the scheduler may be unable to import the
+classes in it::
 
     template(schedule)["meta"]   the user's meta, left open
     run_block(run, serializer)   the entry `beat`, and the end
 
-Put together they are what RQ's serializer reads as `{**schedule.meta, "beat": run.plain()}`.
+RQ's serializer reads the two together as `{**schedule.meta, "beat": run.plain()}`.
 """
 
 from __future__ import annotations
@@ -44,41 +45,41 @@ if TYPE_CHECKING:
     from beat.schedule.schedule import Schedule
 
 LEAST_TTL = 60
-"""Seconds for which even a result that nobody wants is kept, so that its outcome can be recorded."""
+"""The shortest result TTL in seconds, so that a scheduler can record the outcome before the result expires."""
 QUEUES_KEY: str = rq.Queue.redis_queues_keys
 RESULTS_PREFIX: str = Result.get_key("")  # type: ignore[no-untyped-call]
-"""Followed by a job id: the stream of its results."""
+"""Prefix of a job's stream of results; the job id follows."""
 EXECUTIONS_PREFIX: str = ExecutionRegistry.key_template.format("")
-"""Followed by a job id: the set of its executions."""
+"""Prefix of a job's set of executions; the job id follows."""
 WORKER_PREFIX: str = rq.Worker.redis_worker_namespace_prefix
-"""Followed by the name of a worker: its hash."""
+"""Prefix of a worker's hash; the name of the worker follows."""
 SUSPENDED_KEY: str = WORKERS_SUSPENDED
-"""There while `rq suspend` keeps all workers from taking jobs."""
+"""The key that exists while `rq suspend` keeps all workers from taking jobs."""
 CHANNEL_PREFIX: str = PUBSUB_CHANNEL_TEMPLATE % ""
-"""Followed by the name of a worker: the channel on which it takes commands, for as long as it lives."""
+"""Prefix of the channel on which a live worker takes commands; the name of the worker follows."""
 
 _SERIALIZERS: Mapping[str, Any] = {"pickle": DefaultSerializer, "json": JSONSerializer}
-_RETRY_HAS_A_FRONT = "enqueue_at_front" in inspect.signature(rq.Retry).parameters  # from RQ 2.8 on
+_RETRY_HAS_A_FRONT = "enqueue_at_front" in inspect.signature(rq.Retry).parameters  # since RQ 2.8
 _VARYING = ("created_at", "enqueued_at")
 _ENTRY = b"(" + pickled(META_KEY)
-"""Mark, key."""
+"""A mark and the key of the entry."""
 
 EXECUTION_PREFIX = Execution(id="", job_id="", connection=cast("Any", None)).key.rstrip(":") + ":"
-"""Followed by a job id, a colon and an execution: a hash that lives as long as its worker shows life."""
+"""Prefix of an execution's hash, which lives as long as its worker; a job id, a colon and an execution id follow."""
 
 
 class _NoRedis:
-    """RQ makes no job without a connection, but uses none to make it."""
+    """A stand-in for a Redis client: RQ needs a connection to create a job, but does not use it."""
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"a template is made without Redis: nothing can be done with {name!r}")
 
 
 def template(schedule: Schedule) -> dict[str, bytes]:
-    """The fields of the schedule's jobs, as redis-py would send them, without the times and with an open meta.
+    """Return the fields of the schedule's jobs, as redis-py would send them, without the times and with an open meta.
 
-    The id and the place in the queue are no fields. Raises BadArguments for what RQ cannot write, as an argument whose
-    `repr` fails, and BadOption for what this version of RQ does not know.
+    The job id and the position in the queue are not fields. Raises BadArguments if RQ cannot serialize the job, for
+    example if the `repr` of an argument fails, and BadOption if this version of RQ lacks an option.
     """
     retry = _retry(schedule.retry)
     try:
@@ -92,12 +93,12 @@ def template(schedule: Schedule) -> dict[str, bytes]:
 
 
 def data(schedule: Schedule, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bytes:
-    """The function and these arguments, as the hash of a job holds them; refuses what RQ cannot write."""
+    """Return the function and these arguments as a job's hash holds them; raise BadArguments if RQ cannot."""
     return template(replace(schedule, args=args, kwargs=kwargs))["data"]
 
 
 def arguments(written: bytes, serializer: str) -> tuple[Sequence[Any], Mapping[str, Any]] | None:
-    """The arguments that the hash of a job holds; None where they are not plain, or more than is read."""
+    """Return the arguments that the hash of a job holds; None if they are not plain data or too large."""
     try:
         unpacked = zlib.decompressobj().decompress(written, safe_pickle.LARGEST + 1)
         _, _, args, kwargs = safe_pickle.plain(unpacked, serializer)
@@ -107,19 +108,19 @@ def arguments(written: bytes, serializer: str) -> tuple[Sequence[Any], Mapping[s
 
 
 def run_block(run: Run, serializer: str) -> bytes:
-    """What completes an open meta: the entry that tells the job which run it is."""
+    """Return the bytes that complete an open meta: the entry that tells the job which run it is, and the end."""
     told = run.plain()
     if serializer == "json":
         return json.dumps(told).encode() + b"}"
-    # Opcodes that remember nothing, so that they may follow any pickle. The first is the mark, a single byte: it takes
-    # the place of the stop that was cut off, which the last frame of the pickle has counted.
+    # These opcodes use no memo, so they may follow any pickle. The first is the mark, a single byte. It takes the place
+    # of the stop that was cut off, which the length of the pickle's last frame includes.
     if isinstance(told, str):
         return _ENTRY + metadata.text(told) + b"u."  # setitems, stop
     return b"".join((_ENTRY, b"(", *map(pickled, chain.from_iterable(told.items())), b"du."))  # mark … dict, and these
 
 
 def run_blocks(run: Run, serializer: str, shards: int) -> bytes:
-    """One for each part of a run that goes to several queues: their lengths, and all of them."""
+    """Return a block for each part of a broadcast: first the lengths of all blocks, then the blocks."""
     return metadata.together(
         [run_block(replace(run, shard=shard, shards=shards), serializer) for shard in range(shards)]
     )
@@ -127,28 +128,28 @@ def run_blocks(run: Run, serializer: str, shards: int) -> bytes:
 
 @functools.lru_cache(maxsize=1024)
 def queue_key(name: str) -> str:
-    """The list that holds the ids of a queue's jobs."""
+    """Return the key of the list that holds the job ids of a queue."""
     return cast("str", _queue(name, "pickle").key)
 
 
 def job_key(job_id: str) -> str:
-    """The hash of a job."""
+    """Return the key of a job's hash."""
     key: bytes | str = Job.key_for(job_id)
     return key.decode() if isinstance(key, bytes) else key  # bytes before RQ 2.6
 
 
 def queue_names(keys: str) -> list[str]:
-    """The names of the queues that have these keys, a line each."""
+    """Return the names of the queues with these keys, given one per line."""
     return [key.removeprefix(queue_key("")) for key in keys.split("\n")]
 
 
 def workers_key(queue: str) -> str:
-    """The set of the keys of the workers that listen to a queue; a worker that died stays in it for a while."""
+    """Return the key of the set of workers that listen to a queue; a dead worker stays in the set for a while."""
     return WORKERS_BY_QUEUE_KEY % queue
 
 
 def registry_key(kind: str, queue: str) -> str:
-    """RQ's registry of the finished, failed or scheduled jobs of a queue."""
+    """Return the key of RQ's registry of a queue's `finished`, `failed` or `scheduled` jobs."""
     kinds = {
         "finished": registry.FinishedJobRegistry,
         "failed": registry.FailedJobRegistry,
@@ -158,12 +159,15 @@ def registry_key(kind: str, queue: str) -> str:
 
 
 def stop(client: Any, job_id: str, worker: str) -> None:
-    """Tells the worker that runs a job to stop it; nobody answers, and a SimpleWorker does not listen."""
+    """Send a stop command to the worker that runs a job.
+
+    There is no reply, and a SimpleWorker does not listen to commands.
+    """
     send_command(client, worker, "stop-job", job_id=job_id)
 
 
 def current_meta() -> Mapping[str, Any] | None:
-    """The meta of the job that this thread runs; None outside a job."""
+    """Return the meta of the job that this thread runs; None outside a job."""
     job = rq.get_current_job()
     return job.meta if job is not None and isinstance(job.meta, Mapping) else None
 
@@ -192,16 +196,17 @@ def _queue(name: str, serializer: str) -> rq.Queue:
 
 
 def plain_meta(schedule: Schedule, template: Mapping[str, bytes], rev: str) -> dict[str, str]:
-    """For the schedule's own hash, where its jobs differ in times and run alone: the rev, and the open meta as hex.
+    """Return the field `job_meta` for the hash of a schedule whose jobs differ only in times and run.
 
-    It goes with that rev and no other: a beat that does not know of it may change the template and leave it behind.
+    It holds the rev, and the open meta as hex. It is valid only for that rev, because a scheduler that does not know
+    the field may change the template without updating it. For other schedules, the result is empty.
     """
     is_more = "ttl" in template or "retries_left" in template or own_ttls(schedule) or schedule.queues or schedule.meta
     return {} if is_more else {"job_meta": f"{rev} {template['meta'].hex()}"}
 
 
 def own_ttls(schedule: Schedule) -> dict[str, int]:
-    """The schedule's own result_ttl and failure_ttl, where its jobs have a longer one until the outcome is known."""
+    """Return the schedule's result_ttl and failure_ttl if its jobs get a longer one until their outcome is known."""
     own = {"result_ttl": schedule.result_ttl, "failure_ttl": schedule.failure_ttl}
     return {name: seconds for name, seconds in own.items() if seconds is not None and _ttl(seconds) != seconds}
 

@@ -1,6 +1,6 @@
-"""The ends of metas, byte by byte: put together, and given more entries, without reading what they belong to.
+"""Join the ends of job metas, and add entries to them, byte by byte, without reading the meta that they complete.
 
-Text is JSON, or opcodes of pickle that remember nothing, so that they may follow any pickle.
+Each end is JSON, or pickle opcodes that use no memo and so may follow any pickle.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ if TYPE_CHECKING:
 
 
 _SHORT = 255
-"""How many bytes of text need one to count them."""
+"""The most bytes of text whose length fits into one byte."""
 
 
-@functools.lru_cache(maxsize=4096)  # the same names, ticks and ids come again and again
+@functools.lru_cache(maxsize=4096)  # the same names, ticks and ids recur
 def pickled(value: str | int | None) -> bytes:
-    """A value as pickle writes it."""
+    """Return the pickle opcodes of a value."""
     if value is None:
         return b"N"
     return b"J" + value.to_bytes(4, "little") if isinstance(value, int) else text(value)
 
 
 def together(blocks: Sequence[bytes]) -> bytes:
-    """Several as one: their lengths, and all of them."""
+    """Join several blocks into one: first their lengths, then the blocks."""
     return b" ".join(b"%d" % len(each) for each in blocks) + b"\n" + b"".join(blocks)
 
 
 def in_context(ends: bytes, context: Mapping[str, str]) -> bytes:
-    """One end of a meta, or several together, with more entries: text by name."""
+    """Add text entries to one end of a meta, or to each of several joined ones."""
     if not ends[:1].isdigit():
         return _with_entries(ends, context)
     lengths, _, rest = ends.partition(b"\n")
@@ -45,12 +45,12 @@ def in_context(ends: bytes, context: Mapping[str, str]) -> bytes:
 def _with_entries(block: bytes, entries: Mapping[str, str]) -> bytes:
     if block.startswith((b"{", b'"')):  # before the last brace
         return block[:-1] + b"".join(f", {json.dumps(k)}: {json.dumps(v)}".encode() for k, v in entries.items()) + b"}"
-    # Before it, between a mark and their setitems: again a single byte comes first.
+    # The entries go before the block, between a mark and a setitems, so that again a single byte comes first.
     return b"".join((b"(", *(text(word) for pair in entries.items() for word in pair), b"u", block))
 
 
 def text(value: str) -> bytes:
-    """Text as pickle writes it."""
+    """Return the pickle opcodes of a text."""
     written = value.encode("utf-8", "surrogatepass")
     if len(written) <= _SHORT:
         return b"\x8c" + bytes((len(written),)) + written

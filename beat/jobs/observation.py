@@ -1,4 +1,4 @@
-"""A run as it is seen and remembered: what RQ's own records show of it, and what beat keeps until it is closed."""
+"""Represent a run twice: as RQ's own records show it, and as beat remembers it until it is closed."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 _MOST = 10**15
 _FAR_MS = 10**14
-"""In the year 5138: no number that RQ writes is as large."""
+"""An upper bound for RQ's numbers: a time in ms in the year 5138."""
 _HALF = re.compile("[\ud800-\udfff]")
-"""Half a character, which cannot be written; also a byte that is no text."""
+"""A lone surrogate, which UTF-8 cannot encode; it also stands for an undecodable byte."""
 
 
 @dataclass(frozen=True)
@@ -32,26 +32,26 @@ class Record:
     enqueued: str = ""
     n: int = 0
     life: str = ""
-    """When its schedule came: one that was removed and came again counts from nought."""
+    """When its schedule was created; a schedule that was removed and created again starts new counters."""
     retries: int = 0
-    """How many times RQ may try again, as its job was made."""
+    """How many retries RQ allowed when the job was created."""
     result_ttl: int | None = None
     failure_ttl: int | None = None
     group: str = ""
     of: str = ""
-    """Where a tick was broadcast, the job of the tick: this is a part of it."""
+    """For a part of a broadcast, the job id of the tick."""
     shard: int = 0
     shards: int = 0
     requeued: int = 0
-    """How many times it was started again by somebody."""
+    """How many times a person started the run again."""
     missing: int = 0
-    """Since when it is in no queue and with no worker, in ms."""
+    """Since when the run is in no queue and with no worker, in ms; 0 if it is not missing."""
     missing_as: str = ""
-    """The status that it had then."""
+    """The status of the job at that time."""
     replaced_by: str = ""
-    """The tick for which beat stopped it or took it out of its queue."""
+    """The newer tick for which beat stopped the run or took it out of its queue."""
     outcome: str = ""
-    """How it was closed; nothing while it is open."""
+    """The recorded outcome; empty while the run is open."""
     sign: str = ""
     started: str = ""
     ended: str = ""
@@ -59,16 +59,16 @@ class Record:
 
     @property
     def part(self) -> str:
-        """Which part of a broadcast it is, as `close` takes it."""
+        """Return the part of a broadcast, as the script `close` takes it; empty for any other run."""
         return f"{self.of} {self.shard} {self.shards}" if self.of else ""
 
     def share(self) -> dict[str, str | int]:
-        """Which part of a broadcast it is, as the ledger says it."""
+        """Return the ledger fields that name the part of a broadcast; empty for any other run."""
         return {"of": self.of, "shard": self.shard} if self.of else {}
 
     @classmethod
     def read(cls, text: str) -> Self | None:
-        """What a script or `text` wrote; None for anything else."""
+        """Return the record that `text` or a script wrote; None for any other text."""
         try:
             known = {name: value for name, value in json.loads(text).items() if name in _KINDS}
             made = cls(**known)
@@ -77,7 +77,7 @@ class Record:
         return made if all(_fits(value, _KINDS[name]) for name, value in known.items()) else None
 
     def text(self) -> str:
-        """As Redis keeps it."""
+        """Return the record as Redis keeps it."""
         empty = type(self)(self.schedule)
         kept = {name: v for name in self.__dataclass_fields__ if (v := getattr(self, name)) != getattr(empty, name)}
         return json.dumps({"schedule": self.schedule, **kept}, separators=(",", ":"))
@@ -88,7 +88,7 @@ _KINDS = {field.name: str(field.type) for field in fields(Record)}
 
 @dataclass(frozen=True)
 class Sighting:
-    """One run, as Redis showed it: the fields of RQ's hash and of its newest result; empty where there is nothing."""
+    """An observation of one run: the fields of RQ's hash and of its newest result; missing fields are empty."""
 
     job: str
     where: str
@@ -101,13 +101,13 @@ class Sighting:
     retries_left: str
     number_of_retries: str
     timeout: str
-    """The time limit of an attempt in seconds, by RQ; -1 when it has none."""
+    """RQ's time limit of an attempt in seconds; -1 for none."""
     success_callback_timeout: str
     failure_callback_timeout: str
     alive: str
-    """Of a started run: 1 when its worker has shown life in time, `left` when it is at something else, else 0."""
+    """For a started run: 1 if its worker sent a heartbeat in time, `left` if the worker has another job, else 0."""
     placed: str
-    """Of a waiting run that was looked for: 1 when it is in its queue, else 0."""
+    """For a queued run that was searched for: 1 if it is in its queue, else 0."""
     result_type: str
     result_id: str
     result_worker: str
@@ -118,34 +118,34 @@ class Sighting:
 
     @property
     def sign(self) -> str:
-        """By which a change is noticed."""
+        """Return a fingerprint that changes with the run; empty if RQ has no record of it."""
         return f"{self.status}|{self.started_at}|{self.ended_at}" if self.status else ""
 
     @property
     def started(self) -> datetime | None:
-        """When the newest attempt began, by its worker's clock."""
+        """Return when the newest attempt began, by its worker's clock."""
         return _instant(self.started_at) or _epoch(self.result_started)
 
     @property
     def ended(self) -> datetime | None:
-        """When an attempt ended, by its worker's clock: perhaps an earlier one than that which began last."""
+        """Return when an attempt ended, by its worker's clock; it may be an attempt before the newest."""
         return _instant(self.ended_at) or _epoch(self.result_ended)
 
     @property
     def written(self) -> datetime | None:
-        """When the newest result was written, by Redis' clock."""
+        """Return when the newest result was written, by Redis' clock."""
         milliseconds = number(self.result_id.partition("-")[0], 0)
         return clock.from_ms(milliseconds) if milliseconds else None
 
     @property
     def worker(self) -> str:
-        """Who had it last: after a killed work-horse RQ's hash names an earlier one."""
+        """Return the name of the last worker; after a killed work-horse, RQ's hash names an earlier one."""
         name = self.worker_name if self.status == "started" else self.result_worker or self.worker_name
         return name.encode(errors="surrogateescape").decode(errors="replace")
 
 
 def number(text: str, default: int) -> int:
-    """A number that RQ wrote."""
+    """Return the number that RQ wrote, or `default` for anything else."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < len(str(_FAR_MS)) else default
 
 
@@ -166,6 +166,6 @@ def _epoch(text: str) -> datetime | None:
 def _fits(value: object, kind: str) -> bool:
     if type(value) is str:
         return kind == "str" and (value.isascii() or not _HALF.search(value))
-    if type(value) is int:  # True is one, too, and does not fit
+    if type(value) is int:  # excludes bool, a subclass of int
         return kind != "str" and 0 <= value < _MOST
     return value is None and kind == "int | None"

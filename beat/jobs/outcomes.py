@@ -1,8 +1,8 @@
-"""What became of a run, decided from RQ's own records: a pure function of what was seen, and of what was known.
+"""Decide how a run ended, from RQ's records and beat's own record of it; a pure function.
 
-A run that waits is never lost for its age, and a run that may be alive is never lost. A run is lost when RQ has no
-record of it, or when it is in no queue, in two looks a minute apart. A run that has started is lost when its worker has
-gone on to something else, or when it shows no sign of life and RQ would have killed it by now.
+A run that waits is never lost because of its age, and a run that may be alive is never lost. A run is lost if RQ has no
+record of it, or if it is in no queue, in two observations a minute apart. A started run is lost if its worker has gone
+on to another job, or if it sends no heartbeat and RQ would have killed it by now.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 MISSING_MS = 60_000
 """How long a run must be missing before it counts as lost."""
 GRACE_MS = 90_000
-"""How long RQ lets a work-horse outlive its time limit: 60 s, and it looks every 30 s."""
+"""How long RQ lets a work-horse exceed its time limit: 60 s, plus 30 s between two checks."""
 LISTEN_MS = 35_000
-"""How long a scheduler listens before a silent run is lost: a worker sends a heartbeat every 30 s."""
+"""How long a scheduler listens before a silent run is lost, because a worker sends a heartbeat every 30 s."""
 LEFT = "left"
-"""What `observe` says of a started run whose worker lives and works on something else."""
+"""The reply of the script `observe` about a started run whose live worker has another job."""
 GOING = {"queued", "started", "scheduled", "deferred", "created"}
-"""The states of a job, by RQ's words, in which it has not ended."""
+"""RQ's job statuses before the end."""
 ENDED = {"finished", "failed", "stopped", "canceled"}
 _LONGEST = 500
 
@@ -47,12 +47,12 @@ STOPPED = "a stop command to its worker ended it"
 
 @dataclass(frozen=True)
 class Forget:
-    """The record makes no sense."""
+    """The record is invalid and is to be deleted."""
 
 
 @dataclass(frozen=True)
 class Mark:
-    """Only what is remembered changes."""
+    """Only the record changes."""
 
     record: Record
 
@@ -81,31 +81,31 @@ class Close:
     watch: bool = True
     """Whether RQ could start it again."""
     ttl_s: int | None = None
-    """The user's own, which was put off until now."""
+    """The schedule's own TTL, which applies only from now on; None to leave RQ's."""
 
     @property
     def duration(self) -> float | None:
-        """In seconds."""
+        """Return the duration in seconds."""
         if self.started is None or self.ended is None:
             return None
         return round((self.ended - self.started).total_seconds(), 3)
 
     @property
     def waited(self) -> float | None:
-        """For how many seconds it was in its queue; None if it was tried again since, or nobody knows."""
+        """Return the seconds in the queue; None if unknown, or if the run was tried more than once."""
         since = clock.found(self.before.enqueued)
         if self.started is None or since is None or self.attempts > 1:
             return None
-        return round(max((self.started - since).total_seconds(), 0.0), 3)  # two machines, two clocks
+        return round(max((self.started - since).total_seconds(), 0.0), 3)  # two machines have two clocks
 
     @property
     def reported(self) -> bool:
-        """Whether the run itself said that it failed."""
+        """Return whether the run failed by its own report."""
         return self.outcome == "failed" and self.told is not None
 
     @property
     def words(self) -> str:
-        """What went wrong, in one line."""
+        """Return what went wrong, in one line."""
         if self.error:
             found = ": ".join(part for part in (self.error["type"], self.error["message"]) if part)
         else:
@@ -137,7 +137,7 @@ def _missing(seen: Sighting, record: Record, now: int, since: int) -> Decision |
     there = seen.status and "0" not in (seen.alive, seen.placed) and seen.alive != LEFT
     if there:
         return Mark(replace(record, missing=0, missing_as="")) if record.missing else None
-    status = seen.status or GONE  # a job that is deleted while it runs comes back when it ends
+    status = seen.status or GONE  # a job that is deleted while it runs reappears when it ends
     if seen.alive == LEFT:
         return _lost(seen, record, LEFT_ALONE)
     if record.missing_as != status or record.missing > now:  # Redis' clock went back
@@ -151,8 +151,8 @@ def _dead_by(seen: Sighting, record: Record, since: int) -> float:
     """Return when a silent run cannot be alive any more, in ms.
 
     That is when RQ would have killed it, and when this scheduler, which has listened since `since`, would have heard
-    its next heartbeat. The clock of its worker may be wrong. The run began after beat enqueued it and before beat
-    first missed it, both by Redis' clock. Without a time limit it may be alive for ever: RQ itself gives it up.
+    its next heartbeat. The clock of its worker may be wrong. The run began after beat enqueued it and before beat first
+    missed it, both by Redis' clock. A run without a time limit may live for ever, so only RQ itself gives it up.
     """
     limit = number(seen.timeout, 0)
     if not limit:
@@ -173,7 +173,7 @@ def _lost(seen: Sighting, record: Record, reason: str) -> Close:
 
 
 def _again(seen: Sighting, record: Record) -> Decision | None:
-    """A closed run that does not look as it did."""
+    """Return what to do about a closed run whose fingerprint has changed."""
     if seen.status in GOING:
         began = replace(_requeued(seen, record), replaced_by="", outcome="", sign="", started="", ended="", attempts=0)
         return Reopen(began, record)
@@ -182,9 +182,9 @@ def _again(seen: Sighting, record: Record) -> Decision | None:
     closing = _close(seen, record)
     anew = _text(closing.started) != record.started
     if not anew and seen.status == "canceled":
-        return Mark(replace(record, sign=seen.sign))  # an end that was known is no other for that
+        return Mark(replace(record, sign=seen.sign))  # canceling a job does not change an outcome already recorded
     if record.outcome == "lost" and not anew and (closing.error or {}).get("type") in _BY_OTHERS | {""}:
-        return Mark(replace(record, sign=seen.sign))  # RQ has noticed as well
+        return Mark(replace(record, sign=seen.sign))  # RQ has noticed it, too
     if not anew:
         return closing
     before = _requeued(seen, record)
@@ -192,7 +192,10 @@ def _again(seen: Sighting, record: Record) -> Decision | None:
 
 
 def _requeued(seen: Sighting, record: Record) -> Record:
-    """A closed run that was started again: by somebody, unless RQ counts it, or it was lost before it had begun."""
+    """Return the record of a closed run that was started again.
+
+    A person restarted it, unless RQ counts the new attempt as its own retry, or the run was lost before it began.
+    """
     never_begun = record.outcome == "lost" and not record.started
     if never_begun or _attempts(seen, record) > record.attempts:
         return record
@@ -211,9 +214,9 @@ def _close(seen: Sighting, record: Record) -> Close:
         return replace(_ended(seen, record, "stopped"), reason=reason)
     closing = _ended(seen, record, "failed")
     error = report.error(seen.error) if seen.error else Error("", "RQ kept no word about it", "")
-    if seen.result_type == "5":  # it asked RQ to be run again, too often
+    if seen.result_type == "5":  # MAX_RETRIES_EXCEEDED: the job itself returned Retry too often
         error = Error("MaxRetriesExceeded", f"after {closing.attempts} attempts", "")
-    if error.type in _BY_OTHERS:  # its end is when somebody noticed
+    if error.type in _BY_OTHERS:  # RQ's end time is when it noticed
         closing = replace(closing, ended=None)
     plain = {"type": error.type, "message": error.message, "traceback": error.traceback}
     return replace(closing, error=plain, watch=record.failure_ttl != 0, ttl_s=record.failure_ttl)
@@ -221,7 +224,7 @@ def _close(seen: Sighting, record: Record) -> Close:
 
 def _ended(seen: Sighting, record: Record, outcome: str) -> Close:
     started, ended = seen.started, seen.ended
-    if not ended or (started and ended < started):  # it is of an earlier attempt
+    if not ended or (started and ended < started):  # the end time is of an earlier attempt
         ended = seen.written
     if ended and started and ended < started:
         ended = None
@@ -229,7 +232,7 @@ def _ended(seen: Sighting, record: Record, outcome: str) -> Close:
 
 
 def _attempts(seen: Sighting, record: Record) -> int:
-    """The first one, RQ's own retries, and those that somebody asked for."""
+    """Return the number of attempts: the first one, RQ's own retries, and requested restarts."""
     spent = max(0, record.retries - number(seen.retries_left, record.retries))
     return 1 + spent + number(seen.number_of_retries, 0) + record.requeued
 
@@ -239,7 +242,7 @@ def _text(instant: datetime | None) -> str:
 
 
 def entry(closing: Close, job: str) -> dict[str, Any]:
-    """The line of the ledger, without what the script adds."""
+    """Return the ledger line of a closed run, without the fields that the script adds."""
     line: dict[str, Any] = {
         "type": closing.outcome,
         "tick": closing.before.tick or None,
@@ -264,7 +267,7 @@ def entry(closing: Close, job: str) -> dict[str, Any]:
 
 
 def kept(closing: Close, seen: Sighting, now: int) -> str:
-    """The record of a run that RQ could start again; nothing for any other."""
+    """Return the record to keep of a run that RQ could start again; empty for any other."""
     if not closing.watch:
         return ""
     after = replace(

@@ -1,6 +1,6 @@
-"""What the code of live schedulers declares, as they announce it in Redis, and where two of them do not agree.
+"""Read which schedules the live schedulers announce in Redis, and find where two of them disagree.
 
-Schedulers with the same declarations announce them once, under one digest; the heartbeat of each names that digest.
+Schedulers with the same declarations announce them once, under one digest. Each heartbeat names that digest.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DEPLOY = timedelta(minutes=10)
 """How long an old and a new version of one application may run side by side before their difference is a conflict."""
 _SEPARATOR = "\t"
 _KEPT = 1000
-"""Differing schedules that a comparison keeps; it counts all of them."""
+"""How many differing schedules a comparison keeps; it counts all of them."""
 _NAMED = 3
 
 
@@ -36,7 +36,7 @@ class Revised(Protocol):
 
     @property
     def rev(self) -> str:
-        """The same for definitions that are alike, and for no others."""
+        """Return a digest that only equal definitions share."""
 
 
 T = TypeVar("T", bound=Revised)
@@ -60,12 +60,12 @@ class Declaration(NamedTuple):
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """Return what was written, whatever that is."""
+        """Parse one value of an announcement; missing parts are empty."""
         rev, rule, tz, source, *_ = [*text.split(_SEPARATOR), "", "", ""]
         return cls(rev, rule, tz, source)
 
     def write(self) -> str:
-        """Return the declaration as one value of the announcement; the scripts read the rev, which comes first."""
+        """Return the declaration as one value of an announcement; the scripts read the rev, which comes first."""
         text = _SEPARATOR.join(self)
         if text.count(_SEPARATOR) == len(self) - 1:
             return text
@@ -87,27 +87,27 @@ class Announcer:
     tz: str
     """The zone of schedules that name none."""
     partial: bool
-    """Whether all of them were told to register only a part of their code."""
+    """Whether all of them register only a part of their code."""
     since: datetime | None
     """When the first of them started."""
 
     def place(self, declaration: Declaration) -> str:
-        """Return where a schedule is declared, with the rule."""
+        """Return the rule of a schedule and where it is declared, in words."""
         return f"{declaration.when} ({self.app} on {self.hosts[0]}, {declaration.source})"
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The declarations of one announcement beside those of another."""
+    """A comparison of two announcements."""
 
     common: int = 0
     """How many ids both declare."""
     size: int = 0
-    """How many the other declares."""
+    """How many ids the other announcement has."""
     differing: int = 0
     """How many of the common ids have another definition."""
     pairs: Mapping[str, tuple[Declaration, Declaration]] = field(default_factory=dict)
-    """The first thousand of those."""
+    """The declarations of both sides for the first thousand differing ids."""
 
 
 class Conflict(NamedTuple):
@@ -116,9 +116,9 @@ class Conflict(NamedTuple):
     kind: str
     """`app` for two applications, `tz` for two default zones, `version` for two versions that both stay."""
     number: int
-    """How many schedules it concerns."""
+    """How many schedules are affected."""
     ids: tuple[str, ...]
-    """The first of them."""
+    """The first few of them."""
     words: str
     remedy: str
 
@@ -139,7 +139,7 @@ def alive(store: Store, now: datetime) -> list[Instance]:
 
 
 def announcers(instances: Iterable[Instance]) -> dict[str, Announcer]:
-    """Return the live schedulers by what they announce; those that announce nothing are left out."""
+    """Return the live schedulers grouped by the digest that they announce; those without one are left out."""
     groups: dict[str, list[Instance]] = defaultdict(list)
     for each in instances:
         if each.digest:
@@ -159,7 +159,7 @@ def _announcer(digest: str, group: list[Instance]) -> Announcer:
 
 
 def declared(store: Store, digest: str) -> dict[str, Declaration]:
-    """Return what is announced under a digest, by id."""
+    """Return the declarations under a digest, by schedule id."""
     client: Any = store.client
     try:
         pairs = client.hscan_iter(store.keys.announced(digest), count=1000)
@@ -171,7 +171,7 @@ def declared(store: Store, digest: str) -> dict[str, Declaration]:
 
 
 def undeclared(store: Store, ids: Sequence[str]) -> list[str]:
-    """Return which of these schedules no live announcement has."""
+    """Return those of these schedules that no live announcement contains."""
     client: Any = store.client
     live = client.zrangebyscore(store.keys.announcements, clock.to_ms(store.time()), "+inf") if ids else ()
     with client.pipeline(transaction=False) as pipe:
@@ -182,7 +182,7 @@ def undeclared(store: Store, ids: Sequence[str]) -> list[str]:
 
 
 def compare(store: Store, declared: Mapping[str, T], of: Callable[[T], Declaration], other: str) -> Comparison:
-    """Compare declarations with those that are announced under the digest `other`."""
+    """Compare declarations with those announced under the digest `other`."""
     client: Any = store.client
     key, common, pairs, differing = store.keys.announced(other), 0, dict[str, tuple[Declaration, Declaration]](), 0
     try:
@@ -196,12 +196,12 @@ def compare(store: Store, declared: Mapping[str, T], of: Callable[[T], Declarati
     except connection.Refused as e:
         if connection.forbids(e):
             raise
-        return Comparison()  # the key is of another type, which is reported where it is written
+        return Comparison()  # the key is of another type, which the scheduler that writes it reports
     return Comparison(common, size, differing, pairs)
 
 
 def _shared(client: Any, key: str, declared: Mapping[str, object], size: int) -> Iterator[tuple[str, str]]:
-    """Yield what the other announces of these, by reading the smaller of the two sides."""
+    """Yield each id that both sides have with the other's declaration, by reading the smaller side."""
     if size < len(declared):
         for name, text in client.hscan_iter(key, count=1000):
             if (schedule_id := decoded(name)) in declared:
@@ -214,13 +214,13 @@ def _shared(client: Any, key: str, declared: Mapping[str, object], size: int) ->
 
 
 def unrelated(one: Announcer, other: Announcer, comparison: Comparison) -> bool:
-    """Return whether two schedulers of one application have no schedule in common, as if they were two."""
+    """Return whether two schedulers of one application have no schedule in common, as two applications would."""
     is_apart = one.app == other.app and comparison.size > 0 and not comparison.common
     return is_apart and not (one.partial or other.partial)
 
 
 def unrelated_words(one: Announcer, other: Announcer) -> tuple[str, str]:
-    """Return what is wrong with two such schedulers, and the remedy."""
+    """Return the problem with two such schedulers, and the remedy."""
     words = (
         f"the schedulers on {', '.join(one.hosts)} and on {', '.join(other.hosts)} both run the application "
         f"{one.app!r} and have no schedule in common, so beat treats them as two and retires nothing"
@@ -231,8 +231,9 @@ def unrelated_words(one: Announcer, other: Announcer) -> tuple[str, str]:
 def conflicts(one: Announcer, other: Announcer, comparison: Comparison, now: datetime) -> list[Conflict]:
     """Return the differences that no deploy explains, at most one entry of each kind.
 
-    A definition of another application is never a newer version, and neither is one whose only news is the default
-    zone of its host. Two versions of one application are a conflict when both have stayed for longer than a deploy.
+    A definition of another application is never a newer version, and neither is one that differs only by the default
+    zone of its host. Two versions of one application are a conflict if both have been running for longer than a deploy
+    takes.
     """
     if not comparison.differing:
         return []

@@ -1,4 +1,4 @@
-"""Wait longer after each failure, and say an error in one line."""
+"""Wait longer after each failure, and describe an error in one line."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ _FIRST_S, _LONGEST_S = 0.1, 2.0
 
 
 class Patience:
-    """How long to wait before the next try: longer each time, up to two seconds."""
+    """An exponential backoff, up to two seconds."""
 
     def __init__(self) -> None:
         self._next_s = _FIRST_S
 
     def wait(self, stopping: threading.Event) -> None:
-        """Waits, or returns when it is time to stop."""
+        """Wait for the current delay, or until `stopping` is set, and double the delay."""
         stopping.wait(self._next_s)
         self._next_s = min(self._next_s * 2, _LONGEST_S)
 
     def reset(self) -> None:
-        """It went well."""
+        """Start over with the shortest delay, after a success."""
         self._next_s = _FIRST_S
 
 
 def cause(error: BaseException) -> str:
-    """An error in one line."""
+    """Return the error as one line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"

@@ -1,6 +1,6 @@
-"""A few questions to Redis over a bare socket: to import redis-py takes longer than a probe should.
+"""Ask Redis a few questions over a bare socket, because importing redis-py takes longer than a health probe should.
 
-It does what most URLs ask for: a password, a database, TLS. Where a URL asks for more, redis-py has to.
+It supports what most URLs need: a password, a database and TLS. For any other URL, use redis-py.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ Reply = bytes | int | list["Reply"] | Exception
 
 
 class Refused(Exception):
-    """Redis answers, but does not do as it is told."""
+    """Redis replied with an error."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a Redis is, and what it wants to hear first."""
+    """The address of a Redis, and the commands to send first."""
 
     address: tuple[str, int] | str
-    """Host and port, or the path of a socket."""
+    """Host and port, or the path of a Unix socket."""
     greeting: tuple[tuple[str, ...], ...] = field(repr=False)
     tls: Mapping[str, str] | None = None
-    """What a URL says about it, if it asks for it."""
+    """The URL's TLS options; None for a plain connection."""
 
     def connect(self, patience_s: float) -> socket.socket:
-        """A connection on which nothing takes longer; OSError if there is none."""
+        """Return a connection with this timeout for each operation; raise OSError on failure."""
         if not isinstance(self.address, str):
             found = socket.create_connection(self.address, patience_s)
         else:
@@ -55,7 +55,7 @@ class Place:
 
 
 def place(url: str) -> Place | None:
-    """What a bare socket needs to know, if that is enough for this URL."""
+    """Return what a bare socket needs for this URL, or None if the URL needs redis-py."""
     parts = urlsplit(url)
     given = {name: values[0] for name, values in parse_qs(parts.query).items()}
     if given.keys() - _UNDERSTOOD or given.get("ssl_cert_reqs", "none") not in {"none", "required"}:
@@ -82,7 +82,7 @@ def _secured(bare: socket.socket, host: str, told: Mapping[str, str]) -> socket.
 
 @contextlib.contextmanager
 def line(to: Place, patience_s: float) -> Iterator[Line]:
-    """Within it one can ask; OSError when nobody answers for so long, Refused when one is not let in."""
+    """Open a connection for the `with` block; raise OSError after the timeout, or Refused if the login fails."""
     with to.connect(patience_s) as connected, connected.makefile("rb") as replies:
         found = Line(connected, replies)
         for reply in found.ask(to.greeting):
@@ -92,13 +92,13 @@ def line(to: Place, patience_s: float) -> Iterator[Line]:
 
 
 class Line:
-    """A conversation with one Redis."""
+    """A connection to one Redis."""
 
     def __init__(self, connected: socket.socket, replies: IO[bytes]) -> None:
         self._socket, self._replies = connected, replies
 
     def ask(self, commands: Sequence[Sequence[str]]) -> list[Reply]:
-        """The replies, in order; in the place of one that was refused, the error."""
+        """Send the commands and return the replies in order, an exception in the place of each rejected one."""
         self._socket.sendall(b"".join(map(_packed, commands)))
         return [self._reply() for _ in commands]
 

@@ -1,4 +1,4 @@
-"""The items of `fire` as they are sent: what many ticks share is said once, for all of a crowd."""
+"""Encode the items of the script `fire`, and send fields that many items share only once per batch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ _NOTHING = [tuple(Item("", "", ""))[part] for part in _OTHERS]
 
 
 def counted(items: Iterable[Item]) -> Iterator[tuple[Any, ...]]:
-    """The items of `fire` as they are sent: each after the number of its words, or as a member of a crowd."""
+    """Yield the words of `fire`'s items: a single item after the number of its words, or a batch.
+
+    A batch is defined once, by a 0 and the shared fields. Negative numbers then name it, before the members that use
+    it.
+    """
     crowds: dict[tuple[Any, ...], int] = {}
     for shared, group in itertools.groupby(items, _shared):
         if shared is None:
@@ -31,7 +35,7 @@ def counted(items: Iterable[Item]) -> Iterator[tuple[Any, ...]]:
 
 
 def _shared(item: Item) -> tuple[Any, ...] | None:
-    """What an item may share with others; None where it has more of its own than its id."""
+    """Return the fields that the item can share with others; None if it has more of its own than id, rev and run."""
     words: tuple[Any, ...] = item
     if words[0] != "fire" or [words[part] for part in _OTHERS] != _NOTHING:
         return None

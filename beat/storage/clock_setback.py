@@ -1,7 +1,7 @@
-"""What it means for ticks that Redis' clock went back: it was set, or a replica took over whose clock is behind.
+"""Describe what a setback of Redis' clock means for ticks; it was set, or a replica took over whose clock is behind.
 
-A tick that is decided stays decided. So a schedule fires nothing before its next tick, which may lie ahead by as much
-as the clock went back. Nothing else stands still: what is open is looked at, and locks last no longer than they should.
+A decided tick stays decided. So a schedule fires nothing before its next tick, which may be as far in the future as the
+clock went back. Everything else goes on: schedulers still check open runs, and locks last no longer than they should.
 """
 
 from __future__ import annotations
@@ -12,28 +12,28 @@ from typing import Any, NamedTuple
 from beat.timing import clock
 
 BACKWARD_MS = 2_000
-"""A clock that shows less by more than this went back."""
+"""A clock that shows a time earlier by more than this went back."""
 DECIDED = "ticks that are decided are not fired again"
 REMEDY = "keep the machine of Redis on time (chronyd, or systemd-timesyncd); beat trigger ID runs a schedule now"
 
 
 class Setback(NamedTuple):
-    """Redis' clock shows an earlier time than a scheduler has found sound."""
+    """Redis' clock shows an earlier time than one that a scheduler found sound."""
 
     now: datetime
     seen: datetime
     """The highest sound time."""
     next_due: datetime | None
-    """When the next schedule is due, if any is."""
+    """When the next schedule is due; None without one."""
 
     @property
     def stops_everything(self) -> bool:
-        """Whether no schedule is due before the time that was seen."""
+        """Return whether no schedule is due before the highest sound time."""
         return self.next_due is None or self.next_due > self.seen
 
     @property
     def consequence(self) -> str:
-        """Until when nothing fires, in words."""
+        """Return until when nothing fires, in words."""
         if self.next_due is None:
             return DECIDED
         due = clock.text(self.next_due)
@@ -44,18 +44,18 @@ class Setback(NamedTuple):
 
     @property
     def words(self) -> str:
-        """What happened, and what follows from it."""
+        """Return what happened and its consequence, in words."""
         times = f"it shows {_second(self.now)}, and {_second(self.seen)} was seen before"
         return f"Redis' clock went back: {times}; {self.consequence}"
 
     def plain(self) -> dict[str, Any]:
-        """As `--json` has it."""
+        """Return the setback as `--json` prints it."""
         due = self.next_due and clock.text(self.next_due)
         return {"now": clock.text(self.now), "seen": clock.text(self.seen), "next_due": due}
 
 
 def read(now: datetime, seen: str, due_ms: float | None) -> Setback | None:
-    """Return what Redis shows; None if its clock did not go back. `due_ms`: the lowest score in `due`."""
+    """Return the setback that Redis shows, or None without one; `due_ms` is the lowest score in `due`."""
     highest = clock.found(seen)
     if highest is None or highest - now <= timedelta(milliseconds=BACKWARD_MS):
         return None

@@ -1,7 +1,7 @@
-"""Connections to Redis: no command is ever sent twice behind our back, and none waits for ever.
+"""Connect to Redis so that no command is ever sent twice without beat's knowledge, and none waits for ever.
 
-redis-py's own client replays any command after a lost reply, up to ten times; what may be sent again, and when, is for
-the engine to say.
+redis-py's default client repeats any command after a lost reply, up to ten times. Here the engine decides what to send
+again, and when.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 __all__ = ["Call", "Errors", "Line", "Redis", "Refused", "connect", "forbids", "run", "slowest_s"]
 
 Errors = (exceptions.RedisError, OSError)
-"""What a Redis that is away, full, loading or cut off makes us see."""
+"""The errors of a Redis that is unreachable, full, loading or disconnected."""
 
 Refused = exceptions.ResponseError
-"""What a Redis that answers, but does not do as it is told, makes us see."""
+"""The error of a Redis that is reachable and rejects a command."""
 
 _TIMEOUT_S = 5
 _asked = inspect.signature(ConnectionPool.get_connection).parameters["command_name"].default is inspect.Parameter.empty
-_NAMED = ("EVALSHA",) if _asked else ()  # before redis-py 5.3 a pool wanted to know for which command
-_THEIRS = ("retry_on_timeout", "maint_notifications")  # what belongs to the other client's own pool
+_NAMED = ("EVALSHA",) if _asked else ()  # before redis-py 5.3, a pool required a command name
+_THEIRS = ("retry_on_timeout", "maint_notifications")  # options of the other client's own pool
 
 
 def connect(source: str | Redis) -> Redis:
-    """A client of our own, for a URL or for the Redis of somebody else's client."""
+    """Return beat's own client for a URL, or for the Redis of a client that the user passed."""
     if isinstance(source, str):
         return Redis.from_url(source, **_ours({}))
     pool: Any = source.connection_pool
@@ -49,7 +49,7 @@ def connect(source: str | Redis) -> Redis:
 
 
 def run(client: Redis, name: str, items: Iterable[Sequence[Value]] = (), /, **named: Any) -> Any:
-    """Runs a script by the names of its header; EVALSHA alone, and the whole text if the server does not know it."""
+    """Run a script with arguments named as in its header; send EVALSHA, and the whole text only after NOSCRIPT."""
     if type(client) is Redis:
         line = Line(client)
         line.ask([Call(name, items, named)])
@@ -57,7 +57,7 @@ def run(client: Redis, name: str, items: Iterable[Sequence[Value]] = (), /, **na
         if isinstance(reply, Exception):
             raise reply
         return reply
-    script = scripts.script(name)  # a client that goes other ways, as that of `beat.testing` does
+    script = scripts.script(name)  # another kind of client, such as that of `beat.testing`
     numkeys, values = script.arrange(named, items)
     try:
         return client.evalsha(script.sha, numkeys, *values)
@@ -66,7 +66,7 @@ def run(client: Redis, name: str, items: Iterable[Sequence[Value]] = (), /, **na
 
 
 class Call(NamedTuple):
-    """A script to be run: its name, its items, and the rest by the names of its header."""
+    """A script to run: its name, its items, and its other arguments by the names of the header."""
 
     name: str
     items: Iterable[Sequence[Value]]
@@ -74,21 +74,21 @@ class Call(NamedTuple):
 
 
 class Line:
-    """A conversation: the next question may go out before the answer to the last has come. Answers come in order.
+    """A pipelined connection: the next request may be sent before the previous reply has come. Replies come in order.
 
-    When anything goes wrong the line is dead, with all that was asked, and the next question opens another: so nobody
-    ever reads an answer that was meant for somebody else.
+    After any error, the connection is closed and all outstanding requests are dropped. The next request opens a new
+    one, so no reply can reach the wrong caller.
     """
 
     def __init__(self, client: Redis) -> None:
         self.answered_at = -math.inf
-        """When the last answer came, by the monotonic clock."""
+        """When the last reply came, by the monotonic clock."""
         self._client = client
         self._connection: Any = None
         self._asked: deque[list[tuple[Script, int, list[Value]]]] = deque()
 
     def ask(self, calls: Sequence[Call]) -> None:
-        """Sends scripts, to be run one after the other."""
+        """Send scripts, to be run one after the other."""
         found = ((scripts.script(call.name), call) for call in calls)
         arranged = [(script, *script.arrange(call.named, call.items)) for script, call in found]
         message = b"".join(_packed("EVALSHA", script.sha, numkeys, *values) for script, numkeys, values in arranged)
@@ -102,7 +102,7 @@ class Line:
         self._asked.append(arranged)
 
     def answer(self) -> list[Any]:
-        """The replies to the oldest question; in the place of one that Redis refused, the error."""
+        """Return the replies to the oldest request, an exception in the place of each script that Redis rejected."""
         try:
             replies = [_reply(self._connection) for _ in self._asked[0]]
         except BaseException:
@@ -121,7 +121,7 @@ class Line:
         return replies
 
     def hang_up(self) -> None:
-        """Waits for no answer any more."""
+        """Close the connection, and drop all outstanding requests."""
         if self._connection is not None:
             self._connection.disconnect()
             self._client.connection_pool.release(self._connection)
@@ -130,17 +130,17 @@ class Line:
 
 
 def forbids(error: BaseException) -> bool:
-    """Whether Redis does not let this user in, or not do what it is told, be it inside a script."""
+    """Return whether Redis rejected the login or a permission, also inside a script."""
     if isinstance(error, exceptions.NoPermissionError | exceptions.AuthenticationError):
         return True
     return isinstance(error, exceptions.ResponseError) and any(words in str(error) for words in _FORBIDDEN)
 
 
-_FORBIDDEN = ("ACL failure", "NOPERM", "The user executing the script can't")  # the last one is Redis 7.0's
+_FORBIDDEN = ("ACL failure", "NOPERM", "The user executing the script can't")  # the last one comes from Redis 7.0
 
 
 def slowest_s(client: Redis) -> float:
-    """How long one answer may take at most, with a new connection for it."""
+    """Return how long a reply may take at most, in seconds, including a new connection."""
     given = client.connection_pool.connection_kwargs
     return float(given.get("socket_connect_timeout") or 0) + float(given.get("socket_timeout") or 0)
 
@@ -165,10 +165,10 @@ def _reply(connection: Any) -> Any:
 
 
 class _Words(dict["Value", bytes]):
-    """Each word as it goes over the wire. The items of a page have most of theirs in common."""
+    """A cache of words in wire format, because the items of a page share most of their words."""
 
     def __missing__(self, word: Value) -> bytes:
-        if type(word) is str:  # as nearly every one is
+        if type(word) is str:  # nearly all are
             written = word.encode()
         elif isinstance(word, bool) or not isinstance(word, str | bytes | int):
             raise TypeError(f"{word!r:.60} is no word for Redis")

@@ -1,7 +1,7 @@
-"""The outbox in Redis: the commands with which its events are read, by one reader alone or by a group.
+"""Read the event stream in Redis, by a single reader or by a consumer group.
 
-What is there and what is gone comes in one step, so that nothing can be trimmed unseen in between. Where a reader
-stands is for the reader to know; where a group stands, Redis knows.
+The events and the number of trimmed ones are read in one step, so nothing is trimmed unnoticed between two reads. A
+single reader keeps its own position; Redis keeps the position of a group.
 """
 
 from __future__ import annotations
@@ -17,45 +17,45 @@ if TYPE_CHECKING:
     from beat.storage.connection import Redis
 
 START = "0-0"
-"""Before the first event."""
+"""The id before the first event."""
 
 
 class Entry(NamedTuple):
-    """One entry of the stream, whoever wrote it."""
+    """One entry of the stream, whether beat or another program added it."""
 
     id: str
     fields: Mapping[bytes, bytes] | None
-    """None if it is gone: it was handed out, and trimmed before anybody acknowledged it."""
+    """None if the event was delivered, and was trimmed before its acknowledgement."""
 
 
 class Stream(NamedTuple):
-    """How the stream is at one moment."""
+    """The state of the stream at one moment."""
 
     added: int
-    """How many events there have been."""
+    """How many events were ever added."""
     gone: int
-    """How many of them are no longer there."""
+    """How many of them were trimmed."""
     first: str
-    """The oldest that is there; the newest there has been, if none is."""
+    """The id of the oldest event; of the newest ever, if the stream is empty."""
     newest: str
 
 
 class Handed(NamedTuple):
-    """What a consumer of a group was handed."""
+    """The reply to a consumer of a group."""
 
     code: str
     stands: str
-    """Where the group stands now; of a group that is lost, where the stream does."""
+    """The position of the group; if the group is lost, that of the stream."""
     entries: tuple[Entry, ...] = ()
     gone: int = 0
-    """How many events are no longer there, of all that there have been."""
+    """How many events were trimmed, of all that were ever added."""
     missed: int | None = None
-    """How many of them the group has not had; None if nobody knows."""
+    """How many trimmed events the group has not had; None if unknown."""
     first: str = ""
 
 
 class Outbox:
-    """The stream of one installation, through one client; `lock` is the key of what fences those who take."""
+    """The event stream of one installation; `lock` is the key of the lock that the group's reader must hold."""
 
     def __init__(self, client: Redis, key: str, lock: str | None = None) -> None:
         self._client, self._key, self._lock = client, key, lock or key
@@ -73,7 +73,10 @@ class Outbox:
         idle: int,
         token: str,
     ) -> Handed:
-        """What the group has not had, or how much of it is gone; the header of take.lua says what is what."""
+        """Return events that the group has not had, or how many of them were trimmed.
+
+        The header of take.lua explains the arguments.
+        """
         named = {"group": group, "consumer": consumer, "count": count, "start": start, "known": known, "told": told}
         named |= {"mine": mine, "idle": idle, "token": token}
         code, words, *rest = connection.run(self._client, "take", events=self._key, lock=self._lock, **named)
@@ -86,7 +89,7 @@ class Outbox:
         return handed._replace(entries=tuple(_entries(rest[0] if rest else ())))
 
     def left(self, *, group: str, consumer: str, after: str, count: int) -> list[Entry]:
-        """What a consumer was handed and has not acknowledged, after an event; nothing where there is no such group."""
+        """Return the consumer's unacknowledged events after `after`; empty without such a group."""
         with self._client.pipeline(transaction=False) as pipe:
             pipe.xreadgroup(group, consumer, {self._key: after}, count=count)
             [found] = pipe.execute(raise_on_error=False)
@@ -98,17 +101,17 @@ class Outbox:
         return [Entry(_text(each), fields or None) for each, fields in entries]
 
     def acknowledge(self, group: str, ids: Sequence[str]) -> None:
-        """They need not be handed out again; safe to send again."""
+        """Acknowledge events, so that they are not delivered again; safe to repeat."""
         self._client.xack(self._key, group, *ids)
 
     def disband(self, group: str) -> None:
-        """There is no such group any more, nor what it was handed; without a right to that, it stays where it is."""
+        """Delete the group and its pending entries; ignore an error, such as a missing permission."""
         with self._client.pipeline(transaction=False) as pipe:
             pipe.xgroup_destroy(self._key, group)
             pipe.execute(raise_on_error=False)
 
     def look(self, after: str, count: int) -> tuple[Stream, list[Entry]]:
-        """How the stream is, and what is there after an event."""
+        """Return the state of the stream, and at most `count` events after an id."""
         with self._client.pipeline() as pipe:
             pipe.xinfo_stream(self._key)
             pipe.xread({self._key: after}, count=count)
@@ -117,11 +120,11 @@ class Outbox:
         return self._stream(about), [Entry(_text(each), fields) for each, fields in entries]
 
     def wait(self, after: str, ms: int) -> None:
-        """Returns when there is something after an event, or after so many milliseconds."""
+        """Block until there is an event after an id, or for `ms` milliseconds."""
         self._client.xread({self._key: after}, count=1, block=max(ms, 1))
 
     def time_ms(self) -> int:
-        """Redis' clock, after which events are numbered."""
+        """Return the time in ms by Redis' clock, which also numbers the events."""
         seconds, micros = self._client.time()
         return int(seconds) * 1000 + int(micros) // 1000
 
@@ -140,7 +143,7 @@ class Outbox:
 
 
 def order(event_id: str) -> tuple[int, int]:
-    """By which ids are compared: the time in ms, and a number within it."""
+    """Return a sort key for event ids: the time in ms, and the number within it."""
     ms, _, number = event_id.partition("-")
     return int(ms), int(number or 0)
 

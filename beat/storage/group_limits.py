@@ -1,4 +1,4 @@
-"""The groups in Redis: how much room each has. What an operator wrote there holds until a beat is started."""
+"""Read and write the capacities of groups in Redis; an operator's change lasts until a scheduler starts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def keep(store: Store, groups: Iterable[Group], *, anew: bool) -> Reply:
-    """Writes these; unless `anew`, only those that are not there."""
+    """Write the capacities of these groups; unless `anew`, only of groups that Redis does not have."""
     key, lines = store.keys.groups, {group.name: str(group) for group in groups}
     if not lines:
         return Reply("OK")
@@ -30,7 +30,7 @@ def keep(store: Store, groups: Iterable[Group], *, anew: bool) -> Reply:
 
 
 def known(store: Store) -> dict[str, Group]:
-    """All that can be read."""
+    """Return all groups in Redis whose limits are valid, by name."""
     found: Any = store.client.hgetall(store.keys.groups)
     read: dict[str, Group] = {}
     for name, line in found.items():

@@ -1,4 +1,4 @@
-"""One beat, as its heartbeat shows it. What is missing there, or garbled, reads as nothing."""
+"""Parse the heartbeat of a scheduler; missing and invalid fields are empty or None."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Instance(NamedTuple):
-    """One beat, when it was last seen. What its heartbeat does not say is empty, or None."""
+    """A scheduler, as its latest heartbeat shows it."""
 
     name: str
     host: str
@@ -21,23 +21,23 @@ class Instance(NamedTuple):
     tzdata: str
     app: str
     schedules: int | None
-    """How many its code declares."""
+    """How many schedules its code declares."""
     fired: int | None
     started_at: datetime | None
     seen_at: datetime | None
     last_pass: datetime | None
     clock_offset_ms: int | None
-    """How far its machine's clock is ahead of Redis'."""
+    """How far the clock of its machine is ahead of Redis' clock."""
     digest: str = ""
-    """Under which its declarations are announced."""
+    """The digest of its announced declarations."""
     tz: str = ""
     """The zone of schedules that name none."""
     only: str = ""
-    """The glob of the schedules that it registers, if it does not register all of its code."""
+    """A glob for the ids that it registers; empty if it registers all of its code."""
 
 
 def read(name: str, found: Mapping[bytes, bytes]) -> Instance:
-    """The beat of that name, by its hash in Redis."""
+    """Return the scheduler of that name, given its hash in Redis."""
     told = {text(field): text(value) for field, value in found.items()}
     words = {field: told.get(field, "") for field in ("host", "version", "tzdata", "app", "digest", "tz", "only")}
     numbers = {field: _whole(told.get(field, "")) for field in ("pid", "schedules", "fired", "clock_offset_ms")}
@@ -47,7 +47,7 @@ def read(name: str, found: Mapping[bytes, bytes]) -> Instance:
 
 
 def text(value: Any) -> str:
-    """A word of Redis, whatever bytes it holds."""
+    """Return a value from Redis as text, whatever bytes it holds."""
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 

@@ -1,4 +1,4 @@
-"""How long each lock lasts, and how far ahead each score may lie; in ms, by Redis' clock.
+"""Define how long each lock lasts, and how far ahead each score may lie, in ms by Redis' clock.
 
 A lock or score further ahead was written before Redis' clock went back. The scripts that meet it correct it
 (`parts/remaining.lua`, `parts/ahead.lua`), and the doctor names it.
@@ -16,29 +16,29 @@ if TYPE_CHECKING:
 LOCK_MS = 10_000
 """How long a claimed schedule stays locked, unless the settings say otherwise."""
 WATCH_MS = 450
-"""How long a scheduler that has looked at the open runs keeps the others from looking, too."""
+"""How long a scheduler that has checked the open runs keeps other schedulers from checking them."""
 SEARCH_MS = 18_000
-"""The same for the search for jobs that vanished from their queue."""
+"""How long a search for jobs that vanished from their queue keeps other schedulers from searching."""
 REPAIRED_MS = 50_000
-"""The same for the repair of the indexes."""
+"""How long a finished repair of the indexes keeps other schedulers from repairing."""
 REPAIRING_MS = 20_000
-"""How long a repair keeps others from repairing, unless it is extended."""
+"""How long a running repair keeps other schedulers from repairing, unless it extends its lock."""
 MONITORING_MS = 10_000
 ALERTING_MS = 10_000
-"""After so long another scheduler takes over from one that was killed."""
+"""After this time, another scheduler takes over from one that was killed."""
 HEARTBEAT_MS = 20_000
 ANNOUNCED_MS = 30_000
-"""How long schedulers count as alive, and what they announce as declared: longer than a scheduler takes to restart."""
+"""How long a heartbeat and an announcement last: longer than a scheduler takes to restart."""
 HIDDEN_MS = 30_000
-"""How long a schedule that cannot be fired is hidden at most, and a tick that waits and cannot be let in."""
+"""How long a schedule that cannot be fired, or a waiting tick that cannot be admitted, is hidden at most."""
 OPEN_MS, OPEN_SHARE_MS = 10_000, 0.2
-"""After so long an open run is looked at again at the latest; of many, after so long for each of them."""
+"""The longest time between two checks of an open run, and the time per run that applies instead if there are many."""
 TRY_AGAIN_MS = 300_000
-"""After so long at the latest a message is sent again that a channel did not take."""
+"""The longest time before an undelivered message is sent to its channel again."""
 
 
 def locks(keys: Keys, app: str) -> Mapping[str, int]:
-    """Return the longest life of each lock of which there is one."""
+    """Return the longest lifetime of each lock that an installation has once, by key."""
     return {
         keys.watching: WATCH_MS,
         keys.searched: SEARCH_MS,
@@ -50,7 +50,7 @@ def locks(keys: Keys, app: str) -> Mapping[str, int]:
 
 
 def indexes(keys: Keys, open_runs: int) -> Mapping[str, int]:
-    """Return how far ahead the scores of each index may lie that says when to look again, or when something expires."""
+    """Return how far ahead the scores of each index may lie, for indexes that say when to check or expire something."""
     return {
         keys.open: max(OPEN_MS, int(open_runs * OPEN_SHARE_MS)),
         keys.waiting_slots: HIDDEN_MS,

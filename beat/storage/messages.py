@@ -1,4 +1,4 @@
-"""What goes to the scripts and what comes back: the items and replies of their headers, as Python sees them."""
+"""Define the items that the scripts take and the replies that they give, as Python types."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Claim(NamedTuple):
-    """A schedule that is ours to decide about, until its lock runs out."""
+    """A schedule that this scheduler may decide about until its lock expires."""
 
     id: str
     rev: str
@@ -24,20 +24,20 @@ class Claim(NamedTuple):
     due: int
     priority: str
     mark: str = ""
-    """`moved` when an operator said when the tick is due; or when the pause ended that holds the schedule."""
+    """`moved` if an operator set the due time of the tick, the end of the pause that held the schedule, or empty."""
     told: Told = UNTOLD
-    """What its ticks may depend on besides their time."""
+    """The facts that its ticks may depend on besides their time."""
 
 
 class Reply(NamedTuple):
-    """What became of one item: a word of the script's header, and what goes with it."""
+    """The reply about one item: a code from the script's header, and its details."""
 
     code: str
     words: str = ""
 
 
 class Item(NamedTuple):
-    """One item of `fire`: the verdict on a tick, or why there is none."""
+    """One item of `fire`: the decision on a tick, or why there is none."""
 
     kind: str
     id: str
@@ -65,29 +65,29 @@ class Item(NamedTuple):
 
 
 class Slot(NamedTuple):
-    """A slot for which ticks wait."""
+    """A schedule or group with limited concurrency, the jobs in its slots, and the ticks on its waiting list."""
 
     id: str
     rev: str
     state: str
     ended: int
-    """How many of its runs have ended, and are not closed."""
+    """How many of its runs have ended and are not closed."""
     running: tuple[str, ...]
     waiting: tuple[str, ...]
-    """Each as `id tick by`, for one that follows another with its job; the one that was due first first."""
+    """Each as `id tick by`, with the job for a tick that follows one; the earliest due tick comes first."""
     hall: int = 0
-    """How many more have its room, and wait for their group's."""
+    """How many more ticks have a slot of the schedule, and wait for one of the group."""
     revs: tuple[str, ...] = ()
-    """Of a group, the revs of the schedules that wait; its own is what the group may have."""
+    """For a group, the revs of the schedules whose ticks wait; the group's own `rev` is its capacity."""
 
     @property
     def is_group(self) -> bool:
-        """Whether schedules share it."""
+        """Return whether several schedules share the slots."""
         return self.id.startswith("@")
 
 
 class Registration(NamedTuple):
-    """One item of `register`: a definition, and what was seen when it was prepared."""
+    """One item of `register`: a definition, and the state of the schedule for which it was prepared."""
 
     id: str
     rev: str
@@ -109,7 +109,7 @@ class Registration(NamedTuple):
 
 
 class Sight(NamedTuple):
-    """One item of `look`: how a schedule should stand; without `next`, all is to be told."""
+    """One item of `look`: the expected state of a schedule; without `next`, the reply always has its state."""
 
     id: str
     rev: str = ""
@@ -117,7 +117,7 @@ class Sight(NamedTuple):
 
 
 class Closing(NamedTuple):
-    """One item of `close`: what became of a run, or what else is to be noted about it."""
+    """One item of `close`: the end of a run, or another change of its record."""
 
     kind: str
     job: str
@@ -142,17 +142,17 @@ class Closing(NamedTuple):
 
 @dataclass(frozen=True)
 class Claimed:
-    """A page of claims, by Redis' clock."""
+    """A page of claims; `now` is Redis' clock in ms."""
 
     code: str
     now: int
     claims: tuple[Claim, ...] = ()
     troubles: tuple[tuple[str, Reply], ...] = ()
-    """Schedules that were met but not handed out, each with the reason."""
+    """Schedules that were due but not claimed, each with the reason."""
 
     @classmethod
     def read(cls, reply: Any) -> Self:
-        """What the script `claim` said; of the claims those of high priority come first."""
+        """Parse the reply of the script `claim`, and sort the claims by priority and due time."""
         code, now, claims, troubles, facts = reply
         if code != b"OK":
             words = decoded(claims) if isinstance(claims, bytes) else ""
@@ -170,35 +170,35 @@ class Claimed:
 
 @dataclass(frozen=True)
 class Decided:
-    """The codes of a page of items, by Redis' clock."""
+    """The replies to a page of items; `now` is Redis' clock in ms."""
 
     now: int
     replies: tuple[Reply, ...]
 
     @classmethod
     def read(cls, reply: Any, number: int) -> Self:
-        """What the script `fire` said about so many items: it names those that are not OK."""
+        """Parse the reply of the script `fire` to `number` items; it names only those that are not OK."""
         now, _, *others = reply
         return cls(now, tuple(unless_named(_OK, number, others)))
 
 
 @dataclass(frozen=True)
 class Looked:
-    """What stands otherwise than it should, by its place among the items, at a time by Redis' clock."""
+    """The schedules that differ from the expected state, by their position among the items, at Redis' time `now`."""
 
     now: datetime
     others: dict[int, State | None]
 
     @classmethod
     def read(cls, reply: Any) -> Self:
-        """What the script `look` said."""
+        """Parse the reply of the script `look`."""
         now, told = reply
         found = json.loads(decoded(told))
         return cls(clock.from_ms(now), {n: State.read(values, template=bool(there)) for n, *values, there in found})
 
 
 def unless_named(usual: Reply, number: int, others: Iterable[Sequence[Any]]) -> list[Reply]:
-    """So many of the usual replies, but for those that are named by their number; 0 names all of them."""
+    """Return `number` usual replies, except for the items that `others` names by their number; 0 names all of them."""
     found = [usual] * number
     for which, *words in others:
         said = Reply(*map(decoded, words))
@@ -210,7 +210,7 @@ def unless_named(usual: Reply, number: int, others: Iterable[Sequence[Any]]) -> 
 
 
 def replies(reply: Iterable[Sequence[Any]]) -> list[Reply]:
-    """A code, and what goes with it, for each item."""
+    """Parse a code and its details for each item."""
     return [Reply(*map(decoded, each)) for each in reply]
 
 
@@ -223,5 +223,5 @@ def _parents(told: Iterable[Sequence[str]]) -> dict[str, Parent]:
 
 
 def decoded(value: Any) -> str:
-    """What Redis has as bytes, as text; no byte is a reason to fail."""
+    """Decode bytes from Redis; invalid UTF-8 is replaced and never raises."""
     return str(value.decode(errors="replace"))

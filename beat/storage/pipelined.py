@@ -1,4 +1,4 @@
-"""The store for those whom Redis shall not keep waiting: the next question goes out before the last is answered."""
+"""Send the next request to Redis before the previous reply has come, so the ticker need not wait for each reply."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Dialogue(Store):
-    """One thread's talk with Redis. When anything raises, nothing of what was asked is answered any more."""
+    """A store for one thread, over one pipelined connection; an exception drops all outstanding requests."""
 
     def __init__(self, client: Redis, keys: Keys, **limits: int) -> None:
         super().__init__(client, keys, **limits)
@@ -29,11 +29,11 @@ class Dialogue(Store):
 
     @property
     def answered_at(self) -> float:
-        """When the last answer came, by the monotonic clock."""
+        """Return when the last reply came, by the monotonic clock."""
         return self._line.answered_at
 
     def ask(self, items: Sequence[Item], unread: Iterable[str], /, **asked: Any) -> None:
-        """Sends `fire`, then `claim`, in one message; the one if there are items, the other if `limit` is not 0."""
+        """Send `fire` if there are items, then `claim` if `limit` is not 0, in one message."""
         calls = [self.call("fire", counted(self.tracer.sent(items)), token=asked["token"])] if items else []
         if asked["limit"]:
             calls.append(self.call("claim", ([each] for each in unread), **asked))
@@ -41,7 +41,7 @@ class Dialogue(Store):
         self._asked.append((items, bool(asked["limit"])))
 
     def answer(self) -> tuple[Decided | Exception, Claimed | Exception]:
-        """The answer to the oldest question; in the place of what Redis refused, the error."""
+        """Return the reply to the oldest request, with an exception in the place of each script that Redis rejected."""
         replies = self._line.answer()
         items, claims = self._asked.popleft()
         fired = replies[0] if items else [0, b"OK"]
@@ -53,17 +53,20 @@ class Dialogue(Store):
         return decided, replies[-1] if isinstance(replies[-1], Exception) else Claimed.read(replies[-1])
 
     def looking(self, items: Sequence[Sight], *, app: str = "") -> Callable[[], Looked]:
-        """What does not stand as it should: what is returned waits for the answer. Questions are answered in turn."""
+        """Request the schedules that differ from the expected state; the returned function waits for the reply.
+
+        Call these functions in the order of the requests.
+        """
         self._line.ask([self.call("look", items, app=app)])
         return lambda: Looked.read(self._reply())
 
     def registering(self, items: Iterable[Registration], *, beat: str) -> Callable[[], list[Reply]]:
-        """Brings definitions into Redis; in the same way."""
+        """Send definitions to Redis; the returned function waits for the replies, as with `looking`."""
         self._line.ask([self.call("register", words_of(items), beat=beat)])
         return lambda: replies(self._reply()[1:])
 
     def in_turn(self, name: str, pages: Iterable[Iterable[Sequence[Value]]], /, **named: Any) -> Iterator[Any]:
-        """Runs a script for each of these pages of items: one goes out before the answer about the last has come."""
+        """Run a script for each of these pages of items; send each before the reply to the previous one has come."""
         waits = False
         try:
             for page in pages:
@@ -74,7 +77,7 @@ class Dialogue(Store):
             if waits:
                 yield self._reply()
         finally:
-            self.hang_up()  # whatever happened: nobody may read an answer that was meant for this
+            self.hang_up()  # so that no later request can get a reply meant for this one
 
     def _reply(self) -> Any:
         [reply] = self._line.answer()
@@ -83,6 +86,6 @@ class Dialogue(Store):
         return reply
 
     def hang_up(self) -> None:
-        """No answer is waited for any more."""
+        """Close the connection, and drop all outstanding requests."""
         self._line.hang_up()
         self._asked.clear()

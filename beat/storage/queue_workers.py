@@ -1,4 +1,4 @@
-"""The staff of queues, as RQ has it in Redis: how many jobs wait, and who is there to take them."""
+"""Read how many jobs wait in RQ's queues and how many workers listen, and record queues without a worker."""
 
 from __future__ import annotations
 
@@ -16,23 +16,26 @@ if TYPE_CHECKING:
 
     from beat.storage.store import Store
 
-_PAGE = 25  # of a queue up to a thousand workers are looked at
+_PAGE = 25  # queues per script call, which checks up to a thousand workers of each
 MOST_UNREAD = 1000
-"""So many queues are noted that no worker reads: whoever has more has been told often enough."""
+"""How many queues without a worker are recorded at most; more would add no information."""
 
 
 class Seen(NamedTuple):
-    """What a beat has seen of a queue."""
+    """A scheduler's observation of a queue."""
 
     queue: str
     staffed: str
-    """`1` if a worker reads it, `0` if none does, nothing if nobody knows."""
+    """`1` if a worker listens to it, `0` if none does, empty if unknown."""
     sent: int
     """1 if a tick has just gone there."""
 
 
 def staff(store: Store, queues: Iterable[str]) -> dict[str, Staff]:
-    """By name. A worker lives that takes jobs: neither gone, nor killed, nor told to go when it is done."""
+    """Return the workers of each queue by its name.
+
+    A worker counts only if it takes jobs: it is neither gone nor killed nor about to stop.
+    """
     found: dict[str, Staff] = {}
     for page in pages(dict.fromkeys(queues), _PAGE):
         told: Any = store.run("staff", [[each] for each in page])
@@ -44,19 +47,19 @@ def staff(store: Store, queues: Iterable[str]) -> dict[str, Staff]:
 def note(
     store: Store, seen: Sequence[Seen], *, beat: str, kept: int, most: int = MOST_UNREAD
 ) -> tuple[list[str], list[Reply]]:
-    """Notes which queues no worker reads, or a worker again: those that are noted now, and what is new of each."""
+    """Record which queues have no worker, or have one again; return all recorded queues, and what is new about each."""
     noted, *replies = store.run("unread", seen, beat=beat, kept=kept, most=most)
     return [decoded(each) for each in noted], [Reply(*map(decoded, each)) for each in replies]
 
 
 def unread(store: Store, queues: Sequence[str]) -> dict[str, datetime]:
-    """Since when no worker reads them, of those to which ticks go all the same."""
+    """Return since when these queues have no worker, for those that get ticks all the same."""
     try:
         found: Any = store.client.hmget(store.keys.unread, list(queues)) if queues else []
     except connection.Refused as e:
         if connection.forbids(e):
             raise
-        return {}  # it is no hash, which is said elsewhere
+        return {}  # the key is not a hash, which the housekeeper reports
     since = ((name, _since(value)) for name, value in zip(queues, found, strict=True) if value)
     return {name: at for name, at in since if at}
 

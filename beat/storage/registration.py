@@ -1,4 +1,4 @@
-"""A definition as the register script takes it: the fields of the schedule's hash, and the job's template."""
+"""Build the item that the script `register` takes: the fields of a schedule's hash, and the template of its jobs."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ _MS = timedelta(milliseconds=1)
 
 
 class Origin(NamedTuple):
-    """Where a definition comes from."""
+    """The source of a definition."""
 
     name: str
     """`code` or `api`."""
     app: str = ""
     version: str = ""
-    """The version that the schedule must have; nothing for any."""
+    """The version that the schedule must have; empty for any."""
     host: str = ""
     """The machine whose code declares it."""
 
 
 def registration(schedule: Schedule, seen: State | None, placed: Placement, origin: Origin) -> Registration:
-    """Of a schedule as the code or somebody's data declare it; what an operator laid over it stays in force."""
+    """Return the item for a schedule declared in code or added as data; an operator's override stays in force."""
     override = seen.override if seen else ""
     ruling, rev = overrides.in_force(schedule, override)
     template = job_template.template(schedule)
@@ -54,7 +54,7 @@ def registration(schedule: Schedule, seen: State | None, placed: Placement, orig
 def rescheduled(
     ruling: Schedule, seen: State, placed: Placement, *, rev: str, version: str, fields: Mapping[str, str]
 ) -> Registration:
-    """Of a schedule whose rule an operator changes; all the rest stays as it is."""
+    """Return the item for a schedule whose rule an operator changes; everything else stays the same."""
     written = _Written(rev, "", {**_rule(ruling), **fields}, {})
     return _registration(ruling, seen, placed, Origin("operator", version=version), written)
 
@@ -67,7 +67,7 @@ class _Written(NamedTuple):
 
 
 def _rule(schedule: Schedule) -> dict[str, str]:
-    """What decides the ticks, for who looks with redis-cli."""
+    """Return the fields of the hash that determine the ticks, for readers with redis-cli."""
     rule = serialize.rule(schedule)
     named = {name: str(value) for name, value in rule.items() if name in {"cron", "every", "follows"}}
     return {**named, "tz": str(schedule.tz), "timing_rev": schedule.timing_rev}
@@ -98,7 +98,7 @@ def _registration(
 
 
 def _shown(schedule: Schedule) -> dict[str, str]:
-    """What is worth a line for who looks with redis-cli; the definition has all of it."""
+    """Return the fields that are worth a line to readers with redis-cli; the definition has all options."""
     told = {
         "func": schedule.func,
         "queue": schedule.queue,

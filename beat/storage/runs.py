@@ -1,4 +1,4 @@
-"""The runs that beat watches, in Redis: those whose outcome is not known, and those that RQ could start again."""
+"""Read and close the runs that beat watches in Redis: open ones, and closed ones that RQ could start again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from beat.storage.store import Store
 
 WATCHED_LIMIT = 10_000
-"""How many closed runs are watched."""
+"""How many closed runs are watched at most."""
 _PAGE = 1000
 _LIST_PAGE = 10_000
 _OVERLAP = 1000
@@ -24,16 +24,16 @@ _SEARCHED = 500
 
 
 class Observed(NamedTuple):
-    """What there is to decide about."""
+    """Observations of runs that need a decision."""
 
     now: int
     looked: int
-    """How many open runs were looked at."""
+    """How many open runs were checked."""
     sightings: list[Sighting]
 
 
 class Runs:
-    """The runs of one installation. While it searches for many, `between` is called now and then."""
+    """The watched runs of one installation. During a long search, `between` is called after each full page."""
 
     def __init__(self, store: Store, between: Callable[[], None] = lambda: None) -> None:
         self._store, self._between = store, between
@@ -46,7 +46,7 @@ class Runs:
         interval: int = 0,
         closed_limit: int = 0,
     ) -> Observed:
-        """The runs about which there is something to decide; with `searched`, whether those are in their queue."""
+        """Return the runs that need a decision; with `searched`, only whether those runs are in their queue."""
         sent = [_bytes(item) for item in searched]
         now, looked, *found = self._store.run(
             "observe", sent, limit=limit, interval=interval, closed_limit=closed_limit
@@ -54,14 +54,15 @@ class Runs:
         return Observed(now, looked, [_sighting(each) for each in found])
 
     def close(self, items: Sequence[Closing], *, token: str) -> list[Reply]:
-        """Writes what became of them, each at most once."""
+        """Close these runs, each at most once."""
         said = self._store.run("close", [_bytes(item) for item in items], token=token, watched_limit=WATCHED_LIMIT)
         return [Reply(*map(_text, reply)) for reply in said]
 
     def search(self, before: str, now: str) -> Iterator[list[tuple[str, str, str, str]]]:
-        """Yield open runs, pages of them, that are in no queue at first sight, and those that were in none before.
+        """Yield pages of open runs that seem to be in no queue, and of those that were in none before.
 
-        Runs that were enqueued since `before` have time. Those later than `now` have none: Redis' clock went back.
+        Runs enqueued since `before` are left for later. Those enqueued after `now` are not, because Redis' clock went
+        back.
         """
         waiting: dict[str, dict[str, bool]] = {}
         for page in self._open():
@@ -77,7 +78,7 @@ class Runs:
             yield from pages(((job, key, scheduled, "01"[job not in absent]) for job in wanted), _SEARCHED)
 
     def rebuild(self) -> int:
-        """Finds the open runs by their records when somebody has deleted the index; how many there are."""
+        """Restore deleted entries of the index of open runs from the records, and return how many there were."""
         client, keys, number = self._store.client, self._store.keys, 0
         if client.hlen(keys.records) <= client.zcard(keys.open) + client.zcard(keys.closed):
             return 0
@@ -94,7 +95,10 @@ class Runs:
             yield [(_text(job), Record.read(_text(text or b""))) for job, text in zip(page, texts, strict=True)]
 
     def _absent(self, key: str, ids: set[str]) -> set[str]:
-        """Those that are not in a list, read in pages that overlap: workers take from its head meanwhile."""
+        """Return the ids that are not in a list.
+
+        Workers take jobs from its head meanwhile, so the pages overlap.
+        """
         left, start = set(ids), 0
         if self._store.client.type(key) != b"list":
             return left
@@ -115,4 +119,4 @@ def _bytes(item: Iterable[str]) -> list[bytes]:
 
 
 def _text(value: Any) -> str:
-    return str(value.decode(errors="surrogateescape"))  # what is compared in Redis is sent back byte by byte
+    return str(value.decode(errors="surrogateescape"))  # scripts compare what is sent back

@@ -1,4 +1,4 @@
-"""What the headers of the scripts call the keys and prefixes that never change, of beat and of RQ."""
+"""Bind the names in the scripts' headers to the keys, prefixes and limits that never change, of beat and of RQ."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from beat.storage.scripts import Value
 
 FORMAT = 1
-"""The format of the keys: a beat leaves alone what a newer one wrote."""
+"""The format of the keys; a scheduler does not touch keys of a newer format."""
 
 
 def fixed(keys: Keys) -> dict[str, Value]:
-    """Each of them by its name."""
+    """Return the constant arguments of the scripts by name."""
     return {**_single(keys), **_families(keys), "format": FORMAT, **_FURTHEST, **_RQ}
 
 
@@ -70,7 +70,7 @@ _FURTHEST: dict[str, Value] = {
     "open_share": str(lifetimes.OPEN_SHARE_MS),
     "furthest_delivery": lifetimes.TRY_AGAIN_MS,
 }
-"""How far ahead the scores may lie that they correct, in ms."""
+"""How far ahead a score may lie before the scripts correct it, in ms."""
 _RQ: dict[str, Value] = {
     "queues": job_template.QUEUES_KEY,
     "job_prefix": job_template.job_key(""),
@@ -83,4 +83,4 @@ _RQ: dict[str, Value] = {
     "workers_prefix": job_template.workers_key(""),
     "channel_prefix": job_template.CHANNEL_PREFIX,
 }
-"""What they call the keys of RQ."""
+"""The names that the headers give to RQ's keys."""

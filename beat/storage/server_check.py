@@ -1,4 +1,4 @@
-"""What a Redis must be for beat to work with it, and what an operator should know about one."""
+"""Check whether a Redis server can run beat, and advise about its configuration."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OLDEST = (7, 0)
 
 
 class Remark(NamedTuple):
-    """What is the matter with a server, and what to do about it."""
+    """A problem of a server, and its remedy."""
 
     about: str
     """`version`, `role`, `eviction` or `persistence`."""
@@ -31,7 +31,7 @@ class Remark(NamedTuple):
 
 
 def inspect(client: Redis) -> tuple[str, list[str]]:
-    """What server this is, and advice about it; refuses one that cannot work, with the reason."""
+    """Return the server's name and version, and advice about it; raise NoRedis if beat cannot work with it."""
     greet(client)
     try:
         info: Mapping[str, Any] = client.info()
@@ -43,7 +43,7 @@ def inspect(client: Redis) -> tuple[str, list[str]]:
 
 
 def greet(client: Redis) -> None:
-    """Refuses a server that does not let this user in."""
+    """Raise NoRedis if the server rejects the login or the permissions of this user."""
     try:
         client.ping()
     except exceptions.AuthenticationError as e:
@@ -57,36 +57,42 @@ def greet(client: Redis) -> None:
 
 
 def version(info: Mapping[str, Any]) -> str:
-    """`Valkey 9.1.0` or `Redis 7.2.4`."""
+    """Return the server's name and version, such as `Valkey 9.1.0` or `Redis 7.2.4`."""
     name = "Valkey" if "valkey_version" in info else "Redis"
     return f"{name} {info.get('valkey_version') or info.get('redis_version', 'unknown')}"
 
 
 def number(info: Mapping[str, Any]) -> tuple[int, ...]:
-    """Which Redis it is, or is as good as: `(7, 2)`; the oldest that will do if it does not say."""
+    """Return the Redis version that the server is compatible with, such as `(7, 2)`; `(7, 0)` if it does not say."""
     return tuple(map(int, re.findall(r"\d+", str(info.get("redis_version", "7.0")))[:2]))
 
 
 def user(client: Redis) -> str:
-    """As whom this client works; a name without a password is often one, put in the wrong place, and not shown."""
+    """Return the user name of this client, or `***` for a name without a password.
+
+    Such a name is often a password in the wrong place of the URL.
+    """
     given = client.connection_pool.connection_kwargs
     name = str(given.get("username") or "default")
     return name if name == "default" or given.get("password") else "***"
 
 
 def may_not(client: Redis, what: str, error: Exception) -> NoRedis:
-    """`Redis does not let user 'beat' work: …`; to Redis 7.0 it is "this user", to others often nobody."""
+    """Return an error such as `Redis does not let user 'beat' work: …`.
+
+    Redis 7.0 says only "this user", and other versions often name no user at all.
+    """
     return NoRedis(f"Redis does not let user {user(client)!r} {what}: {_first(error)}")
 
 
 def refused(client: Redis, where: str, error: Exception) -> NoRedis:
-    """`Redis at redis://db refuses: …`; who is refused for want of rights is named."""
+    """Return an error such as `Redis at redis://db refuses: …`, with the user name if a permission is missing."""
     who = f" user {user(client)!r}" if connection.forbids(error) else ""
     return NoRedis(f"Redis at {where} refuses{who}: {_first(error)}")
 
 
 def refusals(info: Mapping[str, Any]) -> Iterator[Remark]:
-    """Why beat cannot work with it."""
+    """Yield the reasons why beat cannot work with the server."""
     if number(info) < OLDEST:
         cut = f"this is {version(info)}, and beat needs 7.0, for before that its scripts could be cut off half-way"
         yield Remark("version", cut, "install Redis 7.0 or newer, or Valkey")
@@ -98,7 +104,7 @@ def refusals(info: Mapping[str, Any]) -> Iterator[Remark]:
 
 
 def advice(info: Mapping[str, Any]) -> Iterator[Remark]:
-    """What makes it lose what it was told."""
+    """Yield configuration problems that may lose data."""
     policy = str(info.get("maxmemory_policy", "noeviction"))
     if policy != "noeviction":
         lost = (

@@ -1,4 +1,4 @@
-"""The slots of one installation, in Redis: room for runs, and the ticks that wait for it."""
+"""Manage the slots of one installation in Redis, and the ticks that wait for them."""
 
 from __future__ import annotations
 
@@ -14,41 +14,42 @@ if TYPE_CHECKING:
     from beat.storage.store import Store
 
 _ASIDE_MS = 5_000
-"""How soon a tick of a group is looked at again whose definition this scheduler cannot read; another may."""
+"""How soon another scheduler may try a group's tick whose definition this one cannot read."""
 _CANCELLED_S = 86_400
-"""For how long RQ's record of a job stays that was taken out of its queue."""
+"""How long RQ keeps the record of a job that was taken out of its queue."""
 _TOLD_MS = 90_000
-"""How soon a worker is told again to stop a job: RQ gives who is called back then a minute."""
+"""How soon a worker may get another stop command for a job; RQ allows callbacks a minute."""
 
 
 class HandedOn(NamedTuple):
-    """What came of handing successes on to followers."""
+    """The result of passing successes on to followers."""
 
     code: str
     words: str
     dropped: Sequence[tuple[str, str]] = ()
-    """The schedules whose success cannot be handed on to all followers, each with the reason."""
+    """The schedules whose success cannot be passed on to all followers, each with the reason."""
 
 
 class Slots:
-    """Those for which ticks wait."""
+    """The schedules and groups for whose slots ticks wait."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self.pending = 0
-        """How many successes were still to be handed on to followers when this was asked last."""
+        """How many successes were still to be passed on to followers at the last request."""
 
     def follow(self, *, token: str) -> HandedOn:
-        """Hand successes on to some of their followers; `pending` says how many successes are left."""
+        """Pass successes on to some of their followers; `pending` says how many successes are left."""
         code, _, words, *dropped = self._store.run("follow", token=token)
         reply = HandedOn(decoded(code), decoded(words), [(decoded(each), decoded(why)) for each, why in dropped])
         self.pending = int(reply.words) if reply.code == "OK" else 0
         return reply
 
     def attend(self, *, limit: int, interval: int) -> tuple[int, list[Slot]]:
-        """The slots for which ticks wait, of so many at most, each about once in `interval` ms whichever beat asks.
+        """Return how many waiting lists were checked, and those on which ticks wait.
 
-        With how many were looked at: none when there is nothing left to look at.
+        At most `limit` are checked, each about once in `interval` ms by all schedulers together. If none was checked,
+        nothing is left to check for now.
         """
         _, looked, self.pending, *found = self._store.run("attend", limit=limit, interval=interval)
         return looked, [
@@ -57,7 +58,10 @@ class Slots:
         ]
 
     def step_aside(self, group: str, waiting: Sequence[str]) -> None:
-        """Whom nobody can let in keeps nobody else of the group waiting; their own lines know them."""
+        """Take ticks off a group's waiting list that this scheduler cannot admit, so that they do not block the others.
+
+        They stay on the waiting lists of their schedules.
+        """
         keys, now = self._store.keys, clock.to_ms(self._store.time())
         with self._store.client.pipeline() as pipe:
             pipe.zrem(keys.waiting(group), *waiting)
@@ -67,9 +71,9 @@ class Slots:
     def withdraw(
         self, slot: str, ids: Sequence[str], *, kept: int = _CANCELLED_S, told: int = _TOLD_MS, tick: str
     ) -> None:
-        """End jobs that a newer tick replaces: those in a queue at once, the others as soon as their workers hear.
+        """End jobs that a newer tick replaces: those in a queue at once, the others by a stop command to their worker.
 
-        A slot in which that has made room is the next to be looked at.
+        A schedule or group whose slot this frees is checked next.
         """
         left, freed = list(ids), False
         while left:

@@ -1,9 +1,7 @@
-"""Everything that beat keeps in Redis: a method for each atomic step, and a few reads.
+"""Run each atomic step on beat's keys in Redis, and read a few fields of many schedules at once.
 
-Replies come back as words; what a reply means is for the caller. Nothing is sent twice here: what may be sent again
-after a lost reply, the caller sends again, and compare-and-set makes it safe.
-
-A few fields of many schedules, read in large steps: to ask for each of a hundred thousand alone takes too long.
+Replies are returned as codes, and the caller interprets them. Nothing is sent twice here. After a lost reply, the
+caller sends a step again, and compare-and-set makes that safe.
 """
 
 from __future__ import annotations
@@ -34,37 +32,37 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-_PAGE = 250  # so that no script of a page keeps Redis for 25 ms
+_PAGE = 250  # items per script call, so that no call occupies Redis for 25 ms
 
 _SAME = Reply("SAME")
 _NO_SIGNATURES: Mapping[str, str] = MappingProxyType({})
 _LASTING_MS = 30 * 86_400_000
-"""How long a function stays that may be scheduled from data, after nobody announces it any more."""
+"""How long a function may still be scheduled from data after its last announcement."""
 
 
 class Tracer(Protocol):
-    """Who follows what is fired, from the message that asks for it to the reply."""
+    """A tracer follows items from the message that contains them to the reply."""
 
     def sent(self, items: Sequence[Item]) -> Sequence[Item]:
-        """The items as they are to be sent; what is sent again is the same again."""
+        """Return the items to send instead; an item that is sent again must stay the same."""
 
     def decided(self, items: Sequence[Item], replies: Sequence[Reply]) -> None:
-        """What became of the items that it was given."""
+        """Record the replies to the items that were sent."""
 
 
 class Untraced:
-    """Nobody does."""
+    """A tracer that does nothing."""
 
     def sent(self, items: Sequence[Item]) -> Sequence[Item]:
-        """As they are."""
+        """Return the items unchanged."""
         return items
 
     def decided(self, items: Sequence[Item], replies: Sequence[Reply]) -> None:
-        """Whatever it is."""
+        """Do nothing."""
 
 
 class Store:
-    """One installation's keys, through one client."""
+    """The keys of one installation, through one client."""
 
     tracer: Tracer = Untraced()
 
@@ -87,34 +85,34 @@ class Store:
         self._fixed = script_keys.fixed(keys) | limits | waits
 
     def time(self) -> datetime:
-        """The present instant, by Redis' clock."""
+        """Return the present instant by Redis' clock."""
         seconds, micros = self.client.time()
         return clock.from_ms(int(seconds) * 1000 + int(micros) // 1000)
 
     def claim(
         self, unread: Iterable[str] = (), *, token: str, lock_ttl: int, lookahead: int, limit: int, only: str = ""
     ) -> Claimed:
-        """Takes at most `limit` schedules that are due within `lookahead` ms; high priority first in the page."""
+        """Claim at most `limit` schedules that are due within `lookahead` ms, except the ids in `unread`."""
         asked = {"token": token, "lock_ttl": lock_ttl, "lookahead": lookahead, "limit": limit, "only": only}
         return Claimed.read(self.run("claim", [[each] for each in unread], **asked))
 
     def fire(self, items: Sequence[Item], *, token: str) -> Decided:
-        """Gives the verdicts, all of them in one step; safe to send again."""
+        """Decide ticks, all of them in one step; safe to send again."""
         decided = Decided.read(self.run("fire", counted(self.tracer.sent(items)), token=token), len(items))
         self.tracer.decided(items, decided.replies)
         return decided
 
     def register(self, items: Iterable[Registration], *, beat: str) -> list[Reply]:
-        """Brings definitions into Redis, unless a live beat has announced newer ones."""
+        """Write definitions, unless a live scheduler has announced newer ones."""
         return replies(self.run("register", words_of(items), beat=beat)[1:])
 
     def registering(self, items: Iterable[Registration], *, beat: str) -> Callable[[], list[Reply]]:
-        """The same; here the answer has come, a store that can be asked ahead waits for it when it is wanted."""
+        """Write definitions, and return a function that returns the replies; a pipelined store waits only there."""
         found = self.register(items, beat=beat)
         return lambda: found
 
     def repair(self, ids: Sequence[str]) -> list[Reply]:
-        """Make a page of schedules whole."""
+        """Repair the keys and indexes of a page of schedules."""
         return unless_named(_SAME, len(ids), self.run("repair", [[each] for each in ids])[1:])
 
     def announce(
@@ -130,7 +128,8 @@ class Store:
     ) -> Reply:
         """Announce how the code declares its schedules, and which functions may be scheduled from data.
 
-        `signatures` maps the path of a function to its parameters as JSON; the parameters of others are unknown.
+        `signatures` maps the path of a function to its parameters as JSON; the parameters of other functions are
+        unknown.
         """
         schedules = ((schedule_id, text, "") for schedule_id, text in declared.items())
         exposed = ((path, "", signatures.get(path, "")) for path in functions)
@@ -144,7 +143,7 @@ class Store:
     def heartbeat(
         self, fields: Mapping[str, str], *, name: str, ttl: int, digest: str, announced_ttl: int, judged: int, mark: str
     ) -> Reply:
-        """Shows that this beat is alive."""
+        """Write the heartbeat of this scheduler, and renew its announcement."""
         said = self.run(
             "heartbeat",
             fields.items(),
@@ -160,20 +159,20 @@ class Store:
         return Reply(*map(decoded, said))
 
     def look(self, ids: Sequence[str], *, app: str = "") -> list[State | None]:
-        """What Redis knows about each of these schedules."""
+        """Return the state of each of these schedules; None for one that does not exist."""
         found = (Looked.read(self.run("look", map(Sight, page), app=app)) for page in pages(ids))
         return [state for looked in found for state in looked.others.values()]
 
     def looking(self, items: Sequence[Sight], *, app: str = "") -> Callable[[], Looked]:
-        """What does not stand as it should; here the answer has come, as with `registering`."""
+        """Return a function that returns the schedules that differ from the expected state, as with `registering`."""
         found = Looked.read(self.run("look", items, app=app))
         return lambda: found
 
     def hang_up(self) -> None:
-        """No answer is waited for any more; here there is none."""
+        """Do nothing; a pipelined store drops its outstanding requests."""
 
     def definitions(self, ids: Sequence[str]) -> list[tuple[str, str]]:
-        """The rev and the definition of each of these schedules; empty where there is none."""
+        """Return the rev and the definition of each of these schedules; empty for one that does not exist."""
         with self.client.pipeline(transaction=False) as pipe:
             for each in ids:
                 pipe.hmget(self.keys.schedule(each), "rev", "definition")
@@ -181,12 +180,12 @@ class Store:
         return [(decoded(v[0] or b""), decoded(v[1] or b"")) if isinstance(v, list) else ("", "") for v in found]
 
     def due(self, limit: int) -> list[str]:
-        """The ids of what is due, earliest first."""
+        """Return the ids of at most `limit` due schedules, earliest first."""
         now = clock.to_ms(self.time())
         return [decoded(each) for each in self.client.zrangebyscore(self.keys.due, "-inf", now, start=0, num=limit)]
 
     def strange(self) -> list[str]:
-        """The shared keys that are not what they should be, in words."""
+        """Describe each shared key that has another type than it should."""
         mine = self.keys
         wanted = {mine.schedules: "set", mine.due: "zset", mine.meta: "hash", mine.events: "stream"}
         wanted |= {mine.open: "zset", mine.closed: "zset", mine.records: "hash", mine.waiting_slots: "zset"}
@@ -196,7 +195,7 @@ class Store:
         return [f"{key} is a {found[key]}, not a {wanted[key]}" for key in wrong]
 
     def ids(self) -> Iterator[list[str]]:
-        """Every id that the set or the index knows, in pages; some may come twice."""
+        """Yield pages of all ids in the set or the index; an id may come twice."""
         yield from pages(decoded(each) for each in self.client.sscan_iter(self.keys.schedules, count=_PAGE))
         for page in pages(each for each, _ in self.client.zscan_iter(self.keys.due, count=_PAGE)):
             known = self.client.smismember(self.keys.schedules, page)
@@ -204,23 +203,23 @@ class Store:
                 yield strangers
 
     def is_empty(self) -> bool:
-        """Whether there is no schedule at all."""
+        """Return whether there is no schedule."""
         return not self.client.exists(self.keys.schedules)
 
     def hold(self, since: int, until: int) -> None:
-        """Hand nothing out from `since` to `until`, by Redis' clock in ms; a hold that is in force is not extended."""
+        """Stop all claims from `since` to `until`, by Redis' clock in ms, unless a hold is already in force."""
         kept: list[Any] = self.client.hmget(self.keys.meta, "hold_from", "hold_until")
         begins, ends = (int(each) if each and each.isdigit() else 0 for each in kept)
         if not begins <= since < ends:
             self.client.hset(self.keys.meta, mapping={"hold_from": since, "hold_until": until})
 
     def high_water(self) -> tuple[str, str]:
-        """The highest time that a beat has found sound, and the mark that went with it; empty if none."""
+        """Return the highest time that a scheduler found sound, and the mark stored with it; empty if none."""
         time, mark = self.client.hmget(self.keys.meta, "time", "mark")
         return decoded(time or b""), decoded(mark or b"")
 
     def setback(self) -> Setback | None:
-        """Return what it means that Redis' clock went back; None if it did not."""
+        """Return the setback of Redis' clock; None if it did not go back."""
         with self.client.pipeline(transaction=False) as pipe:
             pipe.hget(self.keys.meta, "time")
             pipe.zrange(self.keys.due, 0, 0, withscores=True)
@@ -231,7 +230,7 @@ class Store:
         return clock_setback.read(now, decoded(seen) if isinstance(seen, bytes) else "", due)
 
     def leave(self, *, name: str, digest: str, linger: int) -> None:
-        """Takes the heartbeat away at once; what was announced lingers for so many ms, for a beat that restarts."""
+        """Delete the heartbeat, and let the announcement expire after `linger` ms, in case the scheduler restarts."""
         lapses = clock.to_ms(self.time()) + linger
         with self.client.pipeline() as pipe:
             pipe.delete(self.keys.instance(name))
@@ -241,31 +240,31 @@ class Store:
             pipe.execute()
 
     def run(self, name: str, items: Iterable[Sequence[Value]] = (), /, **named: Any) -> Any:
-        """Runs a script; what its header calls by a name that never changes is filled in."""
+        """Run a script, with its constant arguments filled in."""
         call = self.call(name, items, **named)
         return connection.run(self.client, name, call.items, **call.named)
 
     def in_turn(self, name: str, pages: Iterable[Iterable[Sequence[Value]]], /, **named: Any) -> Iterator[Any]:
-        """Runs a script for each of these pages of items."""
+        """Run a script for each of these pages of items."""
         for page in pages:
             yield self.run(name, page, **named)
 
     def call(self, name: str, items: Iterable[Sequence[Value]], /, **named: Any) -> Call:
-        """A script with all that its header asks for: what never changes is filled in."""
+        """Return the call of a script, with its constant arguments filled in."""
         wanted = scripts.script(name)
         fixed = {word: self._fixed[word] for word in (*wanted.keys, *wanted.args) if word in self._fixed}
         return Call(name, items, {**fixed, **named})
 
 
 def pages(values: Iterable[T], size: int = _PAGE) -> Iterator[list[T]]:
-    """The values in lists of at most `size`."""
+    """Yield the values in lists of at most `size`."""
     rest = iter(values)
     while page := list(itertools.islice(rest, size)):
         yield page
 
 
 def words_of(items: Iterable[Registration]) -> Iterator[list[Value]]:
-    """The items of `register` as they are sent: a template that follows itself is sent once."""
+    """Yield the items of `register` as they are sent: a template equal to the previous one is sent only once."""
     before = None
     for item in items:
         fields, template = _flat(item.fields), _flat(item.template) if item.template != before else []
@@ -277,11 +276,11 @@ def _flat(mapping: Mapping[str, Value]) -> list[Value]:
     return list(itertools.chain.from_iterable(mapping.items()))
 
 
-PAGE = 1000  # which keeps Redis for a millisecond or two
+PAGE = 1000  # schedules per script call, which occupies Redis for a millisecond or two
 
 
 def glance(store: Store, ids: Iterable[str], size: int = PAGE, *, fields: str) -> Iterator[list[str]]:
-    """For each of these schedules the values of those fields, whose names are parted by blanks; empty where none is."""
+    """Yield for each of these schedules the values of the space-separated `fields`; missing values are empty."""
     for page in pages(ids, size):
         told: Any = store.run("glance", [[each] for each in page], fields=fields)
         yield from ([value or "" for value in values] for values in json.loads(told.decode(errors="replace")))

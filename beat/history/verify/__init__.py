@@ -1,6 +1,7 @@
-"""Recomputes every tick of the definitions in force, and compares: with the ledger, the counters, the jobs that exist.
+"""Recompute every tick of a schedule, and compare the ticks with the ledger, the counters and the existing jobs.
 
-It claims what it can see. Ticks before the ledger's oldest verdict are not claimed, and the answer says from when on.
+The check covers only what it can see. Ticks before the ledger's oldest decision are not judged, and the result says
+where the check begins.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ __all__ = ["Bonds", "Stretch", "Verification", "parents_of", "verify"]
 
 _MARKS = (Changed, Acted)
 _DECIDING = {"active", "broken"}
-"""States in which what is due gets its verdict sooner or later."""
+"""States in which a due tick is decided sooner or later."""
 
 
 def verify(
@@ -52,17 +53,19 @@ def verify(
     counts: Mapping[str, int] | None = None,
     bonds: Bonds = NOBODY,
 ) -> Verification:
-    """The whole ledger of a schedule, newest first, against its hash: both as they were at one instant, `now`.
+    """Compare a schedule's ledger, newest entry first, with its hash; both must be as of one instant, `now`.
 
-    `due_at` is when its next tick is due, where jitter or an operator makes that another time than its own; `held`
-    whether nothing is decided for now, because it is paused or no running scheduler declares it.
-    `jobs` are the RQ jobs that exist and say that they are of this schedule, with their ticks; `open_jobs` those of it
-    whose outcome is waited for, and `other_jobs` those of which no record names the schedule; `waiting` the ticks that
-    wait for an earlier run to end; `counts` its success_count, failure_count and stopped_count; `bonds` whom it
-    follows. What is not given is not compared. With `since`, only ticks and lines from then on are judged.
+    `due_at` is when the next tick is due, if jitter or an operator moved it. `held` is True if nothing is decided for
+    now, because the schedule is paused or no running scheduler declares it.
 
-    The entries are read once, from the oldest to the newest, so that a long ledger need not be kept; `landmarks` are
-    the changes and actions among them, oldest first, if they are known already.
+    `jobs` maps the RQ jobs whose meta names this schedule to their ticks. `open_jobs` are the schedule's jobs without a
+    known outcome. `other_jobs` are the open jobs whose record names no schedule or another one. `waiting` are the ticks
+    that wait for a slot. `counts` holds success_count, failure_count and stopped_count. `bonds` holds the runs of the
+    schedules that this one follows. Anything not given is not compared. With `since`, only ticks and lines from then on
+    are judged.
+
+    The entries are read once, from the oldest to the newest, so a long ledger need not be kept in memory. `landmarks`
+    are the changes and actions among them, oldest first, if the caller already has them.
     """
     marks = [each for each in reversed(entries) if isinstance(each, _MARKS)] if landmarks is None else landmarks
     oldest, current = next(iter(reversed(entries)), None), readable(rule)
@@ -94,13 +97,13 @@ def verify(
 
 
 def parents_of(entries: Iterable[Entry], rule: Mapping[str, Any]) -> set[str]:
-    """The ids of all that a schedule follows, or followed, as far as its ledger tells."""
+    """Return the ids of the schedules that this schedule follows, or followed according to these entries."""
     told = [readable(each.rule) for each in entries if isinstance(each, Changed)]
     return {each.follows for each in (*told, readable(rule)) if each and each.follows}
 
 
 def _rule(told: Schedule | None, current: Schedule | None, findings: Findings, now: datetime) -> None:
-    """That which is in force must be the one that the ledger tells of last."""
+    """Report a rule in force that is unreadable or differs from the ledger's last one."""
     if current is None or (told and told.timing_rev != current.timing_rev):
         findings.say(now, f"the rule in force {'is another than the ledger says' if current else 'cannot be read'}")
 
@@ -114,5 +117,5 @@ def _due(rule: Schedule | None, next_run: datetime | None, now: datetime) -> int
         return 0
     try:
         return stretch(rule, next_run, now).count
-    except (BadInstant, OverflowError):  # beyond what can be counted
+    except (BadInstant, OverflowError):  # too many to count
         return 1

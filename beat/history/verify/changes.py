@@ -1,4 +1,4 @@
-"""What a change of the definition says about the ticks before it and after it."""
+"""Check a change of the definition against the ticks before it and after it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 
 
 def leave(entry: Changed, rule: Schedule, pointer: datetime | None, findings: Findings, *, finished: bool) -> None:
-    """The old rule must have come as far as the change says, or be allowed to have `finished` before."""
+    """Report a change that does not start where the old `rule` stood, at the tick `pointer`.
+
+    Ticks between the two are missing. Ticks that were due and that the change dropped are reported as off. With
+    `finished`, the old rule may have had no more ticks.
+    """
     was, say, at = readable(entry.was or {}), findings.say, clock.text(entry.at)
     if was and was.timing_rev != rule.timing_rev:
         say(entry.at, f"the change of {at} replaced a rule that the ledger does not know")
@@ -35,7 +39,10 @@ def leave(entry: Changed, rule: Schedule, pointer: datetime | None, findings: Fi
 
 
 def arrive(entry: Changed, rule: Schedule, newest: datetime, findings: Findings, *, finished: bool) -> None:
-    """The new rule goes on with its first tick after the change and the newest, or with one that was due already."""
+    """Report a change whose next tick is not the new rule's first tick after the change and after `newest`.
+
+    A tick that was already due is accepted. With `finished`, so is the absence of a next tick.
+    """
     base = max(entry.at, newest)
     if (entry.next and entry.next <= base) or (finished and entry.next is None):
         return
@@ -48,18 +55,18 @@ def arrive(entry: Changed, rule: Schedule, newest: datetime, findings: Findings,
 
 
 def readable(rule: Mapping[str, Any]) -> Schedule | None:
-    """A schedule with the ticks of this rule; None if it is none."""
+    """Return a schedule with the ticks of this rule, or None if the rule is invalid."""
     try:
         return _ticking(json.dumps(dict(rule)))
-    except (TypeError, ValueError, RecursionError):  # what is refused is a ValueError, too
+    except (TypeError, ValueError, RecursionError):  # an invalid option is a ValueError, too
         return None
 
 
 @functools.lru_cache(maxsize=100)
-def _ticking(rule: str) -> Schedule:  # a ledger may tell of the same few rules a thousand times
+def _ticking(rule: str) -> Schedule:  # a ledger may repeat the same few rules a thousand times
     return serialize.ticking(json.loads(rule))
 
 
 def text(instant: datetime | None) -> str:
-    """The instant, or that there is none."""
+    """Return the instant as text, or "nothing"."""
     return clock.text(instant) if instant else "nothing"

@@ -1,6 +1,6 @@
-"""What a verification finds: how many ticks were to come, and which of them have no verdict, or more than one.
+"""Collect the findings of a verification: how many ticks were expected, and which were not decided exactly once.
 
-What lies before the beginning of the ledger, or before the instant asked about, is neither claimed nor complained of.
+Ticks before the beginning of the ledger, or before the requested instant, are neither expected nor reported.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ INSTANT = timedelta(microseconds=1)
 
 @dataclass(frozen=True, order=True)
 class Stretch:
-    """Ticks of one schedule that follow each other: from `first` to `last`, `count` of them."""
+    """A range of consecutive ticks of one schedule: `count` ticks from `first` to `last`."""
 
     first: datetime
     last: datetime
@@ -33,43 +33,44 @@ class Stretch:
 
 @dataclass(frozen=True, kw_only=True)
 class Verification:
-    """The ledger of one schedule, compared with the ticks of the definitions in force."""
+    """The result of comparing a schedule's ledger with the ticks of its definitions."""
 
     schedule_id: str
     expected: int
-    """Ticks that were to be decided: those with a verdict and those without, not those that are pending."""
+    """Ticks that had to be decided, whether they were or not; pending ticks are not included."""
     accounted: int
     missing: tuple[Stretch, ...] = ()
     double: tuple[Stretch, ...] = ()
-    """Ticks that were decided once more."""
+    """Ticks that were decided more than once."""
     pending: int = 0
-    """Ticks that are due and not decided yet."""
+    """Due ticks that are not decided yet."""
     held: int = 0
-    """Ticks that are due, and held: by a pause, or because no running scheduler declares the schedule."""
+    """Due ticks of a schedule that is paused or that no running scheduler declares."""
     waiting: int = 0
-    """Ticks that wait for an earlier run to end: their verdict comes then."""
+    """Ticks that wait for a slot and are decided later."""
     off: tuple[Stretch, ...] = ()
     """Ticks that came while the schedule was disabled or retired, and were not expected."""
     trimmed_before: datetime | None = None
-    """The first tick that is claimed, where the ledger does not reach back to the beginning, or to what was asked."""
+    """The first tick that was checked, if the ledger does not reach back to its beginning or the requested instant."""
     problems: tuple[str, ...] = ()
-    """All else that is off, each in a sentence."""
+    """All other problems, a sentence for each."""
 
     @property
     def sound(self) -> bool:
-        """Whether every tick that was to be decided was decided once, and all numbers agree."""
+        """Return whether every expected tick was decided once, and all numbers agree."""
         return not (self.missing or self.double or self.problems)
 
 
 def holds(rule: Schedule, tick: datetime) -> bool:
-    """Whether it is a tick of the rule."""
+    """Return whether the instant is a tick of the rule."""
     return rule.count(tick, tick + INSTANT) > 0
 
 
 def stretch(rule: Schedule, first: datetime, last: datetime) -> Stretch:
-    """From `first`, which may be a stranger to the rule (it was due when the rule changed), to `last`.
+    """Return the range of ticks from `first` to `last`, counted by the rule.
 
-    Refuses what is longer than any ledger: to count the ticks of ten thousand years takes half a minute.
+    `first` need not be a tick of the rule, because it may have been due when the rule changed. Raises BadInstant if the
+    range exceeds a hundred years: counting the ticks of ten thousand years takes half a minute.
     """
     if last - first > _CENTURY:
         raise BadInstant(f"more than a hundred years lie between {clock.text(first)} and {clock.text(last)}")
@@ -78,11 +79,11 @@ def stretch(rule: Schedule, first: datetime, last: datetime) -> Stretch:
 
 @dataclass
 class Findings:
-    """Collects what concerns the ticks from `since` on."""
+    """The findings about ticks from `since` on."""
 
     since: datetime | None
     blind: datetime | None = None
-    """Up to here a tick may have been decided, or begun to wait, in what was trimmed."""
+    """Ticks up to here may have been decided, or begun to wait, in lines that were trimmed."""
     accounted: int = 0
     waiting: int = 0
     double: list[Stretch] = field(default_factory=list)
@@ -91,20 +92,20 @@ class Findings:
     _missing: list[tuple[Stretch, Schedule]] = field(default_factory=list)
 
     def covers(self, instant: datetime) -> bool:
-        """Whether it was asked about."""
+        """Return whether the instant is in the requested period."""
         return self.since is None or instant >= self.since
 
     def is_beyond(self, tick: datetime) -> bool:
-        """Whether what was trimmed may have told of it."""
+        """Return whether a trimmed line may have been about this tick."""
         return self.blind is not None and tick <= self.blind
 
     def say(self, at: datetime, problem: str) -> None:
-        """Something of that time is off."""
+        """Add a problem, unless its time `at` is before the requested period."""
         if self.covers(at):
             self.problems.append(problem)
 
     def clip(self, found: Stretch, rule: Schedule | None) -> Stretch | None:
-        """As much of it as was asked about."""
+        """Return the part of the range in the requested period; None if there is none."""
         if self.since is None or found.first >= self.since:
             return found
         first = rule.after(self.since - INSTANT) if rule else None
@@ -113,25 +114,25 @@ class Findings:
         return stretch(rule, first, found.last)
 
     def account(self, found: Stretch, rule: Schedule | None) -> None:
-        """These have their verdict."""
+        """Count these ticks as decided."""
         clipped = self.clip(found, rule)
         self.accounted += clipped.count if clipped else 0
 
     def repeat(self, found: Stretch, rule: Schedule) -> None:
-        """These had their verdict already."""
+        """Report these ticks as decided more than once."""
         clipped = self.clip(found, rule)
         if clipped:
             self.double.append(clipped)
 
     def leave_out(self, rule: Schedule, first: datetime, before: datetime) -> None:
-        """These came while nobody was to decide."""
+        """Report ticks from `first` on and before `before` that came while the schedule decided nothing."""
         last = max(first, rule.before(before) or first)
         clipped = self.clip(stretch(rule, first, last), rule)
         if clipped:
             self.off.append(clipped)
 
     def miss(self, rule: Schedule, first: datetime, before: datetime) -> None:
-        """There is no verdict from `first` on and before `before`."""
+        """Report ticks from `first` on and before `before` as undecided, unless trimmed lines may have decided them."""
         if self.blind is not None and first <= self.blind:
             following = rule.after(self.blind)
             if following is None or following >= before:
@@ -143,7 +144,10 @@ class Findings:
             insort(self._missing, (found, rule), key=_first)
 
     def find(self, first: datetime, last: datetime) -> bool:
-        """What was missing has been found, out of order; False if it was not missing."""
+        """Turn ticks that were reported missing into decided ones, and report the wrong order of the lines.
+
+        Return False, without a change, if they were not missing.
+        """
         place = bisect_right(self._missing, first, key=_first) - 1
         if place < 0 or last > self._missing[place][0].last:
             return False
@@ -161,7 +165,7 @@ class Findings:
         return True
 
     def sum_up(self, schedule_id: str, pending: int, trimmed_before: datetime | None, *, held: int = 0) -> Verification:
-        """All of it."""
+        """Return all findings as one Verification."""
         missing = tuple(found for found, _ in self._missing)
         reaches = trimmed_before is None or (self.since is not None and trimmed_before <= self.since)
         return Verification(

@@ -1,6 +1,6 @@
-"""A schedule that follows another has no calendar: each success of the other must have one tick, and one verdict.
+"""Check a schedule that follows another: each success of the other must have one tick here, and one decision.
 
-Only what both ledgers reach back to is compared, and only while the one followed the other.
+Only the period that both ledgers cover is compared, and only while the one followed the other.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ _FAILED = {"failed", "lost", "stopped"}
 
 
 class Bonds(NamedTuple):
-    """Whom a schedule follows, or followed."""
+    """The schedules that a schedule follows or followed."""
 
     parents: Mapping[str, Sequence[Fired]] = MappingProxyType({})
-    """Their runs, by their ids, as they were no later than it."""
+    """Their runs by schedule id, read no later than this schedule's own ledger."""
     in_line: Collection[str] = ()
-    """The jobs of theirs after which a tick of it waits."""
+    """The jobs of those schedules after which a tick of this schedule waits."""
 
 
 NOBODY = Bonds()
 
 
 class Era(NamedTuple):
-    """A stretch of time in which it followed one schedule."""
+    """A period in which the schedule followed one other."""
 
     rule: Schedule
     parent: str
@@ -48,9 +48,9 @@ class Era(NamedTuple):
 def eras(
     landmarks: Sequence[Changed | Acted], oldest: Entry | None, current: Schedule | None, now: datetime
 ) -> list[Era]:
-    """Return the eras of which a ledger tells that begins with `oldest`.
+    """Return the eras that a ledger shows, whose oldest entry is `oldest`.
 
-    What is retired follows nobody until its definition comes again.
+    A retired schedule follows no other until its definition is registered again.
     """
     found: list[Era] = []
     rule, start = rule_before(landmarks, current), oldest.at if oldest else now
@@ -64,7 +64,7 @@ def eras(
 def compare(
     followed: Sequence[Enqueued | Skipped], known: Sequence[Era], findings: Findings, bonds: Bonds, now: datetime
 ) -> None:
-    """Compare the decisions on ticks that followed runs, and what waits for one, with the runs of those followed."""
+    """Compare the decisions on ticks that followed runs, and the waiting ticks, with the runs that they followed."""
     told: dict[str, Enqueued | Skipped] = {}
     for entry in followed:
         tick = entry.tick or entry.at
@@ -87,19 +87,19 @@ def compare(
 def _look(
     era: Era, run: Fired, told: Mapping[str, Enqueued | Skipped], in_line: Collection[str], findings: Findings
 ) -> None:
-    """One run of the schedule that was followed."""
+    """Compare one run of the followed schedule with the decision on the tick that follows it."""
     verdict, ended = told.get(run.job_id), run.closed_at
     if verdict is not None and run.state in _FAILED:
         words = f"follows job {run.job_id} of {era.parent}, which has {run.state}, not succeeded"
         findings.say(verdict.at, f"{text(verdict.tick)} {words}")
     if run.state != "succeeded" or run.enqueued_at is None or ended is None or not era.start < ended < era.end:
-        return  # where its verdict was trimmed, it may be of a schedule that was removed since
+        return  # if its decision was trimmed, the run may be one of a schedule that has since been removed
     if verdict is None and run.job_id not in in_line:
         findings.miss(era.rule, ended, ended + INSTANT)
 
 
 def rule_before(landmarks: Sequence[Changed | Acted], current: Schedule | None) -> Schedule | None:
-    """Return the rule that was in force when the ledger begins: the one that its first change replaced."""
+    """Return the rule in force when the ledger begins: the one that its first change replaced."""
     change = next((entry for entry in landmarks if isinstance(entry, Changed)), None)
     return current if change is None else readable(change.was or {})
 

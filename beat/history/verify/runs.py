@@ -1,4 +1,4 @@
-"""The runs of a ledger: numbered without a gap, each enqueued once, ended once, and known to Redis as it says."""
+"""Check the runs of a ledger: numbered without a gap, each enqueued once and ended once, and consistent with Redis."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _COUNTED = {"succeeded": "success", "failed": "failure", "lost": "failure", "sto
 
 
 class Numbers:
-    """The verdicts' numbers: each says how many jobs, or how many skipped ticks, there were by then."""
+    """A check of the running totals: each decision states how many jobs, or skipped ticks, there were by then."""
 
     def __init__(self, findings: Findings, *, complete: bool) -> None:
         self.runs = self.skips = 0 if complete else None
         self._findings = findings
 
     def step(self, entry: Entry) -> None:
-        """The line that follows."""
+        """Check the next entry."""
         say, at = self._findings.say, clock.text(entry.at)
         if isinstance(entry, Enqueued):
             if self.runs is not None and entry.number != self.runs + 1:
@@ -42,7 +42,7 @@ class Numbers:
             self.skips = entry.number
 
     def end(self, run_count: int | None, skip_count: int | None, now: datetime) -> None:
-        """The newest numbers are those of the schedule."""
+        """Compare the newest totals with the schedule's run_count and skip_count."""
         named = (("run_count", run_count, self.runs), ("skip_count", skip_count, self.skips))
         for name, kept, told in named:
             if kept is None:
@@ -52,17 +52,17 @@ class Numbers:
 
 
 class _Known(NamedTuple):
-    """One run, by its newest line; there may be 100,000 of them, so little is kept of each."""
+    """The newest line about a run; a ledger may have 100,000 runs, so little is kept of each."""
 
     tick: datetime | None
     ended: str = ""
-    """How, if it has ended."""
+    """The outcome; empty while the run is open."""
     mark: int = 0
-    """The hash of all that tells this end from another."""
+    """A hash of the outcome's type, times and attempts, to recognize a repeated outcome."""
 
 
 class Runs:
-    """The runs of one schedule. What its ledger no longer holds of them is not missed."""
+    """A check of one schedule's runs; lines that the ledger has trimmed are not missed."""
 
     def __init__(self, findings: Findings, *, complete: bool) -> None:
         self._findings, self._complete = findings, complete
@@ -71,10 +71,10 @@ class Runs:
         self._known: dict[str, _Known] = {}
         self._enqueued: set[str] = set()
         self._parts: dict[str, list[str]] = {}
-        """The jobs of ticks that went to all of their queues, by that of the tick."""
+        """For each broadcast tick, by its job id, the jobs of its parts."""
 
     def step(self, entry: Entry, begun: datetime | None) -> None:
-        """Take the line that follows; `begun` is the first tick of the ledger, as far as it is known by now."""
+        """Check the next entry; `begun` is the first tick of the ledger, if it is known by now."""
         self._begun = begun
         if isinstance(entry, Enqueued):
             self._enqueue(entry)
@@ -118,7 +118,7 @@ class Runs:
             was = known.ended or "open"
             if was != entry.was:
                 self._say(entry, f"was started again after it had {entry.was}, and it was {was}")
-        elif known.ended and _mark(entry) == known.mark:  # another end is RQ's to tell; the same is one line too many
+        elif known.ended and _mark(entry) == known.mark:  # a different end may come from RQ, the same one may not
             self._say(entry, "ended twice")
 
     def end(
@@ -131,10 +131,10 @@ class Runs:
         other_jobs: Collection[str],
         counts: Mapping[str, int],
     ) -> None:
-        """Compare the runs with what Redis knows."""
+        """Compare the runs with the jobs, open runs and counters in Redis."""
         self._begun, later = begun, self._findings.problems
         self._findings.problems = []
-        for entry in self._early:  # these stand before all others
+        for entry in self._early:  # their problems come before all others
             self._refuse_unknown(entry)
         self._findings.problems += later
         if open_jobs is not None:
@@ -144,7 +144,7 @@ class Runs:
         self._find(jobs)
 
     def _await(self, open_jobs: Collection[str], now: datetime) -> None:
-        """The runs without an outcome are those that are waited for."""
+        """Report runs that have no outcome and are not open in Redis, and the reverse."""
         going = {job for job, known in self._known.items() if not known.ended}
         for job in sorted(going.difference(open_jobs)):
             self._findings.say(now, f"job {job} has no outcome, and nobody waits for one")
@@ -153,7 +153,7 @@ class Runs:
             self._findings.say(now, f"job {job} is waited for, and the ledger does not say that it is open")
 
     def _count(self, counts: Mapping[str, int], now: datetime) -> None:
-        """The counters are the sum of the outcomes, where the ledger holds them all."""
+        """Report counters that are not the sum of the outcomes; call this only for a complete ledger."""
         told = Counter(_COUNTED[state] for state in self._ends() if state in _COUNTED)
         for name in ("success", "failure", "stopped"):
             kept = counts.get(f"{name}_count", told[name])
@@ -161,7 +161,7 @@ class Runs:
                 self._findings.say(now, f"{name}_count is {kept:,}, and the ledger says {told[name]:,}")
 
     def _ends(self) -> Iterator[str]:
-        """How each tick ended, as one, whatever its parts."""
+        """Yield how each tick ended, with the parts of a broadcast combined."""
         apart = {job for parts in self._parts.values() for job in parts}
         states = {job: known.ended or OPEN for job, known in self._known.items()}
         yield from (state for job, state in states.items() if job not in apart)
@@ -169,13 +169,13 @@ class Runs:
             yield broadcast.outcome([states[job] for job in parts])
 
     def _find(self, jobs: Mapping[str, datetime | None]) -> None:
-        """The jobs that exist have a line each, as far as the ledger goes back."""
+        """Report existing jobs without a line, as far as the ledger goes back."""
         for job, tick in sorted(jobs.items()):
             if tick and job not in self._enqueued and self._is_missed(tick):
                 self._findings.say(tick, f"job {job} of {clock.text(tick)} exists, and no line says so")
 
     def _is_missed(self, tick: datetime | None) -> bool:
-        if tick is None:  # nobody knows when somebody asked for it
+        if tick is None:  # a manual run: its time is unknown
             return self._complete
         return self._begun is not None and tick >= self._begun
 

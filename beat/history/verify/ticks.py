@@ -1,8 +1,8 @@
-"""A pointer that walks over the ticks of the definitions in force, from the ledger's oldest line on.
+"""Walk over the ticks of a schedule, from the ledger's oldest line on, and compare them with the decisions.
 
-Before every line the pointer is the tick that comes next; None when there is none. A verdict on an earlier tick is one
-too many, a verdict on a later one leaves a gap. A tick that waits moves the pointer as a verdict does, and has its own
-verdict later.
+Before each line, the pointer is the next tick, or None if there is none. A decision on an earlier tick is a duplicate,
+and a decision on a later one leaves a gap. A tick that begins to wait moves the pointer as a decision does, and is
+decided later.
 """
 
 from __future__ import annotations
@@ -24,43 +24,46 @@ if TYPE_CHECKING:
     from beat.schedule.schedule import Schedule
 
 _POINTED = {"scheduler", "catchup"}
-"""By whom a tick is enqueued that was next; a run that somebody asked for moves nothing."""
+"""Triggers that enqueue the next tick; requested runs do not move the pointer."""
 _Kind = Literal["enqueued", "skipped", "finished", "instead", "waiting"]
-"""What a line says of its ticks: skipped because the schedule has finished, they are its last ones; skipped because
-somebody asked for a run instead, they need not be due."""
+"""How a line treats its ticks.
+
+A schedule that has finished skips its last ticks. Ticks skipped because an operator requested a run instead need not be
+due.
+"""
 
 
 _KINDS: Mapping[str, _Kind] = {"finished": "finished", "instead": "instead"}
 
 
 class Decided:
-    """The ticks that have a verdict, and those that wait for one."""
+    """The ticks that have been decided, and those that wait."""
 
     def __init__(self) -> None:
         self.newest = clock.EPOCH
         self.waiting: dict[datetime, Schedule | None] = {}
-        """With the rule of then, if that could be read."""
+        """The waiting ticks, each with the rule in force when it began to wait, if that rule was readable."""
         self.moved: datetime | None = None
-        """The tick of which an operator has said when it is due, be it before its time."""
+        """The tick whose due time an operator changed, perhaps to a time before the tick."""
         self._firsts: set[datetime] = set()
         self._skipped: list[Stretch] = []
 
     def add(self, found: Stretch) -> None:
-        """These have one from now on."""
+        """Record these ticks as decided."""
         self._firsts.add(found.first)
         self.newest = max(self.newest, found.last)
         if found.count > 1:
             insort(self._skipped, found)
 
     def holds(self, tick: datetime, rule: Schedule) -> bool:
-        """Whether this one has."""
+        """Return whether the tick has been decided."""
         if tick in self._firsts:
             return True
         place = bisect_right(self._skipped, tick, key=lambda found: found.first) - 1
         return place >= 0 and tick <= self._skipped[place].last and holds(rule, tick)
 
     def end(self, waiting: Collection[datetime], findings: Findings, now: datetime) -> None:
-        """Those that wait, by the ledger, must be those that Redis lets wait."""
+        """Report ticks that wait according to the ledger but not in Redis, and the reverse."""
         for tick, rule in self.waiting.items():
             if tick not in waiting:
                 findings.miss(rule, tick, tick + INSTANT) if rule else findings.say(now, f"{text(tick)} waited in vain")
@@ -72,47 +75,47 @@ class Decided:
 
 
 class Tally:
-    """How many ticks became jobs: after max_runs of them a schedule has finished."""
+    """A count of the ticks that became jobs; max_runs of them finish a schedule."""
 
     def __init__(self, *, complete: bool) -> None:
         self.number = 0 if complete else None
-        """None where nobody can tell."""
+        """None if the count is unknown."""
 
     def add(self) -> None:
-        """One more."""
+        """Count one more job."""
         self.number = None if self.number is None else self.number + 1
 
     def finishes(self, rule: Schedule, waiting: int) -> bool:
-        """Whether these, and those that wait, are all there are to be."""
+        """Return whether the jobs so far and the waiting ticks use up max_runs."""
         return rule.max_runs is not None and self.number is not None and self.number + waiting >= rule.max_runs
 
     def allows_end(self, rule: Schedule) -> bool:
-        """Whether there may be no more, as far as anybody can tell."""
+        """Return whether max_runs may be used up; an unknown count may be."""
         return rule.max_runs is not None and (self.number is None or self.number >= rule.max_runs)
 
 
 class Walk:
-    """The ticks of one schedule, as far as its ledger tells of them."""
+    """A walk over the ticks of one schedule, as far as its ledger goes back."""
 
     def __init__(self, findings: Findings, rule: Schedule | None, *, complete: bool) -> None:
         self.rule = rule
-        """What decides the ticks now; None where it cannot be read."""
+        """The rule in force at this point of the ledger; None if it is unreadable."""
         self.begun: datetime | None = None
-        """The first tick that is claimed."""
+        """The first tick that is checked."""
         self.pointer: datetime | None = None
         self.lost = True
-        """Nobody knows where the pointer stands: the ledger begins here, or the rule cannot be read."""
+        """Whether the pointer is unknown, because the ledger begins here or the rule is unreadable."""
         self._findings, self._decided, self._tally = findings, Decided(), Tally(complete=complete)
 
     def step(self, entry: Entry) -> None:
-        """The line that follows."""
+        """Check the next entry."""
         try:
             match entry:
                 case Enqueued(tick=tick, by=by) if tick and by in _POINTED:
                     self._tally.add()
                     self._decide(Stretch(tick, tick, 1), entry.at, "enqueued")
                 case Enqueued(tick=tick, after=after) | Skipped(tick=tick, after=after) if tick and after:
-                    self.begun = self.begun or tick  # it followed another, and no calendar says when
+                    self.begun = self.begun or tick  # it followed another schedule, so no rule gives its time
                 case Skipped(reason=reason):
                     kind = _KINDS.get(reason, "skipped")
                     self._decide(Stretch(entry.tick, entry.last, entry.count), entry.at, kind)
@@ -127,7 +130,7 @@ class Walk:
             self._findings.say(entry.at, f"the line of {clock.text(entry.at)} cannot be placed: {e}")
 
     def end(self, next_run: datetime | None, state: str, now: datetime, waiting: Collection[datetime] | None) -> None:
-        """What was decided must end where the schedule goes on, and what waits must do so still."""
+        """Compare the pointer with `next_run`, and the waiting ticks with those in Redis."""
         try:
             if not self.lost and self.rule is not None and self.pointer != next_run:
                 self._part(self.rule, next_run, state, now)
@@ -146,11 +149,11 @@ class Walk:
             say(now, f"next_run is {named}, and the ledger says that {text(expected)} comes next")
 
     def _may_be_over(self, rule: Schedule) -> bool:
-        """Whether there may be no more ticks: by max_runs, or because what was trimmed told of those from here on."""
+        """Return whether no tick may be left, because of max_runs or because trimmed lines covered all later ticks."""
         return self._tally.allows_end(rule) or (self.pointer is not None and self._findings.is_beyond(self.pointer))
 
     def _decide(self, found: Stretch, at: datetime, kind: _Kind) -> None:
-        """A verdict: on the ticks that come next, or on one that waited."""
+        """Apply a decision to the next ticks, or to a tick that waited."""
         if found.first in self._decided.waiting and found.count == 1:
             del self._decided.waiting[found.first]
             self._note(found)
@@ -164,7 +167,7 @@ class Walk:
         if last < first:
             self._findings.say(at, f"the stretch from {text(first)} ends before it begins, at {text(last)}")
             last = first
-        if self.rule is None:  # nothing to compare with: that was said, or it came before all that is claimed
+        if self.rule is None:  # nothing to compare with: that was reported, or it is before the period that is checked
             if self.begun:
                 self._note(Stretch(first, last, count), kind)
             elif kind != "waiting":
@@ -184,7 +187,7 @@ class Walk:
         if self._decided.holds(first, rule) or first in self._decided.waiting:
             self._twice(found, rule)
         elif (self.pointer is None or first < self.pointer) and self._findings.is_beyond(found.last):
-            self._note(found, kind)  # it had waited; that line was trimmed
+            self._note(found, kind)  # it had waited, and that line was trimmed
         elif self.pointer is None:
             say(at, f"{text(first)} was decided, and there were to be no more ticks")
         elif first < self.pointer:
@@ -203,7 +206,7 @@ class Walk:
             self.pointer = None if counts or kind == "finished" else rule.after(found.last)
 
     def _twice(self, found: Stretch, rule: Schedule) -> None:
-        """Some have had their verdict; those from the pointer on have not."""
+        """Report the ticks before the pointer as decided twice, and record those from the pointer on as decided."""
         beyond = self.pointer is not None and found.first < self.pointer <= found.last
         if not beyond or self.pointer is None:
             self._findings.repeat(found, rule)
@@ -235,7 +238,7 @@ class Walk:
             arrive(entry, self.rule, newest, self._findings, finished=finished)
 
     def _anew(self, entry: Changed) -> None:
-        """Where this is not the first line, Redis had lost the schedule, and nobody decided about its ticks."""
+        """Start again after Redis had lost the schedule: report that, and the ticks that nothing decided meanwhile."""
         if self.lost:
             return
         self._tally = Tally(complete=False)
@@ -245,5 +248,9 @@ class Walk:
 
 
 def _goes_on(entry: Waiting, rule: Schedule | None, waiting: Collection[datetime]) -> bool:
-    """Whether the tick waited for its own room before, and now for its group's; or follows another, without a time."""
+    """Return whether the entry is no new tick of the calendar.
+
+    Either the tick waited for its schedule's own slot before, and waits for its group's now, or it follows another
+    schedule.
+    """
     return bool(entry.group and entry.tick in waiting) or bool(rule and rule.follows)

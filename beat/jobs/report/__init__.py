@@ -1,7 +1,6 @@
-"""Results that speak: what a job says of itself by what it returns, and what RQ wrote when it failed.
+"""Read what a worker wrote about a run: the report that a job returned, or the error that RQ recorded.
 
-What a worker wrote is read with care: whatever it is, nothing of it is imported or called, nothing is raised, and what
-comes out can be written as JSON.
+Reading is safe for any input: it imports and calls nothing, raises nothing, and returns values that JSON can encode.
 """
 
 from __future__ import annotations
@@ -23,16 +22,16 @@ __all__ = ["Advice", "NotPlain", "Report", "Told", "advice", "beat_entry", "erro
 
 LONGEST_MESSAGE = 1_000
 LONGEST_DETAILS = 8_000
-"""Characters of their JSON."""
+"""In characters of JSON."""
 _DEEPEST = 30
-_LONGEST_BITS = 10_000  # Python writes about 4,300 digits
+_LONGEST_BITS = 10_000  # Python converts at most 4,300 digits
 _ENCODED = LARGEST // 3 * 4 + 4
-_ROOM = LARGEST // 4  # for message and details each, as JSON: a pickle may take twice as much
+_ROOM = LARGEST // 4  # for message and details each, as JSON; a pickle may take twice as much
 
 
 @dataclass(frozen=True)
 class Told:
-    """What a job has said of its run."""
+    """A job's report about its run."""
 
     success: bool
     message: str
@@ -44,11 +43,11 @@ def Report(  # noqa: N802 (named for what it makes)
     message: str = "",
     details: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Explain a run in the history; a job returns it.
+    """Return a report for the job to return: it explains the run in the history.
 
-    For example, `return Report(False, "3 rows refused", {"rows": [4, 8, 15]})`. The run of a report without
-    success counts as failed, although nothing was raised. A report is a plain dict, so RQ keeps it like any other
-    result. Details must be plain data, and are left out if they are too large for beat to read.
+    For example, `return Report(False, "3 rows refused", {"rows": [4, 8, 15]})`. A report with success=False marks the
+    run as failed, although the job raised nothing. A report is a plain dict, so RQ keeps it like any other result.
+    Details must be plain data; beat leaves them out if they are too large.
     """
     if type(success) is not bool:
         raise TypeError(f"success must be True or False, not {_kind(success)}: write Report(True, '42 rows copied')")
@@ -67,10 +66,10 @@ def Report(  # noqa: N802 (named for what it makes)
 
 
 def told(raw: bytes | None, serializer: str) -> Told | None:
-    """What a job has said, by RQ's record of its `return_value`; None when it returned something else, or too much.
+    """Return the report in RQ's record of a `return_value`; None if the job returned anything else, or too much.
 
-    A report is a dict whose `success` is a bool, with or without a text `message` and a dict `details`. Details that
-    are long, or no plain data, are left out with a word; the rest counts.
+    A report is a dict whose `success` is a bool, with an optional text `message` and dict `details`. Details that are
+    too long or not plain data are replaced by a note.
     """
     if not raw or len(raw) > _ENCODED:
         return None
@@ -88,7 +87,7 @@ def told(raw: bytes | None, serializer: str) -> Told | None:
 
 
 def _kept(details: dict[Any, Any]) -> dict[str, Any]:
-    """The details as JSON gives them back, or the reason why they are left out."""
+    """Return the details as JSON would, or a note that says why they are left out."""
     try:
         text = json.dumps(_jsonable(details), ensure_ascii=False)
     except ValueError as e:
@@ -100,11 +99,11 @@ def _kept(details: dict[Any, Any]) -> dict[str, Any]:
 
 
 def _left_out(what: str) -> dict[str, Any]:
-    return {"left_out": _whole(what)}  # it may name a class, by any name
+    return {"left_out": _whole(what)}  # it may contain the name of a class
 
 
 def _jsonable(value: Any, depth: int = 0) -> Any:
-    """The value as JSON can write it; raises NotPlain, naming what it cannot."""
+    """Return the value as JSON can write it; raise NotPlain, which names the first unsuitable value."""
     if depth > _DEEPEST:
         raise NotPlain(f"more than {_DEEPEST} levels")
     if type(value) is dict:
@@ -119,7 +118,7 @@ def _jsonable(value: Any, depth: int = 0) -> Any:
 
 
 def _whole(text: str) -> str:
-    """The text with every half of a character, a lone surrogate, replaced: no UTF-8 can be written of it."""
+    """Return the text with every lone surrogate replaced, because UTF-8 cannot encode those."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -128,7 +127,7 @@ def _whole(text: str) -> str:
 
 
 def _copied(value: Any, path: str, depth: int = 0) -> Any:
-    """Plain data, and copies of it; what has a plain type's subclass becomes plain, as it would in JSON."""
+    """Return a deep copy of plain data; an instance of a plain type's subclass becomes that type, as in JSON."""
     if depth > _DEEPEST:
         raise ValueError(f"{path:.60} is nested more than {_DEEPEST} levels deep: write flat data, or a key to it")
     if value is None or type(value) is bool:
@@ -161,10 +160,10 @@ def _number(value: float, path: str) -> float:
 
 
 def _instead(value: object) -> str:
-    """How a value of some well-known kinds is made plain."""
+    """Return the call that makes such a value plain."""
     if hasattr(value, "isoformat"):
         return ".isoformat()"
-    if hasattr(value, "tolist"):  # numpy's
+    if hasattr(value, "tolist"):  # numpy
         return ".tolist()"
     if isinstance(value, Enum):
         return ".value"

@@ -1,7 +1,7 @@
-"""What a worker wrote, read as plain data: nothing in it is imported or called, whatever it is.
+"""Read a worker's JSON or pickle as plain data, without importing or calling anything in it.
 
-Plain data is None, bool, int, float, str, bytes, list, tuple and dict. Reading takes bounded time and memory: what is
-large, deep or recursive, or would be large when written out, is refused.
+Plain data is None, bool, int, float, str, bytes, list, tuple and dict. Reading takes bounded time and memory, so data
+that is large, deep or recursive, or that would be large when written out, is rejected.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 LARGEST = 64 * 1024
-"""Bytes."""
-_WRITTEN = 16 * LARGEST  # characters, when all is written out: what a pickle refers to again counts again
-_COST = 16  # characters for any value inside another, so that there are no more of them than bytes
+"""In bytes."""
+_WRITTEN = 16 * LARGEST  # characters when written out; what a pickle refers to twice counts twice
+_COST = 16  # characters for each value inside another, which bounds the number of values
 _DEEPEST = 100
-_TRACED = 2000  # bytes that a trace's context has at most, and more
+_TRACED = 2000  # bytes, more than any trace context has
 _CONTEXT = re.compile(rb'(?:, "(?:%s)": "(?:[^"\\]|\\.)*")+}\Z' % "|".join(CONTEXT_KEYS).encode())
-_LONGEST_KEY_BITS = 60  # the hashes of longer numbers can be made equal, thousands of them
+_LONGEST_KEY_BITS = 60  # thousands of longer numbers can be given the same hash
 
-# All that Python's picklers write, from protocol 0 to 5, for plain data and for what is built of classes. Missing are
-# persistent ids, extensions, out-of-band buffers, bytearrays (made at the length that the data says, before it is
-# there) and what only Python 2 wrote.
+# All opcodes that Python's picklers write, from protocol 0 to 5, for plain data and for instances of classes. Missing
+# are persistent ids, extensions, out-of-band buffers, bytearrays (allocated at the length that the data claims) and
+# opcodes that only Python 2 wrote.
 _TAKEN_OVER = (
     "PROTO FRAME STOP MARK POP POP_MARK NONE NEWTRUE NEWFALSE INT BININT BININT1 BININT2 LONG LONG1 LONG4 FLOAT "
     "BINFLOAT UNICODE SHORT_BINUNICODE BINUNICODE BINUNICODE8 SHORT_BINBYTES BINBYTES BINBYTES8 EMPTY_LIST LIST APPEND "
@@ -38,23 +38,23 @@ _TAKEN_OVER = (
 
 
 class NotPlain(ValueError):
-    """Not plain data, or more of it than is read."""
+    """The data is not plain, or too large to be read."""
 
 
 class Opaque:
-    """Stands for a class, and for all that is made of it: a name, and nothing else."""
+    """A stand-in for a class or an instance of it; it keeps only the name."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     def append(self, _item: object) -> None:
-        """Takes what a list of that class would take."""
+        """Ignore an item, as pickles append items to lists of unknown classes."""
 
     extend = append
 
 
 class _Exact(io.BytesIO):
-    """Gives what is asked for, or refuses: no length in the data may promise more than is there."""
+    """A file that never returns fewer bytes than requested, so no length in the data can exceed the data."""
 
     def read(self, size: int | None = -1, /) -> bytes:
         found = super().read(size)
@@ -64,11 +64,11 @@ class _Exact(io.BytesIO):
 
 
 class _Reader(pickle._Unpickler):  # noqa: SLF001
-    """Reads a pickle in which every class is opaque.
+    """An unpickler in which every class is opaque.
 
-    Python's own unpickler written in Python, private as it is: the one in C makes room for as many memo entries as an
-    index in the data says (five bytes that say LONG_BINPUT 4294967295 take 64 GB), and cannot be kept from hashing the
-    keys of dicts, which takes for ever where they are tuples of the same tuples, thirty levels deep.
+    It extends Python's private pure-Python unpickler, because the one in C is not safe. That one allocates as many memo
+    entries as an index in the data says: the five bytes of LONG_BINPUT 4294967295 take 64 GB. It also hashes the keys
+    of dicts, which takes for ever for tuples of the same tuples, thirty levels deep.
     """
 
     stack: list[Any]
@@ -76,10 +76,10 @@ class _Reader(pickle._Unpickler):  # noqa: SLF001
     pop_mark: Callable[[], list[Any]]
 
     def find_class(self, module: str, name: str) -> Opaque:
-        return Opaque(f"{module:.100}.{name:.100}")  # a pickle may name the longest again with every fifth byte
+        return Opaque(f"{module:.100}.{name:.100}")  # a pickle may repeat the longest name with every fifth byte
 
     def load_made(self) -> None:
-        """REDUCE, NEWOBJ, BUILD: a class, or what is made of it, and what it is made with."""
+        """Handle REDUCE, NEWOBJ and BUILD: drop the arguments and keep the opaque class or instance."""
         self.stack.pop()
         self._top_is_opaque()
 
@@ -138,7 +138,7 @@ class _Reader(pickle._Unpickler):  # noqa: SLF001
 
 
 def plain(raw: bytes, serializer: str) -> Any:
-    """The value that RQ's serializer wrote; raises NotPlain, and nothing else, for what is not plain data."""
+    """Return the value that RQ's serializer wrote; raise only NotPlain if it is not plain data."""
     value, stranger = read(raw, serializer)
     if stranger is not None:
         raise NotPlain(f"it holds a {stranger.name}")
@@ -146,9 +146,9 @@ def plain(raw: bytes, serializer: str) -> Any:
 
 
 def beat_entry(raw: bytes | None, serializer: str) -> str | dict[str, Any] | None:
-    """What beat has written into a job's meta, whatever else is in there; None where it cannot be found.
+    """Return what beat wrote into a job's meta, whatever else the meta holds; None if it cannot be found.
 
-    Of a meta that is too large to be read the end is: there it stands, as `jobs.run_block` wrote it.
+    If the meta is too large to be read, only its end is, where `job_template.run_block` wrote the entry.
     """
     if raw is None:
         return None
@@ -164,7 +164,7 @@ def beat_entry(raw: bytes | None, serializer: str) -> str | dict[str, Any] | Non
 
 
 def read(raw: bytes, serializer: str) -> tuple[Any, Opaque | None]:
-    """The value, in which classes are opaque, and one of these if there are any; raises NotPlain, and nothing else."""
+    """Return the value, in which classes are opaque, and one of these or None; raise only NotPlain."""
     if not isinstance(raw, bytes) or len(raw) > LARGEST:
         raise NotPlain(f"it is no bytes, or more than {LARGEST:,}")
     if serializer not in ("pickle", "json"):
@@ -174,7 +174,7 @@ def read(raw: bytes, serializer: str) -> tuple[Any, Opaque | None]:
         return value, _measure(value)
     except NotPlain:
         raise
-    except Exception as e:  # whatever garbage makes the standard library say, MemoryError and RecursionError too
+    except Exception as e:  # garbage may raise anything, MemoryError and RecursionError included
         raise NotPlain(f"it cannot be read: {type(e).__name__}") from e
 
 
@@ -187,14 +187,14 @@ def _unpickled(raw: bytes) -> Any:
 
 
 def _key(key: Any) -> Any:
-    """A key that is hashed in no time."""
+    """Return the key if hashing it takes no time, else something opaque."""
     if type(key) is int and key.bit_length() > _LONGEST_KEY_BITS:
         return Opaque("long number as a key")
     return key if key is None or type(key) in (str, int, bool, float, bytes, Opaque) else Opaque("compound key")
 
 
 def _measure(value: object) -> Opaque | None:
-    """Something opaque in the value, if there is; refuses what is deep or recursive, or long when written out."""
+    """Return something opaque in the value, if any; raise NotPlain if it is deep, recursive or too long."""
     left, stranger = _WRITTEN, None
     todo = [(value, 0)]
     while todo:
@@ -210,7 +210,7 @@ def _measure(value: object) -> Opaque | None:
             left -= part.bit_length() // 3
         elif type(part) is Opaque:
             stranger = part
-        left -= _COST * len(inside)  # paid before they are looked at
+        left -= _COST * len(inside)  # subtracted before the values are visited
         if left < 0 or depth > _DEEPEST:
             raise NotPlain("it is recursive, deep, or too long when written out")
         todo.extend((each, depth + 1) for each in inside)
@@ -218,11 +218,11 @@ def _measure(value: object) -> Opaque | None:
 
 
 def _last_block(raw: bytes, serializer: str) -> bytes:
-    """The value of the last entry `beat`, if that is the end of the meta."""
+    """Return the value of the last entry `beat` if the meta ends with it, else nothing."""
     name = META_KEY.encode()
     if serializer == "json":
         raw = raw[:-_TRACED] + _CONTEXT.sub(b"}", raw[-_TRACED:])
-        ends: tuple[bytes, ...] = (b'"}', b"}}")  # of its text or its brace, and of the meta
+        ends: tuple[bytes, ...] = (b'"}', b"}}")  # the end of the text or object, and of the meta
         key, stop = b'"%s": ' % name, b""
     else:
         key = pickle.MARK + pickle.SHORT_BINUNICODE + bytes((len(name),)) + name

@@ -1,6 +1,6 @@
-"""What RQ wrote about a failure, read as the type and the message of its last exception.
+"""Parse RQ's record of a failure into the type and message of its last exception.
 
-Whatever the text is, an error comes out of it and never an exception.
+Any text results in an error value; parsing never raises.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from beat.history.ledger import LONGEST_TRACEBACK, Error
 LONGEST_MESSAGE = 500
 _LONGEST_TYPE = 200
 _LONGEST_TEXT = 1_000_000
-_LONGEST_ENCODED = 2_000_000  # four characters of base64 are three bytes: a multiple of four
+_LONGEST_ENCODED = 2_000_000  # a multiple of four, because four characters of base64 are three bytes
 
-_SENTENCES = {  # RQ's own, of failures that nobody raised
+_SENTENCES = {  # RQ's own messages about failures without an exception
     "Work-horse": "WorkHorseKilled",
     "Moved to FailedJobRegistry, due to AbandonedJobError": "AbandonedJobError",
     "Job stopped by user": "Stopped",
@@ -30,9 +30,9 @@ _RAISED = re.compile(r"([^\W\d][\w.<>]*)(?:: (.*))?")  # my.module.Bad: a messag
 
 
 def error(raw: bytes | str | None) -> Error:
-    """The error of a result's `exc_string`: the last exception of its chain, or RQ's own words, with a type.
+    """Return the error of a result's `exc_string`: the last exception of its chain, or RQ's own message with a type.
 
-    A note of the exception is the end of its message: the text does not tell them apart.
+    An exception's notes become the end of its message, because the text does not tell them apart.
     """
     text = _decoded(raw) if raw else ""
     if not text:
@@ -45,7 +45,7 @@ def error(raw: bytes | str | None) -> Error:
 
 
 def _decoded(raw: bytes | str) -> str | None:
-    """The text, or as much of it as is ever looked at; None for garbage."""
+    """Return the text, cut to the length that is ever used; None for garbage."""
     unpacker = zlib.decompressobj()
     try:
         unpacked = unpacker.decompress(base64.b64decode(raw[:_LONGEST_ENCODED], validate=True), _LONGEST_TEXT)
@@ -55,10 +55,10 @@ def _decoded(raw: bytes | str) -> str | None:
 
 
 def _last(text: str) -> tuple[str, str]:
-    """Type and message of what was raised last; in a text that names none, no type and all of the text."""
+    """Return the type and message of the last exception; if the text names none, no type and the whole text."""
     lines = LINK.split(text)[-1].split("\n")
     if lines[0].startswith((_GROUP, _IN_GROUP)):
-        own = takewhile(lambda line: line.startswith((_GROUP, _IN_GROUP)), lines)  # what is in the group comes after
+        own = takewhile(lambda line: line.startswith((_GROUP, _IN_GROUP)), lines)  # the exceptions of the group follow
         lines = [line[len(_IN_GROUP) :] for line in own]
     if lines[0].endswith(_TRACEBACK):
         lines = list(dropwhile(lambda line: line.startswith(" "), lines[1:]))

@@ -1,6 +1,6 @@
-"""The atomic steps, a Lua file each: header (what it does, KEYS, ARGV, replies), bindings, guards, writes.
+"""Load the atomic steps, one Lua file each: header (purpose, KEYS, ARGV, replies), bindings, guards, writes.
 
-The header is the signature: a script is called by the names that stand there, in any order, and with no other.
+The header is the signature: a call passes exactly the arguments named there, in any order.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Value = str | bytes | int
 _HERE = Path(__file__).parent
 _NAMED = re.compile(r"^-- (KEYS|ARGV|ITEM)\[(\d+)\] +(\w+) ", re.MULTILINE)
 _CONTAINERS = {"memory", "pubsub", "script", "xgroup", "xinfo"}
-"""Commands that say with their first word what they do."""
+"""Commands whose first argument is a subcommand."""
 _REPLY = re.compile(r"^-- +([A-Z]{2,})  ", re.MULTILINE)
 _CALL = re.compile(r"redis\.p?call\(([^,()]+)(?:, '(\w+)')?")
 _INCLUDE = re.compile(r"^-- include (\w+)\n", re.MULTILINE)
@@ -28,30 +28,30 @@ _INCLUDE = re.compile(r"^-- include (\w+)\n", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Script:
-    """One script, and what its header says about it."""
+    """A script and the signature in its header."""
 
     name: str
     text: str
     keys: tuple[str, ...]
     args: tuple[str, ...]
     item: tuple[str, ...]
-    """The parts of each of the items that follow the arguments."""
+    """The fields of each of the items that follow the arguments."""
     replies: tuple[str, ...]
 
     @functools.cached_property
     def sha(self) -> str:
-        """By what EVALSHA finds it."""
+        """Return the digest for EVALSHA."""
         return hashlib.sha1(self.text.encode(), usedforsecurity=False).hexdigest()
 
     @functools.cached_property
     def commands(self) -> frozenset[str]:
-        """Every command that it may call, as Redis' ACL names it: `hset`, `xinfo|stream`."""
-        calls = _CALL.findall(self.text)  # of `x and 'SADD' or 'SREM'` both
+        """Return every command that the script may call, as Redis' ACL names it: `hset`, `xinfo|stream`."""
+        calls = _CALL.findall(self.text)  # both commands of `x and 'SADD' or 'SREM'`
         found = ((name.lower(), word) for names, word in calls for name in re.findall(r"'(\w+)'", names))
         return frozenset(f"{name}|{word.lower()}" if name in _CONTAINERS else name for name, word in found)
 
     def arrange(self, named: Mapping[str, Any], items: Iterable[Sequence[Value]]) -> tuple[int, list[Value]]:
-        """How many keys, and keys and arguments in the header's order."""
+        """Return the number of keys, then keys and arguments in the header's order; raise TypeError on other names."""
         wanted = {*self.keys, *self.args}
         if wanted != named.keys():
             raise TypeError(f"{self.name}.lua takes {sorted(wanted)}, not {sorted(named)}")
@@ -61,7 +61,7 @@ class Script:
 
 @functools.cache
 def script(name: str) -> Script:
-    """The script of that name."""
+    """Return the script of that name."""
     written = (_HERE / f"{name}.lua").read_text(encoding="utf-8")
     found: dict[str, list[str]] = {"KEYS": [], "ARGV": [], "ITEM": []}
     for kind, number, word in _NAMED.findall(written):
@@ -79,5 +79,5 @@ def script(name: str) -> Script:
 
 
 def names() -> list[str]:
-    """Every script there is."""
+    """Return the names of all scripts."""
     return sorted(file.stem for file in _HERE.glob("*.lua"))
