@@ -85,7 +85,7 @@ def decided(slot: Slot, pages: Mapping[str, Page], facts: Mapping[str, Facts], k
 
 
 def _room(slot: Slot, pages: Mapping[str, Page]) -> int | None:
-    """Return how many jobs the slot has capacity for; None if it is unlimited."""
+    """Return the free capacity of the slot; None if it is unlimited."""
     if slot.is_group:
         try:
             return Group.read(slot.id[1:], slot.rev).max_running - len(slot.running) + slot.ended
