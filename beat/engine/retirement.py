@@ -95,7 +95,7 @@ class Retirement:
         return self._operations.retire(items, beat=self._beat, app=self._app, retire_after=self._after_ms)
 
     def _stretch(self, schedule_id: str, tick: str) -> Stretch:
-        """Return the stretch of ticks that were held up to now, which pass when the schedule is retired."""
+        """Return the stretch of ticks that were held up to now, which are skipped when the schedule is retired."""
         [(_, text)] = self._store.definitions([schedule_id])
         rule = _readable(text)
         if rule is None:

@@ -94,7 +94,7 @@ class Alone:
 class Member:
     """A consumer of a group; `start` is where the group begins if it does not exist.
 
-    With a `token`, it gets events only while the lock of the outbox holds that token.
+    With a `token`, it gets events only while the lock of the event stream holds that token.
     """
 
     def __init__(
