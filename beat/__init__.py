@@ -1,6 +1,6 @@
 """Periodic tasks for RQ: any number of schedulers, every tick exactly one job.
 
-A name is loaded when it is first used, so that `beat --help` need not wait for what it does not show.
+Each public name is imported on first use, so that `beat --help` does not wait for modules that it does not need.
 """
 
 from importlib import import_module
@@ -85,7 +85,7 @@ __all__ = [
     "schedulable",
 ]
 
-_HOMES = {  # the others are errors
+_HOMES = {  # every other name is in beat.errors
     "Client": "client",
     "default_registry": "schedule.registry",
     "Cron": "timing.cron",
@@ -109,14 +109,14 @@ _HOMES = {  # the others are errors
 
 
 def __dir__() -> list[str]:
-    """Return the public names; sub-modules and what this module imports are none."""
+    """Return the public names, without submodules and this module's own imports."""
     return __all__
 
 
-if not TYPE_CHECKING:  # or any misspelt name would pass
+if not TYPE_CHECKING:  # with `__getattr__`, a type checker would accept any misspelt name
 
     def __getattr__(name: str) -> object:
-        """Load a name when it is first used."""
+        """Import a public name on first use."""
         if name == "events":
             return import_module("beat.events")
         if name not in __all__:

@@ -1,29 +1,28 @@
-"""Every error that beat raises, in one tree.
+"""Define every error that beat raises, in one tree.
 
 ::
 
     BeatError
-    ├── DeclarationError (also ValueError)   a developer wrote something that cannot work
-    │   ├── BadCron                          an expression, with the field and a caret
+    ├── DeclarationError (also ValueError)   a declaration that cannot work
+    │   ├── BadCron                          an invalid cron expression; a caret shows where
     │   ├── BadZone                          not the name of an IANA time zone
-    │   ├── BadDuration                      not a length of time, or out of range
+    │   ├── BadDuration                      not a duration, or one out of range
     │   ├── BadInstant                       a naive datetime, or one outside the calendar
-    │   ├── BadFunction                      no worker could import it
-    │   ├── BadArguments                     they do not fit the function, or no worker would get them unchanged
-    │   ├── BadOption                        an id, a queue, a time-out … that cannot be
-    │   └── DuplicateSchedule                one id, two schedules
-    ├── UnknownSchedule (also KeyError)      no schedule of that id
-    ├── BadSource                            schedules of a predecessor that cannot be read
-    │   └── NoSource                         there are none where they should be
-    ├── Refused                              the state in Redis forbids it; nothing was done
-    │   └── Conflict                         somebody else has changed the schedule meanwhile
+    │   ├── BadFunction                      a callable that no worker could import
+    │   ├── BadArguments                     arguments that do not fit the function or cannot be serialized
+    │   ├── BadOption                        an option with an invalid value
+    │   └── DuplicateSchedule                two schedules with the same id
+    ├── UnknownSchedule (also KeyError)      there is no schedule with that id
+    ├── BadSource                            schedules of another program that cannot be imported
+    │   └── NoSource                         there are none to import
+    ├── Refused                              the state in Redis forbids the change; nothing was done
+    │   └── Conflict                         another client changed the schedule first; nothing was done
     ├── ConfigError                          settings or modules that beat cannot start with
     │   └── LoadError                        a module that could not be imported
-    ├── NoRedis                              no Redis there, or none that beat can work with
-    └── Stuck                                a thread of a running beat hangs
+    ├── NoRedis                              Redis is unreachable, or beat cannot work with it
+    └── Stuck                                a thread of a running scheduler hangs
 
-Each message is one sentence that says what is wrong, why, and what would work. `exit_code` is what the command line
-ends with.
+Each message says what is wrong, why, and what would work. `exit_code` is the exit status of the command line.
 """
 
 from __future__ import annotations
@@ -35,13 +34,13 @@ if TYPE_CHECKING:
 
 
 class BeatError(Exception):
-    """The root of everything that beat raises on purpose."""
+    """The base class of every error that beat raises on purpose."""
 
     exit_code: ClassVar[int] = 1
 
 
 class DeclarationError(BeatError, ValueError):
-    """A schedule that cannot work, refused where it is written."""
+    """An invalid declaration, rejected where it is written."""
 
     exit_code = 2
 
@@ -49,16 +48,16 @@ class DeclarationError(BeatError, ValueError):
         super().__init__(message)
         self.message = message
         self.where: str | None = None
-        """The place of the declaration, as `file:line`, once it is known."""
+        """The source line of the declaration, as `file:line`; None until it is known."""
         self.mistakes: tuple[DeclarationError, ...] = (self,)
-        """Each mistake of the declaration, where there are several; otherwise the error itself."""
+        """The mistakes of the declaration, one error each; only this error if there is just one."""
 
     def __str__(self) -> str:
         return f"{self.where}: {self.message}" if self.where else self.message
 
 
 class BadCron(DeclarationError):
-    """A cron expression that beat refuses, with a caret under the part that is wrong."""
+    """An invalid cron expression. The message has carets under the part that is wrong."""
 
     def __init__(self, expression: str, problem: str, span: tuple[int, int] | None = None, hint: str = "") -> None:
         shown = expression if len(expression) <= _SHOWN else expression[:_SHOWN] + "…"
@@ -83,7 +82,10 @@ _SHOWN = 80
 
 
 def together(errors: Iterable[DeclarationError]) -> DeclarationError:
-    """Return one error for all of these: the only one itself, else one that lists them and has their common class."""
+    """Return one error that lists the distinct mistakes of all errors, or the only mistake itself.
+
+    The class is that of the mistakes if they share one other than BadCron, and DeclarationError otherwise.
+    """
     mistakes = tuple({mistake.message: mistake for error in errors for mistake in error.mistakes}.values())
     if len(mistakes) == 1:
         return mistakes[0]
@@ -96,11 +98,11 @@ def together(errors: Iterable[DeclarationError]) -> DeclarationError:
 
 
 class BadZone(DeclarationError):
-    """Not the name of an IANA time zone."""
+    """A name that is not an IANA time zone."""
 
 
 class BadDuration(DeclarationError):
-    """A length of time that beat cannot read, or that is out of range."""
+    """A duration that beat cannot parse, or that is out of range."""
 
 
 class BadInstant(DeclarationError):
@@ -112,19 +114,19 @@ class BadFunction(DeclarationError):
 
 
 class BadArguments(DeclarationError):
-    """Arguments that do not fit the function, or that a worker would not get unchanged."""
+    """Arguments that do not fit the function, or that would not reach a worker unchanged."""
 
 
 class BadOption(DeclarationError):
-    """An option of a schedule with a value that cannot be."""
+    """An option with an invalid value."""
 
 
 class DuplicateSchedule(DeclarationError):
-    """A second schedule with the id of another."""
+    """A second schedule with the same id."""
 
 
 class UnknownSchedule(BeatError, KeyError):
-    """No schedule of that id."""
+    """There is no schedule with that id."""
 
     exit_code = 3
 
@@ -133,25 +135,25 @@ class UnknownSchedule(BeatError, KeyError):
 
 
 class BadSource(BeatError):
-    """Schedules of a predecessor that cannot be read: a syntax error, no dict, a Redis key of another kind."""
+    """Schedules of another program that cannot be imported, as with a syntax error or a Redis key of another type."""
 
     exit_code = 2
 
 
 class NoSource(BadSource):
-    """Where the schedules of a predecessor should be, there are none."""
+    """A source that has no schedules to import."""
 
     exit_code = 3
 
 
 class Refused(BeatError):
-    """The state in Redis forbids a change, and nothing was done."""
+    """The state in Redis forbids the change; nothing was done."""
 
     exit_code = 4
 
 
 class Conflict(Refused):
-    """Another client has changed the schedule meanwhile, and nothing was done."""
+    """Another client changed the schedule first; nothing was done."""
 
 
 class ConfigError(BeatError):
@@ -165,25 +167,25 @@ class LoadError(ConfigError):
 
 
 class NoRedis(BeatError):
-    """No Redis there, or none that beat can work with."""
+    """Redis is unreachable, or beat cannot work with it."""
 
     exit_code = 69
 
 
 class Stuck(BeatError):
-    """A thread of a running scheduler hangs, and ends only with its process."""
+    """A thread of a running scheduler hangs; only ending the process ends it."""
 
     exit_code = 70
 
     def __init__(self, message: str, stacks: str = "") -> None:
         super().__init__(message)
         self.stacks = stacks
-        """Where each thread was at that moment."""
+        """The stack of each thread when the hang was noticed."""
 
 
 def nearest(word: str, names: Iterable[str]) -> str:
-    """The name that is most like `word`, or nothing."""
-    import difflib  # noqa: PLC0415 (where nothing is misspelt, nobody waits for it)
+    """Return the name that is most similar to `word`, or an empty string."""
+    import difflib  # noqa: PLC0415 (imported only after a misspelling)
 
     by_lower = {name.lower(): name for name in names}
     found = difflib.get_close_matches(word.lower()[:_SHOWN], by_lower, n=1, cutoff=0.6)
@@ -191,6 +193,6 @@ def nearest(word: str, names: Iterable[str]) -> str:
 
 
 def did_you_mean(word: str, names: Iterable[str]) -> str:
-    """`" Did you mean 'x'?"` for the name nearest to `word`, or nothing."""
+    """Return `" Did you mean 'x'?"` for the name nearest to `word`, or an empty string."""
     found = nearest(word, names)
     return f" Did you mean {found!r}?" if found else ""

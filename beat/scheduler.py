@@ -1,9 +1,7 @@
-"""How the parts of a beat are put together.
+"""Build a scheduler from its settings, and run it until it is stopped.
 
-The service: builds a beat from settings, and runs it until somebody stops it.
-
-Three threads: the ticker and the housekeeper, each with its own connection, and the observers. The main thread waits
-for a signal, and sees to it that the others do not hang.
+A scheduler has three threads: the ticker and the housekeeper, each with its own connection, and the observers. Each
+service has another one. The main thread waits for a signal and ends the process if the ticker or the housekeeper hangs.
 """
 
 from __future__ import annotations
@@ -58,12 +56,12 @@ if TYPE_CHECKING:
 
 
 def build_retirement(store: Store, mine: Settings, name: str, emit: Emit) -> Retirement:
-    """Of what the code no longer declares."""
+    """Build what holds and retires the schedules that no running scheduler declares any more."""
     return Retirement(store, beat=name, app=mine.app, after=mine.retire_after, emit=emit)
 
 
 def build_ticker(desk: Dialogue, book: Book, pace: Pace, told: dict[str, Any], *, guard: Guard, tally: Tally) -> Ticker:
-    """With all that it works with."""
+    """Build the ticker with its waiting ticks, and let `tally` count its cycles and failures."""
     made = Ticker(desk, book, pace, **told)
     tally.passes, tally.health = made.passes, told["health"]
     made.timekeeper.guard, made.holding.inquiry = guard, Inquiry(desk)
@@ -72,7 +70,7 @@ def build_ticker(desk: Dialogue, book: Book, pace: Pace, told: dict[str, Any], *
 
 
 def build_attendant(store: Store, book: Book, name: str, emit: Emit, obstacles: Obstacles) -> Attendant:
-    """Build an attendant: each thread has its own, as it has its own connection."""
+    """Build what processes waiting ticks; each thread needs its own, because it has its own connection."""
     return Attendant(store, book, Watcher(store, name=name, emit=emit), token=name, emit=emit, obstacles=obstacles)
 
 
@@ -93,11 +91,11 @@ _STOP_S = 1.5
 
 
 class Scheduler:
-    """A scheduler, which fires the ticks of all schedules in its Redis, beside any number of others.
+    """A scheduler, which fires the ticks of all schedules in its Redis. Any number of schedulers can run side by side.
 
-    `schedules` is the registry behind `beat.periodic` unless another is given. `redis` is a URL or a client; the
-    settings name it otherwise. Options are settings by name, as in `prefix="app:"` or `lock_ttl="5s"`. `beside` makes
-    services that run beside the scheduler, such as `beat.web.service.Page`.
+    `schedules` defaults to the registry behind `beat.periodic`. `redis` is a URL or a client, and defaults to the URL
+    of the settings. Options are settings by name, as in `prefix="app:"` or `lock_ttl="5s"`. Each function of `beside`
+    builds a service that runs in a thread of its own, such as `beat.web.service.Page`.
     """
 
     def __init__(
@@ -112,7 +110,7 @@ class Scheduler:
     ) -> None:
         found = registry.default_registry if schedules is None else schedules
         self.settings = alerts.check_settings(settings.load(options, module=found.main_module).settings)
-        self.name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"  # as Redis knows it
+        self.name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"  # its name in Redis, too
         self._source = redis or self.settings.redis_url
         self._only, self._more = globs.checked(only), beside
         self._schedules = [each for each in found if only is None or fnmatch.fnmatchcase(each.id, only)]
@@ -133,7 +131,11 @@ class Scheduler:
         self._lookout: Lookout | None = None
 
     def run(self) -> None:
-        """Runs until `stop()`, SIGTERM or SIGINT; refuses a Redis that cannot work. Raises Stuck if a thread hangs."""
+        """Run until `stop()`, SIGTERM or SIGINT.
+
+        Raises NoRedis if beat cannot work with Redis, ConfigError if there is nothing to do or a service cannot start,
+        and Stuck if a thread hangs. While Redis is unreachable, it waits.
+        """
         told = (self.settings, self._source, self.name, self._observers.emit, self._tally)
         self._beside = build_services(*told, stopping=self._stopping, more=self._more)
         self._observers.start()
@@ -150,13 +152,13 @@ class Scheduler:
             raise problem
 
     def stop(self) -> None:
-        """Ends `run()` after the step that it is at; from any thread, and from a signal handler."""
+        """End `run()` after its current step; safe to call from any thread and from a signal handler."""
         self._wishes.put(None)
 
     def _work(self) -> None:
         try:
             self._perform()
-        except BaseException as e:  # noqa: BLE001 (whatever it is, the main thread raises it)
+        except BaseException as e:  # noqa: BLE001 (the main thread raises it)
             self._wishes.put(e)
 
     def _perform(self) -> None:
@@ -200,7 +202,7 @@ class Scheduler:
         self._watchdog.ready(len(self._schedules))
         with services.beside(self._beside, emit, self._stopping):
             keeper.run(self._stopping)
-            ticking.join(_STOP_S / 2)  # one that hangs does not keep the heartbeat from being taken away
+            ticking.join(_STOP_S / 2)  # a ticker that hangs must not keep the heartbeat alive
             keeper.leave()
 
     def _store(self) -> Dialogue:
@@ -212,7 +214,7 @@ class Scheduler:
         return store
 
     def _until_it_works(self, client: Redis, step: Callable[[], None]) -> None:
-        """Redis may be away when a beat starts: it waits."""
+        """Retry a step until Redis answers or the scheduler stops; raise NoRedis if the Redis user lacks a right."""
         patience = Patience()
         while not self._stopping.is_set():
             try:
@@ -232,7 +234,7 @@ class Scheduler:
         sync.register()
 
     def _greet(self, store: Store) -> None:
-        """Refuses what cannot work, and says what an operator should know."""
+        """Check the server, and raise ConfigError if there is nothing to do; then emit advice and `started`."""
         about, advice = server_check.inspect(store.client)
         if not (self._schedules or self._functions) and store.is_empty():
             none = f"no schedule matches {self._only!r}, and Redis knows none"
@@ -262,7 +264,10 @@ def build_services(
     stopping: threading.Event,
     more: Iterable[Callable[[Settings, Redis | str, Emit], Companion]] = (),
 ) -> list[Companion]:
-    """Those that settings or schedules ask for, and more; what cannot work is refused before anything ticks."""
+    """Build the monitors, the services that the settings ask for, and those of `more`.
+
+    This happens before the first tick, so that a service that cannot start keeps the scheduler from starting.
+    """
     hosts = settings.monitor_hosts
     monitors = Monitors(redis, prefix=settings.prefix, dsn=settings.sentry_dsn, emit=emit, hosts=hosts)
     alerting = alerts.build_services(settings, redis, emit)

@@ -1,4 +1,4 @@
-"""What a beat has claimed and not decided: what was prepared from its claims, until it is due."""
+"""Hold the claims of a scheduler, with the decisions prepared from them, until they are due."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 
 
 class Holding:
-    """One beat's claims. Whatever is in here is locked by us, and in nobody else's hands until that lock runs out."""
+    """The claims of one scheduler: each schedule in here is locked by it until that lock expires."""
 
     def __init__(self, pace: Pace, keys: Keys) -> None:
         self._pace, self._keys = pace, keys
         self.inquiry: Inquiry | None = None
-        """Whom to ask what ticks depend on besides their time."""
+        """The reader of what ticks depend on besides their time; without one, there are no such facts."""
         self._chains: list[tuple[float, int, Chain]] = []
-        """A heap by when each is to be sent, and then by its place."""
+        """A heap ordered by when each chain is due, and then by its place."""
         self._jobs = 0
-        """How many jobs all of it would make."""
+        """How many jobs all chains would enqueue."""
         self.is_crowded = False
-        """Whether more was due when the last page was taken; other threads may ask, too."""
+        """Whether more was due after the last page was taken; other threads may read this."""
         self._places, self._front = itertools.count(), itertools.count(-1, -1)
 
     def __len__(self) -> int:
@@ -46,16 +46,16 @@ class Holding:
 
     @property
     def ids(self) -> list[str]:
-        """Every schedule that is ours."""
+        """Return the ids of all claimed schedules, the first due first."""
         return [chain.id for *_, chain in sorted(self._chains)]
 
     def hold(self, chains: Sequence[Chain]) -> None:
-        """What is to be sent, or to be sent again: of what is due at the same time it comes first."""
+        """Hold chains that must be sent again; they come before others that are due at the same time."""
         for chain in reversed(chains):
             self._put(chain.due, next(self._front), chain)
 
     def give_back(self, ids: Iterable[str]) -> None:
-        """These, and nothing else: all of them are to be released."""
+        """Replace everything that is held with releases of these schedules."""
         self._chains, self._jobs = [], 0
         for each in ids:
             self._put(0, next(self._places), fire_items.released(each))
@@ -65,30 +65,30 @@ class Holding:
         self._jobs += chain.jobs
 
     def prepare(self, claims: Sequence[tuple[Claim, Page]], now_ms: float) -> None:
-        """Decides about claims by their definitions and the facts, and holds what was decided."""
+        """Decide about claims by their definitions and the facts, and hold the decisions."""
         known = [page.schedule for _, page in claims if page.schedule]
         told = {claim.id: claim.told for claim, _ in claims}
         facts = self.inquiry.about(known, now_ms, told) if self.inquiry else {}
         now = clock.from_ms(int(now_ms))
         for claim, page in claims:
             chain = self._decided(claim, page, now, facts.get(claim.id, NONE))
-            self._put(max(chain.due, now_ms), next(self._places), chain)  # what is late keeps the order of the page
+            self._put(max(chain.due, now_ms), next(self._places), chain)  # late ticks keep the order of the page
 
     def _decided(self, claim: Claim, page: Page, now: datetime, facts: Facts) -> Chain:
-        """Whatever is wrong with one schedule, the others go on."""
+        """Return the decisions on a claim, or a quarantine if its definition cannot be used; never raise."""
         if page.schedule is None:
             return fire_items.quarantined(claim.id, page.rev, page.problem)
         try:
-            if not claim.tick:  # it follows another, and its pause is over
+            if not claim.tick:  # it follows another schedule, and its pause is over
                 return fire_items.awake(claim, page.rev, page.schedule)
             tick, lateness, most = clock.read(claim.tick), self._pace.lateness, self._pace.page_size
             decided = prepare(page.schedule, tick, now, lateness=lateness, most=most, **_held(claim))
             return fire_items.chain(claim, page.rev, page.schedule, decided, self._keys, facts=facts)
-        except Exception as e:  # noqa: BLE001 (a definition of somebody else's may do anything)
+        except Exception as e:  # noqa: BLE001 (a definition in Redis can hold anything)
             return fire_items.quarantined(claim.id, page.rev, f"definition cannot be followed: {cause(e)}")
 
     def take(self, now_ms: float) -> list[Chain]:
-        """Hands out a page of what is due; a chain is never torn."""
+        """Take out the next page of due chains; a chain is never split, so one may exceed the page size."""
         size = self._pace.page_size
         page: list[Chain] = []
         while self.next_ms <= now_ms and (not page or size >= self._chains[0][-1].jobs):
@@ -100,17 +100,17 @@ class Holding:
 
     @property
     def room(self) -> int:
-        """How many more it could take."""
+        """Return how many more jobs it may hold; negative if it holds too many."""
         return self._pace.most_claims - self._jobs
 
     @property
     def next_ms(self) -> float:
-        """When the next of it is due."""
+        """Return when the next chain is due, in ms by Redis' clock; infinity if nothing is held."""
         return self._chains[0][0] if self._chains else math.inf
 
 
 def _held(claim: Claim) -> dict[str, datetime]:
-    """What an operator said about the tick: when it is due, or until when it was held."""
+    """Return when an operator made the tick due, or when the pause of its schedule ended; empty for most."""
     if not claim.mark:
         return {}
     if claim.mark == fire_items.MOVED:

@@ -1,11 +1,8 @@
-"""The clock guard: notices when Redis' clock jumps, by comparing it with a clock that cannot be set.
+"""Notice when Redis' clock jumps, by comparing it with a clock that cannot be set.
 
-CLOCK_BOOTTIME counts the seconds since this machine started, also while it sleeps; a forward jump of Redis' clock
-beyond it is no passing of time, and what it would make due waits until the new time has lasted a minute.
-
-The timekeeper: has every reading of Redis' clock judged.
-
-It holds firing everywhere when that clock jumped forward, and says what follows when it went back.
+CLOCK_BOOTTIME counts the time since this machine started, including sleep. If Redis' clock moves ahead of it, no time
+has passed, so no scheduler fires until the new time has lasted a minute. If Redis' clock goes back, ticks that are
+decided stay decided, and the log says what follows.
 """
 
 from __future__ import annotations
@@ -30,7 +27,7 @@ if TYPE_CHECKING:
 
 
 FORWARD_MS = 120_000
-"""A jump that is larger than this holds firing."""
+"""A larger jump forward stops firing for a while."""
 HOLD_MS = 60_000
 
 _NAMELESS = "-"
@@ -39,7 +36,7 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 class Jump(Enum):
-    """What Redis' clock did since it was last looked at."""
+    """How Redis' clock moved since the reading before."""
 
     NONE = "none"
     FORWARD = "forward"
@@ -48,10 +45,10 @@ class Jump(Enum):
 
 @dataclass(frozen=True)
 class Mark:
-    """One instant, by Redis' clock and by this machine's uptime: it lies between the question and the reply."""
+    """A reading of Redis' clock, taken between two readings of this machine's uptime."""
 
     boot: str
-    """Which start of which machine."""
+    """The id of this machine's boot."""
     asked_ms: int
     answered_ms: int
     redis_ms: int
@@ -61,7 +58,7 @@ class Mark:
 
     @classmethod
     def read(cls, written: str) -> Mark | None:
-        """What `str` wrote."""
+        """Parse what `str` wrote; return None if the text is invalid."""
         boot, *numbers = written.split() or [""]
         if len(numbers) != len(("uptime", "redis")) or not all(map(_NUMBER.fullmatch, numbers)):
             return None
@@ -70,25 +67,25 @@ class Mark:
 
 
 def mark(asked_ms: int, redis_ms: int) -> Mark:
-    """The reply that has just come, to what was asked at that uptime."""
+    """Return the mark for a reply that has just come to a command sent at the uptime `asked_ms`."""
     return Mark(boot(), asked_ms, uptime_ms(), redis_ms)
 
 
 class Guard:
-    """Judges every reading of Redis' clock by the one before it."""
+    """The judge of each reading of Redis' clock, by the last one that was accepted."""
 
     def __init__(self, before: Mark | None = None) -> None:
         self.by_ms = 0
-        """By how much the clock jumped when it last did."""
+        """The size of the last jump; negative if the clock went back."""
         self._before = before if before and before.boot == boot() != _NAMELESS else None
 
     def judge(self, now: Mark) -> Jump:
-        """Whether Redis' clock passed as this machine's did; a jump forward stays one until it is accepted."""
+        """Return how Redis' clock moved compared with this machine's; a jump forward lasts until it is accepted."""
         before = self._before
         if before is None:
             self.accept(now)
             return Jump.NONE
-        # Whoever is stopped between question and reply reads an old time late: that is no jump.
+        # A process that is paused between command and reply reads an old time late, which is no jump.
         passed = now.redis_ms - before.redis_ms
         ahead = passed - (now.answered_ms - before.asked_ms)
         behind = passed - (now.asked_ms - before.answered_ms)
@@ -102,45 +99,45 @@ class Guard:
         return Jump.NONE
 
     def accept(self, now: Mark) -> None:
-        """Judge by this from now on."""
+        """Judge later readings by this one."""
         self._before = now
 
     @property
     def sound(self) -> Mark | None:
-        """The newest time that was found sound."""
+        """Return the newest reading that was accepted; None before the first."""
         return self._before
 
 
 def uptime_ms() -> int:
-    """How long this machine has been up, sleep included."""
+    """Return how long this machine has been up, including sleep if the system counts it."""
     which = getattr(time, "CLOCK_BOOTTIME", None)
     return time.monotonic_ns() // 1_000_000 if which is None else time.clock_gettime_ns(which) // 1_000_000
 
 
 @functools.cache
 def boot() -> str:
-    """Which start of which machine this is."""
+    """Return the id of this machine's boot, or `-` if the system has none."""
     try:
         return _BOOT_ID.read_text(encoding="ascii").strip()
     except OSError:
-        return _NAMELESS  # no such file on this system: marks of other processes are not comparable
+        return _NAMELESS  # without an id, marks of other processes cannot be compared
 
 
 class Meta(Protocol):
-    """What all beats know about the time."""
+    """What schedulers share about the time, in Redis; the store provides it."""
 
     def high_water(self) -> tuple[str, str]:
-        """The highest time that a beat has found sound, and the mark that went with it."""
+        """Return the highest time that a scheduler has found sound, and the mark that belongs to it; empty if none."""
 
     def hold(self, since: int, until: int) -> None:
-        """Nothing is handed out meanwhile."""
+        """Let no scheduler claim from `since` until `until`, both in ms by Redis' clock."""
 
     def setback(self) -> Setback | None:
-        """Return what it means that Redis' clock went back; None if it did not."""
+        """Return what follows if Redis' clock went back; None if it did not."""
 
 
 class Timekeeper:
-    """One beat's eye on the clock."""
+    """The reaction of one scheduler to jumps of Redis' clock."""
 
     def __init__(self, meta: Meta, emit: Emit) -> None:
         self.guard = Guard()
@@ -148,7 +145,10 @@ class Timekeeper:
         self._has_looked = False
 
     def is_ahead(self, now: Mark) -> bool:
-        """Whether Redis' clock jumped forward, so that nothing may fire by it; true until `hold` is done."""
+        """Return whether Redis' clock jumped forward, so that no tick may fire; this lasts until `hold` succeeds.
+
+        Logs a clock that went back, and a jump forward to a time that another scheduler has found sound.
+        """
         jump = self.guard.judge(now)
         seconds = round(abs(self.guard.by_ms) / 1000)
         if jump is not Jump.FORWARD:
@@ -161,18 +161,18 @@ class Timekeeper:
         return False
 
     def hold(self, now: Mark) -> None:
-        """Nobody fires until this time has lasted a minute."""
+        """Keep all schedulers from firing until this time has lasted a minute."""
         self._meta.hold(now.redis_ms, now.redis_ms + HOLD_MS)
         self.guard.accept(now)
         seconds = round(self.guard.by_ms / 1000)
         self._emit(Event("clock_forward", fields={"seconds": seconds, "hold_seconds": HOLD_MS // 1000}))
 
     def _look_back(self, seconds: int) -> None:
-        """Say that the clock went back, by so many seconds; and once, when this scheduler starts, that it had."""
+        """Log that the clock went back by `seconds`; with 0, check once whether it had before this scheduler began."""
         if not seconds and self._has_looked:
             return
         setback = None
-        with contextlib.suppress(*connection.Errors):  # without it the log only says less
+        with contextlib.suppress(*connection.Errors):  # the log then says less
             setback = self._meta.setback()
             self._has_looked = True
         if setback:
@@ -182,6 +182,6 @@ class Timekeeper:
             self._emit(Event("clock_backward", fields=fields))
 
     def _was_found_sound(self, now: Mark) -> bool:
-        """Whether a beat has found this time sound: this machine stood still, or the clock is put right again."""
+        """Return whether a scheduler has found this time sound; then this machine slept, or the clock was corrected."""
         time, _ = self._meta.high_water()
         return time != "" and now.redis_ms - clock.to_ms(clock.read(time)) <= FORWARD_MS

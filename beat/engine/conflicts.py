@@ -1,4 +1,4 @@
-"""Compares the code of a scheduler with what other live schedulers declare, and warns where they contradict each other.
+"""Compare the code of a scheduler with what other live schedulers declare, and warn where they contradict each other.
 
 A comparison is made once for each announcement that comes. While it shows a difference, the heartbeats are read twice
 a minute, because only they tell a deploy from a conflict.
@@ -23,7 +23,7 @@ LOOK_S = 30
 
 
 class Neighbours:
-    """The other live announcements, as one scheduler sees them."""
+    """The announcements of other live schedulers, compared with this scheduler's own."""
 
     def __init__(self, store: Store, sync: Sync, emit: Emit) -> None:
         self._store, self._sync, self._emit = store, sync, emit

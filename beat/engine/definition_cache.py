@@ -1,4 +1,4 @@
-"""The definitions that a beat knows: those of its own code, and those that it has read from Redis."""
+"""Cache definitions of schedules: those of the scheduler's own code, and those read from Redis."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class Shelf(Protocol):
-    """Where definitions are read from."""
+    """A source of definitions; the store is one."""
 
     def definitions(self, ids: Sequence[str]) -> list[tuple[str, str]]:
-        """The rev and the text of each."""
+        """Return the rev and the text of each definition."""
 
 
 class Page(NamedTuple):
@@ -30,19 +30,19 @@ class Page(NamedTuple):
 
 
 class Book:
-    """By id, the newest definition that was seen; a claim with another rev has it read again."""
+    """The newest known definition of each schedule. A claim with another rev makes it read that definition again."""
 
     def __init__(self, shelf: Shelf, known: Iterable[tuple[Schedule, str]] = ()) -> None:
         self._shelf = shelf
         self._pages = {schedule.id: Page(rev, schedule) for schedule, rev in known}
 
     def find(self, claims: Sequence[Claim]) -> list[Page]:
-        """A page for each claim, of the rev that Redis has now."""
+        """Return the definition for each claim, of the rev that Redis has now."""
         self._learn([claim.id for claim in claims if self._rev(claim.id) != claim.rev])
         return [self._pages[claim.id] for claim in claims]
 
     def functions(self, ids: Sequence[str]) -> list[tuple[str, str]]:
-        """Each of these with its function, or nothing where that cannot be read."""
+        """Return each id with the path of its function, which is empty if the definition cannot be read."""
         self._learn([each for each in ids if each not in self._pages])
         pages = ((each, self._pages[each].schedule) for each in ids)
         return [(each, schedule.func if schedule else "") for each, schedule in pages]
@@ -53,7 +53,7 @@ class Book:
 
     def _rev(self, schedule_id: str) -> str | None:
         page = self._pages.get(schedule_id)
-        return page.rev if page and page.schedule else None  # what could not be read may have been mended
+        return page.rev if page and page.schedule else None  # an unreadable definition may have been repaired
 
 
 def _read(schedule_id: str, rev: str, text: str) -> Page:

@@ -1,4 +1,7 @@
-"""What the engine tells whoever listens: names and plain values. The engine knows none of its listeners."""
+"""Define the events that a scheduler emits for its listeners, with names and plain values.
+
+The engine knows none of its listeners.
+"""
 
 from __future__ import annotations
 
@@ -96,12 +99,12 @@ _TOLD_BY = {
     "engine": "failed",
 }
 COMPONENTS = {name: component for component, names in _TOLD_BY.items() for name in names.split()}
-"""Which part of a beat tells an event, where several can the one that mostly does."""
+"""The component that emits each event; of several, the one that mostly does."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """One thing that happened."""
+    """Something that happened in a scheduler."""
 
     name: str
     schedule_id: str = ""

@@ -1,4 +1,7 @@
-"""What ticks depend on besides their time: what `claim` has told, and what is asked because it could not tell."""
+"""Read the facts that ticks depend on besides their time: queue load, slow runs, and other schedules.
+
+`claim` reads most of them; the rest is read here.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +20,13 @@ if TYPE_CHECKING:
     from beat.storage.store import Store
 
 _FRESH_MS = 900
+"""How long the load of a queue counts as known; a longer cycle reads it again."""
 _LATEST_MS = 1_000
-"""What ended so much later than now still counts as slow: now is an estimate."""
-"""For so long it is known who works at a queue: a pass that is longer asks again."""
+"""How far after `now` a slow run may have ended and still counts, because `now` is an estimate."""
 
 
 class Inquiry:
-    """One thread's questions."""
+    """The facts as one thread reads them."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -33,7 +36,10 @@ class Inquiry:
     def about(
         self, schedules: Iterable[Schedule], now_ms: float, told: Mapping[str, Told] | None = None
     ) -> dict[str, Facts]:
-        """Of those that depend on anything; most do not. What was told already is not asked."""
+        """Return the facts for the schedules that depend on any; most do not.
+
+        `told` are the facts that `claim` has read already.
+        """
         asking = [each for each in schedules if _depends(each)]
         if not asking:
             return {}
@@ -44,7 +50,7 @@ class Inquiry:
         return {each.id: self._facts(known[each.id]) for each in asking}
 
     def read(self, schedules: Sequence[Schedule], now_ms: float) -> dict[str, Told]:
-        """What `claim` would tell of these."""
+        """Read the facts that `claim` would have read with these schedules."""
         keys = self._store.keys
         with self._store.client.pipeline(transaction=False) as pipe:
             for each in schedules:
@@ -61,7 +67,7 @@ class Inquiry:
         return Facts(_uses(told.uses), told.slow or 0, told.parents, self._staff)
 
     def _learn(self, queues: Sequence[str], now_ms: float) -> None:
-        """Who works there, unless that was asked just now."""
+        """Read the workers and the load of these queues, unless they were read just now."""
         if abs(now_ms - self._asked_ms) > _FRESH_MS:
             self._staff, self._asked_ms = {}, now_ms
         if new := [each for each in queues if each not in self._staff]:
@@ -73,7 +79,7 @@ def _depends(schedule: Schedule) -> bool:
 
 
 def _is_whole(told: Told, schedule: Schedule) -> bool:
-    """Whether it tells all that matters: `claim` goes by fields that anybody can write."""
+    """Return whether nothing is missing; `claim` decides what to read by fields that any client can write."""
     if schedule.slow_queue and told.slow is None:
         return False
     return all(required.id in told.parents for required in schedule.requires)
@@ -88,7 +94,7 @@ def _told(schedule: Schedule, found: Iterator[Any]) -> Told:
 
 
 def _uses(written: str) -> Uses:
-    """Anything may stand there."""
+    """Parse the queues that a schedule has used; return none if the text, which any client can write, is invalid."""
     if not written:
         return ()
     try:

@@ -1,4 +1,4 @@
-"""Verdicts as the fire script takes them: everything about a tick that Redis is to write."""
+"""Build the items of the fire script, which say all that Redis must write about a tick."""
 
 from __future__ import annotations
 
@@ -26,61 +26,61 @@ if TYPE_CHECKING:
 
 
 MOVED = "moved"
-"""The mark of a claim whose tick is due when an operator said so."""
+"""The mark of a claim whose due time was set by an operator."""
 
 
 class Chain(NamedTuple):
-    """The items of one schedule that we have claimed: several when it is catching up."""
+    """The items of one claimed schedule, several if it is catching up."""
 
     items: tuple[Item, ...]
     due: float
-    """When the first of them is to be sent, in ms by Redis' clock."""
+    """When to send the first item, in ms by Redis' clock."""
     func: str = ""
     jobs: int = 1
-    """What it weighs in a page: of a broadcast each item has several."""
+    """The number of jobs, which counts towards the page size; a broadcast has several for each item."""
     priority: str = ""
 
     @property
     def id(self) -> str:
-        """The schedule."""
+        """Return the id of the schedule."""
         return self.items[0].id
 
 
 def chain(
     claim: Claim, rev: str, schedule: Schedule, verdicts: Sequence[Verdict], keys: Keys, *, facts: Facts = NONE
 ) -> Chain:
-    """The verdicts on the ticks of a claim, as far as their time decides; the facts say the rest."""
+    """Return the items for the decisions on the ticks of a claim; dependencies and routes come from `facts`."""
     items: list[Item] = []
     for verdict in verdicts:
-        # As Redis has it: it compares text, and somebody may have written the same instant in another way.
+        # The text of Redis, because the script compares text and an instant can be written in several ways.
         tick = clock.text(verdict.tick) if items else claim.tick
         item, facts = _item(rev, schedule, verdict, tick, keys=keys, facts=facts)
         items.append(item)
-    if items[0].due > claim.due or claim.mark == MOVED:  # it was placed before its jitter changed, or by an operator
+    if items[0].due > claim.due or claim.mark == MOVED:  # an older jitter, or an operator
         items[0] = items[0]._replace(due=claim.due)
     return Chain(tuple(items), claim.due, schedule.func, len(items) * time_policies.jobs(schedule), schedule.priority)
 
 
 def awake(claim: Claim, rev: str, schedule: Schedule) -> Chain:
-    """The pause of a schedule is over that follows another: it held no tick."""
+    """Return the item that ends the pause of a schedule that follows another; such a pause holds no tick."""
     reason, by = claim.mark, "" if schedule.enabled else "disabled"
     return Chain((Item("resume", schedule.id, rev, reason=reason, by=by),), claim.due, schedule.func)
 
 
 def released(schedule_id: str) -> Chain:
-    """Nothing was decided: somebody else may."""
+    """Return the item that releases a claim undecided, so that another scheduler can claim it."""
     return Chain((Item("release", schedule_id, ""),), 0)
 
 
 def quarantined(schedule_id: str, rev: str, problem: str) -> Chain:
-    """Its definition cannot be read: it waits for a person."""
+    """Return the item for a schedule whose definition cannot be read; it stops until the definition is repaired."""
     return Chain((Item("quarantine", schedule_id, rev, error=problem),), 0)
 
 
 def admitted(
     rev: str, schedule: Schedule, tick: str, by: str, keys: Keys, *, after: str = "", facts: Facts = NONE
 ) -> tuple[Item, Facts]:
-    """A tick that has waited takes its turn, if there is room; and the facts for who comes next."""
+    """Return the item that fires a waiting tick if capacity allows, and the facts for the next tick."""
     fired = Fire(clock.read(tick), None, by)
     way = routing.route(schedule, fired.tick, facts)
     item = _fire(rev, schedule, fired, tick, way, keys=keys, after=after)
@@ -89,7 +89,7 @@ def admitted(
 
 
 def passing(rev: str, schedule: Schedule, tick: str, by: str, keys: Keys, *, after: str, reason: str) -> Item:
-    """A tick that is in line, and does not become a job."""
+    """Return the item that skips a waiting tick."""
     item, _ = admitted(rev, schedule, tick, by, keys, after=after)
     return item._replace(kind="pass", reason=reason)
 
@@ -108,7 +108,10 @@ def manual(
     way: Way | None = None,
     keys: Keys,
 ) -> Item:
-    """Somebody asks for a run: of no tick, or of one of the past; perhaps in the place of the next one."""
+    """Return the item of a manual run, of a past tick or of none.
+
+    With `instead_of`, the run replaces that next tick. Unless `force`, it needs a free slot.
+    """
     at, way = tick or clock.EPOCH, way or routing.route(schedule, tick or clock.EPOCH, NONE)
     fired = _fire(rev, schedule, Fire(at, None, by), clock.text(tick) if tick else "", way, keys=keys)
     next_run, next_due = _following(schedule, decide.after(schedule, instead_of)) if instead_of else ("", 0)
@@ -124,7 +127,7 @@ def manual(
 
 
 def _item(rev: str, schedule: Schedule, verdict: Verdict, tick: str, *, keys: Keys, facts: Facts) -> tuple[Item, Facts]:
-    """The item of a verdict, and the facts for the next one."""
+    """Return the item of a decision, and the facts for the next decision."""
     if isinstance(verdict, Resume):
         return resumed(rev, schedule, verdict, tick), facts
     if isinstance(verdict, Skip):
@@ -149,7 +152,7 @@ def _skip(rev: str, schedule: Schedule, verdict: Skip, tick: str) -> Item:
 
 
 def resumed(rev: str, schedule: Schedule, verdict: Resume, tick: str) -> Item:
-    """A pause ends; nobody needs a lock for that."""
+    """Return the item that ends a pause; it needs no lock."""
     next_run, next_due = _following(schedule, verdict.next)
     return Item(
         "resume",
@@ -190,7 +193,7 @@ def _fire(rev: str, schedule: Schedule, verdict: Fire, tick: str, way: Way, *, k
 
 
 def _told(run: Run, schedule: Schedule, way: Way) -> bytes:
-    """What the job is told about itself; of a broadcast each part."""
+    """Return the end of the job's meta, which says what run it is; for a broadcast, of each of its jobs."""
     if len(way.queues) > 1:
         return job_template.run_blocks(run, schedule.serializer, len(way.queues))
     return job_template.run_block(run, schedule.serializer)

@@ -1,4 +1,4 @@
-"""Whether Redis works for us: says once that it does not, and once that it does again; the waits in between grow."""
+"""Report once that Redis is unavailable and once that it is back, and report repeated problems only once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Health:
-    """Shared by the threads of a beat, each of which tells how its commands went: it works when it does for all."""
+    """The state of Redis as the threads of a scheduler see it; it is available if it is for all of them."""
 
     def __init__(self, emit: Emit) -> None:
         self._emit = emit
@@ -22,15 +22,15 @@ class Health:
         self._ill: set[str] = set()
         self._away_since = 0.0
         self.failures = 0
-        """How many commands were not carried out, or lost their reply."""
+        """How many commands failed or lost their reply."""
 
     @property
     def ready(self) -> bool:
-        """Whether everybody's last word was good."""
+        """Return whether the last command of every thread succeeded."""
         return not self._ill
 
     def failed(self, who: str, error: BaseException) -> None:
-        """A command was not carried out, or its reply was lost."""
+        """Count a command that failed or lost its reply; emit `redis_away` if it is the first."""
         with self._lock:
             first = not self._ill
             self._ill.add(who)
@@ -41,7 +41,7 @@ class Health:
             self._emit(Event("redis_away", fields={"error": cause(error)}))
 
     def worked(self, who: str) -> None:
-        """A command was answered."""
+        """Take note that a command was answered; emit `redis_back` if no thread is failing any more."""
         with self._lock:
             if who not in self._ill:
                 return
@@ -52,18 +52,18 @@ class Health:
 
 
 class Once:
-    """Passes on what is new about a subject, and keeps to itself what was said before."""
+    """A filter that emits an event only if it differs from the last one about its subject."""
 
     def __init__(self, emit: Emit) -> None:
         self._emit = emit
         self._said: dict[str, Event] = {}
 
     def say(self, subject: str, event: Event) -> None:
-        """Passes the event on, unless it is what was last said about its subject."""
+        """Emit the event, unless it equals the last one about this subject."""
         if self._said.get(subject) != event:
             self._said[subject] = event
             self._emit(event)
 
     def forget(self, subject: str) -> None:
-        """It is well again: the same would be news."""
+        """Forget the last event about a subject that is well again, so that the same event would be emitted."""
         self._said.pop(subject, None)

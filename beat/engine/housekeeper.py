@@ -1,10 +1,8 @@
-"""The housekeeper: what a beat does beside firing, in a thread of its own.
+"""Keep an installation in order beside the ticker, in a thread of its own.
 
-Twice a second it looks what became of runs; every five seconds it shows that the beat is alive, renews what it
-announces, and looks who works at the queues; every minute one beat makes whole what is not; what somebody flushed is
-registered again, loudly.
-
-What a beat says of itself in its heartbeat.
+Twice a second it checks the runs and the waiting ticks. Every five seconds it sends a heartbeat, renews the
+announcement and checks the queues for workers. Every minute one scheduler repairs the indexes. Schedules that were
+flushed from Redis are registered again, and that is logged as an error.
 """
 
 from __future__ import annotations
@@ -47,14 +45,14 @@ if TYPE_CHECKING:
 WATCH_S = 0.5
 HEARTBEAT_S = 5
 LINGER_MS = 10_000
-"""How long the announcement of a beat that stopped stays: a restart is no rollback."""
+"""How long an announcement outlives its scheduler, so that a restart does not look like a rollback."""
 REPAIR_S = 60
 ANNOUNCE_S = 86_400
-"""How often all is announced again: what may be scheduled from data is forgotten when nobody says so for a month."""
+"""How often all is announced again; functions that no scheduler announces for a month are forgotten."""
 
 
 class Housekeeper:
-    """One beat's housekeeping."""
+    """The housekeeping of one scheduler."""
 
     def __init__(
         self,
@@ -76,7 +74,7 @@ class Housekeeper:
         self._retirement, self._lookout, self._neighbours = retirement, lookout, neighbours
         self._watcher, self._attendant = watcher, attendant
         self.awake_at = time.monotonic()
-        """Since when it is at one step, by the monotonic clock."""
+        """When the current step began, by the monotonic clock."""
         self._about, self._judged = about, judged
         self._sound: Mark | None = None
         self._gone_back = False
@@ -89,7 +87,7 @@ class Housekeeper:
         self._announced_at = time.monotonic()
 
     def run(self, stopping: threading.Event) -> None:
-        """Keeps house until it is time to stop; no error ends it."""
+        """Run the housekeeping until `stopping` is set; no error ends the loop."""
         patience = Patience()
         while not stopping.is_set():
             self.awake_at = time.monotonic()
@@ -110,7 +108,7 @@ class Housekeeper:
                 stopping.wait(WATCH_S)
 
     def turn(self, stopping: threading.Event) -> None:
-        """One round: heartbeat, then what is due beside it."""
+        """Send a heartbeat, then do what else is due: announce, register, repair, check queues."""
         self._beat()
         self._beat_at = time.monotonic()
         if self._beat_at - self._announced_at >= ANNOUNCE_S:
@@ -127,16 +125,17 @@ class Housekeeper:
             self._lookout.turn()
 
     def _has_gone_back(self) -> bool:
-        """Return whether Redis' clock has gone back since the last repair; then indexes may lie too far ahead."""
+        """Return whether Redis' clock has gone back since the last repair; then scores may lie too far ahead."""
         before, self._sound = self._sound, self._judged()
         if before and self._sound and before.redis_ms - self._sound.redis_ms > BACKWARD_MS:
             self._gone_back = True
         return self._gone_back
 
     def repair(self, stopping: threading.Event, *, at_once: bool = False) -> bool:
-        """Make everything whole, unless another scheduler is at it or, where it is not `at_once`, has just been.
+        """Repair all schedules and indexes, unless another scheduler is doing so.
 
-        Returns whether that is settled. The holder of a lock that lasted longer than it may can be long dead.
+        Except for the first time, and unless `at_once`, it also does nothing if one has just done so. Returns False if
+        it must try again soon, because the lock outlasts its limit and its holder may be long dead.
         """
         first = self._repaired_at is None
         due = Lock(self._store.client, self._store.keys.repaired, REPAIRED_MS).acquire()
@@ -151,7 +150,7 @@ class Housekeeper:
             self._once.say("", misplaced(Reply("BADTYPE", "; ".join(strange))))
         else:
             self._once.forget("")
-            if not first:  # at the start everything has just been registered
+            if not first:  # when a scheduler starts, it has just registered everything
                 self._sync.register(reseed=True)
             self._repair_pages(stopping, lock)
         lock.release()
@@ -177,8 +176,8 @@ class Housekeeper:
             self._emit(Event("repaired", fields={"count": indexed}))
 
     def leave(self) -> None:
-        """Notes the time a last time, for the beat that restarts, and takes the heartbeat away."""
-        with contextlib.suppress(*connection.Errors):  # they lapse by themselves
+        """Send a last heartbeat, which stores the time for the next scheduler, and then remove the heartbeat."""
+        with contextlib.suppress(*connection.Errors):  # heartbeats expire by themselves
             self._heartbeat()
             self._store.leave(name=self._name, digest=self._sync.digest, linger=LINGER_MS)
 
@@ -190,9 +189,9 @@ class Housekeeper:
         elif reply.code != "OK":
             self._once.say("", misplaced(reply))
         else:
-            changed, first = self._live != reply.words, self._live is None  # another version came or went
+            changed, first = self._live != reply.words, self._live is None  # a version came or went
             self._live = reply.words
-            if changed and not first:  # else all has just been registered
+            if changed and not first:  # before the first heartbeat everything was registered
                 self._sync.register(self._sync.schedules)
             if self._neighbours:
                 self._neighbours.turn(reply.words)
@@ -213,7 +212,7 @@ class Housekeeper:
 
 
 def process() -> dict[str, str]:
-    """What the heartbeat says of this process."""
+    """Return the heartbeat fields that describe this process."""
     return {
         "host": socket.gethostname(),
         "pid": str(os.getpid()),
@@ -224,7 +223,7 @@ def process() -> dict[str, str]:
 
 
 def passed(ticker: Ticker) -> dict[str, str]:
-    """What the heartbeat says of the ticker; before its first pass Redis' clock is not known."""
+    """Return the heartbeat fields of the ticker; none before its first cycle, which reads Redis' clock first."""
     if not ticker.passed_ms:
         return {}
     return {

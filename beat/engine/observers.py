@@ -1,4 +1,4 @@
-"""Those who listen to events, in a thread of their own: whatever they do, ticks go on."""
+"""Pass events to listeners in a thread of their own, so that no listener can stop or delay the ticker."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _log = logging.getLogger("beat.engine.observers")
 
 
 class Observers:
-    """Hands every event to every listener; when they cannot keep up, new events are dropped and counted."""
+    """A queue of events and its listeners; if they cannot keep up, new events are dropped and counted."""
 
     def __init__(self, listeners: Iterable[Callable[[Event], None]]) -> None:
         self._listeners = list(listeners)
@@ -26,18 +26,18 @@ class Observers:
         self.dropped = 0
 
     def start(self) -> None:
-        """From now on events are handed out."""
+        """Start passing events to the listeners."""
         self._thread.start()
 
     def emit(self, event: Event) -> None:
-        """Takes an event; never waits."""
+        """Queue an event without waiting; drop it if the queue is full."""
         if self._events.qsize() < _MOST:
             self._events.put(event)
         else:
             self.dropped += 1
 
     def stop(self, wait_s: float) -> None:
-        """Hands out what is left, for so long at most."""
+        """Pass on the events that are left, for at most `wait_s` seconds."""
         self._events.put(None)
         self._thread.join(wait_s)
 
@@ -46,5 +46,5 @@ class Observers:
             for listener in self._listeners:
                 try:
                     listener(event)
-                except BaseException:  # noqa: BLE001 (a listener's sys.exit() is its own affair, too)
+                except BaseException:  # noqa: BLE001 (not even a listener's sys.exit() may end the thread)
                     _log.exception("a listener failed at %s", event.name)

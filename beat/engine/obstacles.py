@@ -1,7 +1,7 @@
-"""Obstacles: what Redis rejects about a schedule, logged once when it begins and once when it ends.
+"""Log each obstacle that makes Redis reject a schedule: once when it begins, and once when it ends.
 
-A key of the wrong type, a missing right or a group without a limit keeps ticks from being enqueued. Every scheduler
-retries them, and each logs an obstacle that it has met itself.
+Examples are a key of the wrong type, a missing right, and a group without a limit. Every scheduler retries the ticks,
+and each logs the obstacles that it has met itself.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 REJECTIONS = {"BADTYPE", "BADSTATE", "BADARG"}
 """The codes with which the scripts reject a schedule or a tick."""
 FORGOTTEN_S = 3600
-"""An obstacle that this scheduler has not met for so long is logged again: another scheduler saw it end."""
+"""An obstacle not met for this long is logged again, because another scheduler may have seen it end."""
 _NO_RIGHT = "Redis does not let"
 _RETRIED_S = 60
-"""How recently an obstacle was met if it is still being retried."""
+"""How long after its last rejection an obstacle counts as being retried."""
 
 
 @dataclass
 class _Obstacle:
     event: Event
     began: float
-    """When this scheduler met it first, by the monotonic clock."""
+    """When this scheduler first met it, by the monotonic clock."""
     met: float
     rejected_ms: int
-    """When Redis rejected the schedule last, by Redis' clock."""
+    """When Redis last rejected the schedule, by Redis' clock."""
 
 
 class Obstacles:
@@ -48,7 +48,7 @@ class Obstacles:
         self._met: dict[str, _Obstacle] = {}
 
     def rejected(self, event: Event, now_ms: int) -> None:
-        """Take note that Redis rejected a schedule; log it unless this obstacle is known."""
+        """Remember that Redis rejected a schedule at `now_ms` of its clock; emit the event unless it is known."""
         now = time.monotonic()
         with self._lock:
             known = self._met.get(event.schedule_id)
@@ -60,7 +60,7 @@ class Obstacles:
             self._emit(event)
 
     def accepted(self, schedule_id: str, dues: Sequence[int]) -> None:
-        """Log the end of an obstacle, if there was one: Redis decided the ticks that were due at these times, in ms."""
+        """Emit `recovered` if the schedule had an obstacle; `dues` are the due times in ms of its decided ticks."""
         with self._lock:
             known = self._met.pop(schedule_id, None)
         if not known:
@@ -74,17 +74,17 @@ class Obstacles:
         self._emit(Event("recovered", schedule_id, fields))
 
     def retries(self) -> bool:
-        """Whether anything that Redis rejected is being retried."""
+        """Return whether a rejected schedule is being retried."""
         since = time.monotonic() - _RETRIED_S
         with self._lock:
             return any(obstacle.met >= since for obstacle in self._met.values())
 
 
 def rejection(schedule_id: str, reply: Reply, func: str = "", item: Item | None = None) -> Event:
-    """Return the event of a rejection, with what to do about it."""
+    """Return the event of a rejection; its error says what to do about it."""
     words = reply.words
     if item and item.job and words.startswith(_NO_RIGHT):
-        words = words.replace(item.job, "*")  # the right to other jobs is missing, too: it is the same obstacle
+        words = words.replace(item.job, "*")  # the user lacks the right to all jobs, which is one obstacle
     error = "; ".join(filter(None, (words or reply.code, _remedy(words))))
     if reply.code == "BADTYPE" and item and any(key in reply.words for key in _keys_of_rq(item)):
         return Event("enqueue_failed", schedule_id, {"func": func, "job_name": func, "error": error})
@@ -100,7 +100,7 @@ def _remedy(words: str) -> str:
         return "grant that right: `beat doctor --acl` prints the rule"
     if " is a " in words:
         return "rename that key, or delete it"
-    if not words or ": HSET " in words:  # which is the remedy
+    if not words or ": HSET " in words:  # the words contain the remedy
         return ""
     if words.endswith(" is missing"):
         return "restart a scheduler that declares the schedule, or write the field again"

@@ -1,4 +1,4 @@
-"""The rhythm of a beat: Redis' clock, followed between two replies by this process's own monotonic clock."""
+"""Compute the waits and page sizes of a ticker from the settings, and estimate Redis' clock between replies."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 _MS = timedelta(milliseconds=1)
 MOST_CLAIMS = 10_000
-"""No beat holds more schedules at once, however long its locks last."""
+"""The maximum number of claims that a scheduler holds, however long its locks last."""
 LONGEST_WAIT = 20_000
-"""The longest wait in ms before what Redis rejects is retried; `parts/retry.lua` has the same."""
+"""The longest wait in ms before a rejected schedule is retried; `parts/retry.lua` has the same value."""
 
 
 @dataclass(frozen=True)
 class Pace:
-    """The lengths of time that a pass goes by, in ms, and how much it takes at once."""
+    """The durations of a cycle, in ms, and the size of its pages."""
 
     interval: int
     lookahead: int
@@ -36,7 +36,7 @@ class Pace:
 
     @classmethod
     def of(cls, settings: Settings) -> Pace:
-        """As the settings say."""
+        """Return the pace that the settings ask for."""
         return cls(
             interval=settings.interval // _MS,
             lookahead=settings.lookahead // _MS,
@@ -49,32 +49,32 @@ class Pace:
 
     @functools.cached_property
     def lateness(self) -> Lateness:
-        """What counts as late, where a schedule does not say so itself."""
+        """Return what counts as late for schedules that do not say so themselves."""
         return Lateness(
             self.misfire_limit * _MS, self.catchup_window * _MS, self.catchup_limit, pause=self.interval * _MS
         )
 
     @property
     def cycle(self) -> int:
-        """How soon at the earliest a scheduler retries what Redis rejects."""
+        """Return the shortest wait before a rejected schedule is retried, in ms."""
         return min(self.interval, self.misfire_limit // 4, LONGEST_WAIT)
 
     @property
     def waits(self) -> dict[str, int]:
-        """What decides when Redis' rejections are retried, by the names that the scripts use."""
+        """Return the durations in ms that decide when the scripts retry rejections, by the scripts' names for them."""
         return {"cycle": self.cycle, "misfire_limit": self.misfire_limit, "early": self.lookahead}
 
     @property
     def most_claims(self) -> int:
-        """How many schedules a beat holds at once: two for each millisecond that a lock lasts beyond the lookahead.
+        """Return how many claims a scheduler may hold: two for each millisecond that a lock outlasts the lookahead.
 
-        So what is due at once is claimed and prepared before it is due; and who fires two thousand a second has fired
-        all of it before a lock runs out.
+        So many ticks that are due together are claimed and prepared ahead, and a scheduler that fires 2,000 a second
+        fires all of them before a lock expires.
         """
         return min(MOST_CLAIMS, 2 * (self.lock_ttl - self.lookahead))
 
     def asks(self, room: int | None) -> dict[str, int]:
-        """What to claim: when there is room for no more, only what is due already; for None, nothing."""
+        """Return the limits of the next claim; without room only schedules that are due already, with None nothing."""
         if room is None:
             return {"lock_ttl": self.lock_ttl, "lookahead": 0, "limit": 0}
         limit, lookahead = (min(self.page_size, room), self.lookahead) if room > 0 else (self.page_size, 0)
@@ -82,32 +82,32 @@ class Pace:
 
 
 class RedisClock:
-    """Redis' clock, estimated from its replies."""
+    """Redis' clock, followed between two replies by this process's monotonic clock."""
 
     def __init__(self) -> None:
         self._ahead_ms = 0.0
         self._sent = 0.0
 
     def ask(self) -> None:
-        """A command that will bring back the time goes out now."""
+        """Take note that a command is sent now whose reply will contain the time."""
         self._sent = time.monotonic()
 
     def learn(self, first_ms: int, last_ms: int | None = None) -> None:
-        """The replies say that it is `first_ms`, then `last_ms`: both some time between the question and now."""
-        # A reply is cut to whole milliseconds, so on average it is half a millisecond later than it says.
+        """Correct the estimate by the times in the replies; both lie between the call of `ask` and now."""
+        # Redis truncates to whole milliseconds, so on average its time is half a millisecond later.
         both_ms = first_ms + (first_ms if last_ms is None else last_ms)
         self._ahead_ms = both_ms / 2 + 0.5 - (self._sent + time.monotonic()) * 500
 
     def now_ms(self) -> float:
-        """The present, by Redis' clock."""
+        """Return the present time by Redis' clock."""
         return time.monotonic() * 1000 + self._ahead_ms
 
     def local_s(self, instant_ms: float) -> float:
-        """That instant by the monotonic clock."""
+        """Return an instant of Redis' clock in seconds of the monotonic clock."""
         return (instant_ms - self._ahead_ms) / 1000
 
     def sleep_until(self, instant_ms: float, stopping: threading.Event) -> None:
-        """Returns at that instant, or when it is time to stop."""
+        """Wait until an instant of Redis' clock, or until `stopping` is set."""
         left = instant_ms - self.now_ms()
         if left > 0:
             stopping.wait(left / 1000)

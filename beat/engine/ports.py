@@ -1,4 +1,4 @@
-"""The ticker's desk: what it needs of Redis. `Dialogue` is one; tests have others."""
+"""Declare what the ticker needs of Redis; `Dialogue` provides it, and tests have substitutes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from beat.storage.messages import Claimed, Decided, Item
 
 Answer = tuple["Decided | Exception", "Claimed | Exception"]
-"""To a question: what became of the items, and what was handed out."""
+"""The replies to the items and to the claim of one message; an error in place of what Redis rejected."""
 
 
 class Desk(Protocol):
@@ -21,25 +21,25 @@ class Desk(Protocol):
     keys: Keys
 
     def fire(self, items: Sequence[Item], *, token: str) -> Decided:
-        """Verdicts, carried out."""
+        """Carry out these decisions, and return a reply for each."""
 
     def ask(self, items: Sequence[Item], unread: Iterable[str], /, **asked: Any) -> None:
-        """Has Redis `fire`, then `claim`; the answer may be waited for later."""
+        """Send `fire` and `claim` in one message, without waiting for the answer."""
 
     def answer(self) -> Answer:
-        """The answer to the oldest question; in the place of what Redis refused, the error."""
+        """Wait for the answer to the oldest message, and return it."""
 
     def hang_up(self) -> None:
-        """No answer is waited for any more."""
+        """Give up every answer that has not come."""
 
     def due(self, limit: int) -> list[str]:
-        """The ids of what is due, without taking it."""
+        """Return the ids of due schedules, without claiming them."""
 
     def high_water(self) -> tuple[str, str]:
-        """The highest time that a beat has found sound, and the mark that went with it."""
+        """Return the highest time that a scheduler has found sound, and the mark that belongs to it; empty if none."""
 
     def hold(self, since: int, until: int) -> None:
-        """Nothing is handed out meanwhile."""
+        """Let no scheduler claim from `since` until `until`, both in ms by Redis' clock."""
 
     def setback(self) -> Setback | None:
-        """Return what it means that Redis' clock went back; None if it did not."""
+        """Return what follows if Redis' clock went back; None if it did not."""

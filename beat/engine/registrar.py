@@ -1,4 +1,4 @@
-"""Brings the definitions of a beat's code into Redis, where any beat finds them; says what this beat has registered."""
+"""Register the definitions of a scheduler's code in Redis, so that any scheduler can fire them; announce them, too."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
     from beat.storage.store import Store
 
 ANNOUNCED_MS = lifetimes.ANNOUNCED_MS
-_PAGE = 50  # so small that one fits into the buffer of a socket while Redis works on another: else sending waits for it
+_PAGE = 50  # fits into the socket buffer while Redis works on another page; otherwise sending blocks
 _AHEAD = 4
-"""How many pages are on their way at least, while there are so many."""
+"""How many pages are in flight, as long as there are as many."""
 _TRIES = 10
-_GROUPS = "@groups"  # no schedule is called so
+_GROUPS = "@groups"  # not a valid id of a schedule
 
 
 class Sync:
-    """The schedules of one beat."""
+    """The schedules that one scheduler declares."""
 
     def __init__(
         self,
@@ -60,24 +60,24 @@ class Sync:
         self.schedules = {schedule.id: schedule for schedule in schedules}
         self.groups = list(groups)
         self.app, self.functions = app, list(functions)
-        """Those that may be scheduled from data."""
+        """The functions that may be scheduled from data."""
         self._signatures = signatures or {}
         revs = [f"{schedule.id} {schedule.rev}" for schedule in self.schedules.values()]
         told = "\n".join(sorted([*revs, *self.functions]))
         self.digest = f"{app}.{hashlib.sha256(told.encode()).hexdigest()[:16]}" if revs else ""
-        """Empty without schedules: a scheduler that only exposes functions declares nothing."""
+        """The digest of what is declared; empty without schedules, even if functions are exposed."""
         self.older: set[str] = set()
-        """The schedules of which a live beat has a newer definition."""
+        """The schedules for which a live scheduler announces a newer definition."""
         self.refused: set[str] = set()
-        """Those that are not this application's in Redis: somebody else's, or not to be written."""
+        """The schedules that could not be registered, or that belong to another owner in Redis."""
         self.known = Known.of(self.schedules.values(), app, host=host, modules=modules)
-        """The declarations that are all here."""
+        """The modules and places whose declarations this scheduler has completely."""
         self._store, self._beat, self._emit, self._host = store, beat, emit, host
         self._taken_over: dict[str, list[str]] = {}
         self._once = Once(emit)
 
     def announce(self) -> None:
-        """Announce all declarations; this comes before registering, so that what is in Redis is always announced."""
+        """Announce all declarations. Call it before `register`, so that every registered definition is announced."""
         declared = {schedule.id: Declaration.of(schedule).write() for schedule in self.schedules.values()}
         exposed = self.functions, self._signatures, self.app
         reply = self._store.announce(declared, *exposed, digest=self.digest, ttl=ANNOUNCED_MS)
@@ -87,7 +87,10 @@ class Sync:
             self._once.forget("")
 
     def register(self, ids: Iterable[str] | None = None, *, reseed: bool = False) -> None:
-        """Brings these definitions into Redis, or all; with `reseed`, what is new was lost, and that is said aloud."""
+        """Register these schedules, or all of them.
+
+        With `reseed`, a schedule that is new to Redis had been lost, and that is logged as an error.
+        """
         wanted = [self.schedules[each] for each in (self.schedules if ids is None else ids)]
         new: list[str] = []
         if ids is None:
@@ -97,7 +100,7 @@ class Sync:
         try:
             _in_turn(self._bring(page, new) for page in pages(wanted, _PAGE))
         finally:
-            self._store.hang_up()  # whatever happened: nobody may read an answer that was meant for these
+            self._store.hang_up()  # after an error, nothing may read the answers that were meant for these
         for app, taken in self._taken_over.items():
             fields = {"was": app, "app": self.app, "count": len(taken), "ids": taken[:10]}
             self._emit(Event("taken_over", fields=fields))
@@ -107,7 +110,7 @@ class Sync:
             self._emit(Event("registered", fields={"schedules": len(wanted), "new": len(new)}))
 
     def _bring_groups(self, *, anew: bool) -> None:
-        """What an operator changed since this beat started is not written over."""
+        """Write the limits of the groups; unless `anew`, keep those in Redis, which an operator may have changed."""
         reply = group_limits.keep(self._store, self.groups, anew=anew)
         if reply.code == "OK":
             self._once.forget(_GROUPS)
@@ -115,7 +118,10 @@ class Sync:
             self._once.say(_GROUPS, misplaced(reply))
 
     def _bring(self, page: Sequence[Schedule], new: list[str]) -> Iterator[None]:
-        """Until every one has its answer: what changed while we looked at it is looked at again. Stops at questions."""
+        """Register a page, and look again at schedules that change meanwhile; give up after `_TRIES`.
+
+        Yields after each message that it sends. The caller resumes it when the answer is the next one to read.
+        """
         for _ in range(_TRIES):
             looked = self._store.looking(_sights(page, self._now), app=self.app)
             yield
@@ -136,7 +142,7 @@ class Sync:
             self._refuse(schedule.id, Reply("RETRY", "it changes faster than it can be looked at"))
 
     def _prepared(self, page: Sequence[Schedule], looked: Looked) -> list[tuple[Prospect, Registration]]:
-        """What is to be written of a page."""
+        """Return what must be written for a page; schedules that are up to date are left out."""
         self._now, items = looked.now, []
         for known in (self.older, self.refused):
             known.difference_update(s.id for n, s in enumerate(page) if known and n not in looked.others)
@@ -182,7 +188,7 @@ _TAKEN = "somebody has added a schedule of this id from data: remove it, or give
 
 
 def _news(found: Prospect, reply: Reply) -> Iterator[Event]:
-    """What there is to say about a definition that was brought into Redis."""
+    """Yield the events for a definition that was registered; none if it is new."""
     schedule, before = found.schedule, found.before
     if before is None:
         return
@@ -202,20 +208,20 @@ def _news(found: Prospect, reply: Reply) -> Iterator[Event]:
 
 
 def _changes(former: str, schedule: Schedule) -> str:
-    """Return what is different from the former definition, as JSON; nothing where that is unknown."""
+    """Return the differences from the former definition, which is JSON; empty if that is unknown."""
     was = plain(former)
     return summary(was, plain(serialize.write(schedule))) if was else ""
 
 
 def _sights(page: Sequence[Schedule], now: datetime) -> list[Sight]:
-    """How each should stand; those of a kind tick alike."""
+    """Return how each schedule should stand in Redis; those of one kind share the next tick."""
     kinds = {schedule.kind: schedule for schedule in page}
     following = {kind: standing(schedule, now) for kind, schedule in kinds.items()}
     return [Sight(schedule.id, schedule.rev, following[schedule.kind]) for schedule in page]
 
 
 def _in_turn(steps: Iterable[Iterator[None]]) -> None:
-    """Each goes on when the oldest question is its own. So Redis writes some pages while others are prepared."""
+    """Run the steps of all pages, each when its answer is the oldest; Redis writes some while others are prepared."""
     waiting: deque[Iterator[None]] = deque()
 
     def go_on(each: Iterator[None]) -> None:
@@ -223,7 +229,7 @@ def _in_turn(steps: Iterable[Iterator[None]]) -> None:
 
     for each in steps:
         go_on(each)
-        for _ in range(2):  # a page has two questions
+        for _ in range(2):  # a page sends two messages
             if len(waiting) > _AHEAD:
                 go_on(waiting.popleft())
     while waiting:

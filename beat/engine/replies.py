@@ -1,4 +1,4 @@
-"""What the replies of Redis mean: each becomes an event, and some chains are to be sent again."""
+"""Turn the replies of Redis into events, and find the chains that must be sent again."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 FRESH_S = 60
 UNREAD_S = 60
-"""How long a schedule is passed over that this beat cannot read and another can."""
+"""How long this scheduler skips a schedule that it cannot read and another scheduler can."""
 _DECIDED = {"OK", "WAITS", "SKIPPED"}
 LONGEST_WAIT_MS = 3_000
-"""Who is told to wait for longer gives the schedule back."""
+"""The longest wait for an early tick; one that is earlier is released."""
 
 
 def misplaced(reply: Reply) -> Event:
-    """A key that all share is not what it should be."""
+    """Return the event for a shared key that has a wrong type or a newer format."""
     if reply.code == "NEWER":
         words = f"the keys in Redis have format {reply.words}, which this beat does not understand: upgrade it"
         return Event("misplaced", fields={"error": words})
@@ -37,7 +37,7 @@ def misplaced(reply: Reply) -> Event:
 
 
 class Replies:
-    """Remember what went wrong with a schedule, so that it is logged once, and written as soon as Redis lets us."""
+    """The replies to one ticker. The last error of each schedule is logged once and stored with its next fire."""
 
     def __init__(self, emit: Emit, obstacles: Obstacles | None = None) -> None:
         self._emit = emit
@@ -47,30 +47,30 @@ class Replies:
         self._unread: dict[str, float] = {}
 
     def unread(self) -> list[str]:
-        """What this beat could not read a while ago, and another can."""
+        """Return the schedules that another scheduler can read and this one could not, within the last `UNREAD_S`."""
         now = time.monotonic()
         self._unread = {each: since for each, since in self._unread.items() if now - since < UNREAD_S}
         return list(self._unread)
 
     def stamped(self, item: Item) -> Item:
-        """The item, with what went wrong with earlier attempts."""
+        """Return the item with the error of earlier attempts, if that is recent."""
         if item.id not in self._errors or item.kind != "fire":
             return item
         error, at = self._errors[item.id]
-        fresh = time.monotonic() - at < FRESH_S  # an older one is about a tick that another beat has fired
+        fresh = time.monotonic() - at < FRESH_S  # an older error is about a tick that another scheduler has fired
         return item._replace(error=error) if fresh else item
 
     def refused(self, schedules: Iterable[tuple[str, str]], error: BaseException) -> None:
-        """Redis did not enqueue what is due of these (id and function), or did not say that it had."""
+        """Log that Redis did not enqueue the due ticks of these schedules (id, function), or did not confirm it."""
         for schedule_id, func in schedules:
             before = self._errors.get(schedule_id)
-            if not before or time.monotonic() - before[1] >= FRESH_S:  # another scheduler saw the older one end
+            if not before or time.monotonic() - before[1] >= FRESH_S:  # another scheduler saw the older error end
                 fields = {"func": func, "job_name": func, "error": cause(error)}
                 self._emit(Event("enqueue_failed", schedule_id, fields))
             self._errors[schedule_id] = cause(error), time.monotonic()
 
     def trouble(self, schedule_id: str, reply: Reply, now: int) -> None:
-        """Take note of a schedule that cannot be handled now; without an id, none can."""
+        """Emit the event for a schedule that cannot fire now; without an id, none can."""
         if not schedule_id:
             self._troubles.say("", Event("holding") if reply.code == "HOLD" else misplaced(reply))
             return
@@ -84,11 +84,14 @@ class Replies:
         self._emit(Event(name, schedule_id, {"code": reply.code, "words": reply.words}))
 
     def well(self) -> None:
-        """What all schedules share is as it should be."""
+        """Take note that the shared keys are sound, so that the next problem is logged again."""
         self._troubles.forget("")
 
     def met(self, claimed: Claimed) -> float:
-        """Takes note of what was met and not handed out; answers when the first of those locks runs out, in ms."""
+        """Process the schedules that `claim` met but did not claim.
+
+        Returns when the first of their locks expires, in ms by Redis' clock; infinity if none is locked.
+        """
         if claimed.code == "OK":
             self.well()
         freed = math.inf
@@ -99,7 +102,7 @@ class Replies:
         return freed
 
     def settle(self, chain: Chain, replies: Sequence[Reply], now: int) -> Chain | None:
-        """Take note of what became of a chain, and return what is to be sent again."""
+        """Process the replies to a chain, and return what must be sent again; None if nothing must."""
         again = self._settle(chain, replies, now)
         if not any(reply.code in REJECTIONS for reply in replies):
             decided = [n for n, reply in enumerate(replies) if reply.code in _DECIDED or _happened(chain, n, reply)]
@@ -167,7 +170,7 @@ class Replies:
 
 
 def _happened(chain: Chain, n: int, reply: Reply) -> bool:
-    """Whether an item of a chain had been carried out already, and only the reply was lost."""
+    """Return whether an item had been carried out already and only the reply was lost."""
     return reply.code == "STALE" and reply.words in {item.job for item in chain.items[n:]} - {""}
 
 

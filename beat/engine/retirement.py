@@ -1,7 +1,7 @@
-"""What becomes of schedules whose code is gone: at first their ticks are held, after a while they are retired.
+"""Put schedules on hold when no running scheduler declares them, and retire them after a while.
 
-A scheduler looks only after schedules of its own application, and of places all of whose declarations it knows. What is
-declared elsewhere may still be in the code of another scheduler.
+A scheduler does this only for schedules of its own application, from places whose declarations it knows completely.
+Schedules of other places may still be in the code of another scheduler.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _HELD = {"HELD", "PAUSED"}
 
 
 class Retirement:
-    """One beat's part in it."""
+    """The schedules of one application that no running scheduler declares."""
 
     def __init__(self, store: Store, *, beat: str, app: str, after: timedelta, emit: Emit) -> None:
         self._store, self._operations, self._emit = store, Operations(store), emit
@@ -43,12 +43,12 @@ class Retirement:
         self._looked_at = -float(LOOK_S)
         self._held: set[str] = set()
         self._elsewhere: set[str] = set()
-        """Schedules of places that this scheduler does not know."""
+        """Schedules declared in places that this scheduler does not know completely."""
         self._nameless: set[str] = set()
-        """Those of them that only a name of the application could give to this scheduler."""
+        """Schedules that are left alone because the application has no name, and that were reported."""
 
     def turn(self, sync: Sync, *, at_once: bool = False) -> None:
-        """Looks for what nobody declares: once a minute, and when another registry came or went."""
+        """Look for undeclared schedules once a minute, or `at_once` when another set of declarations came or went."""
         if not sync.schedules or not (at_once or time.monotonic() - self._looked_at >= LOOK_S):
             return
         self._looked_at = time.monotonic()
@@ -56,7 +56,7 @@ class Retirement:
         if int(self._store.client.scard(mine)) <= len(sync.schedules) - len(sync.older | sync.refused):
             return  # they are all declared
         known = (each.decode(errors="replace") for each in self._store.client.sscan_iter(mine, count=1000))
-        if at_once:  # what was registered meanwhile may have come from another module
+        if at_once:  # a schedule may have been registered from another place since
             self._elsewhere.clear()
         for page in pages(each for each in known if each not in sync.schedules and each not in self._elsewhere):
             places = provenance.read(self._store, page)
@@ -66,7 +66,7 @@ class Retirement:
                 self.retire(ids)
 
     def _warn(self, nameless: Mapping[str, Provenance]) -> None:
-        """Name schedules that nobody declares, and that are left alone because their application has no name."""
+        """Report undeclared schedules that are left alone because the application has no name, each once."""
         news = {each: place for each, place in nameless.items() if each not in self._nameless}
         news = {each: news[each] for each in announcements.undeclared(self._store, list(news))}
         self._nameless |= news.keys()
@@ -75,7 +75,7 @@ class Retirement:
             self._emit(Event("nameless", min(news), fields))
 
     def retire(self, ids: Sequence[str]) -> list[str]:
-        """Holds these, or retires those that were held for long enough; which were retired."""
+        """Put these schedules on hold, retire those that were on hold for long enough, and return the retired ones."""
         answers = dict(zip(ids, self._say([Stretch(each) for each in ids]), strict=True))
         if due := [(each, reply.words) for each, reply in answers.items() if reply.code == "DUE"]:
             stretches = [self._stretch(each, tick) for each, tick in due]
@@ -95,7 +95,7 @@ class Retirement:
         return self._operations.retire(items, beat=self._beat, app=self._app, retire_after=self._after_ms)
 
     def _stretch(self, schedule_id: str, tick: str) -> Stretch:
-        """All that was held, up to now."""
+        """Return the stretch of ticks that were held up to now, which are skipped when the schedule is retired."""
         [(_, text)] = self._store.definitions([schedule_id])
         rule = _readable(text)
         if rule is None:

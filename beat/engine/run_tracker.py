@@ -1,7 +1,7 @@
-"""The watcher: learns from RQ's own records what became of every run, and has it written down once.
+"""Find out from RQ's own records how each run ended, and record each outcome once.
 
-One beat at a time looks, whichever comes first; what it sees is decided by `outcomes`, and `close` does nothing unless
-the run is still as it was seen. So a run is closed once, whoever dies meanwhile.
+One scheduler at a time checks the runs, whichever gets the lock. `outcomes` decides about what it sees, and `close`
+does nothing unless the run is still as it was seen. So a run is closed once, even if a scheduler dies meanwhile.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     from beat.storage.store import Store
 
 INTERVAL_MS = 900
-"""How soon a run is looked at again."""
+"""How soon a run is checked again."""
 SEARCH_S = 20
-"""How often jobs are looked for that vanished from their queue."""
+"""How often to search for jobs that vanished from their queue."""
 AGE = timedelta(seconds=10)
-"""How long a run has waited before it is looked for."""
+"""How long a run must have been enqueued before the search covers it."""
 BUSY_S = 2
-"""For so long a beat that has many ticks to fire looks at the first runs only."""
+"""How long a scheduler with many ticks to fire checks only the first page of runs."""
 _PAGE = 500
 _PAGES = 10
 _CLOSED_PAGE = 200
@@ -50,16 +50,16 @@ _LONG_S = 100
 
 
 class Watcher:
-    """One beat's eye on the runs."""
+    """The checks of one thread on the runs in Redis."""
 
     def __init__(self, store: Store, *, name: str, emit: Emit, is_busy: Callable[[], bool] = lambda: False) -> None:
         self._store, self._name, self._emit, self._is_busy = store, name, emit, is_busy
-        self._runs = Runs(store, between=self.turn)  # a long search keeps nobody waiting for an outcome
+        self._runs = Runs(store, between=self.turn)  # outcomes are recorded during a long search, too
         self._once, self._hearing = Once(emit), Hearing()
         self._searched_at = self._looked_at = time.monotonic()
 
     def turn(self) -> None:
-        """Looks at what is due to be looked at, if no other beat has just done so."""
+        """Check the runs that are due, unless another scheduler has just done so; every `SEARCH_S`, search, too."""
         lock = Lock(self._store.client, self._store.keys.watching, WATCH_MS)
         is_ours = lock.acquire()
         self._hearing.answered()
@@ -71,33 +71,33 @@ class Watcher:
             if seen.looked < _PAGE:
                 break
             if self._is_busy() and time.monotonic() - self._looked_at < BUSY_S:  # ticks come first
-                lock.release()  # another beat may have the time
+                lock.release()  # another scheduler may have the time
                 return
             seen = self._runs.observe(limit=_PAGE, interval=INTERVAL_MS)
             self.settle(seen)
         self._looked_at = time.monotonic()
         if self._looked_at - self._searched_at >= SEARCH_S:
-            self._searched_at = math.inf  # a search looks at runs now and then, and begins no other
+            self._searched_at = math.inf  # a search calls `turn`, which must not start another
             try:
                 self.search()
             finally:
                 self._searched_at = time.monotonic()
 
     def look(self, number: int) -> None:
-        """Looks at so many runs, those first that somebody has asked for, without waiting for its turn."""
+        """Check this many runs at once, without the lock; ended runs that still hold a slot come first."""
         while number > 0:
             seen = self._runs.observe(limit=min(number, _PAGE), interval=INTERVAL_MS)
             self.settle(seen)
-            if not seen.sightings:  # somebody else was here
+            if not seen.sightings:  # another scheduler has settled them
                 return
             number -= len(seen.sightings)
 
     def search(self) -> None:
-        """Looks for runs that wait and are in no queue, if no other beat has just done so."""
+        """Search for queued runs that are in no queue, unless another scheduler has just done so."""
         if not Lock(self._store.client, self._store.keys.searched, SEARCH_MS).acquire():
             return
         if self._store.strange():
-            return  # the housekeeper says so
+            return  # the housekeeper reports it
         if found := self._runs.rebuild():
             self._emit(Event("repaired", fields={"count": found}))
         now = self._store.time()
@@ -105,11 +105,11 @@ class Watcher:
             self.settle(self._runs.observe(page))
 
     def settle(self, seen: Observed) -> None:
-        """Has decided what was seen, and written down what was decided."""
+        """Decide about the runs that were seen, record the decisions, and emit an event for each."""
         since = self._hearing.since(seen.now)
         decided = [(each, what) for each in seen.sightings if (what := outcomes.judge(each, seen.now, since))]
         for page in pages(decided, _CLOSE_PAGE):
-            while page:  # one script does only as much as keeps Redis for a few milliseconds
+            while page:  # each script stops after a few milliseconds, and leaves the rest as LATER
                 items = [_closing(each, what, seen.now) for each, what in page]
                 replies = self._runs.close(items, token=self._name)
                 for (each, what), reply in zip(page, replies, strict=True):
@@ -173,7 +173,7 @@ def _closing(seen: Sighting, what: Decision, now: int) -> Closing:
 
 
 def _open_json(line: Mapping[str, Any]) -> str:
-    """Without the closing brace: the script adds when it was, and who wrote it."""
+    """Return the line as JSON without the closing brace, because the script adds the time and the scheduler."""
     return json.dumps(line, separators=(",", ":"))[:-1]
 
 

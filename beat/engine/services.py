@@ -1,4 +1,4 @@
-"""Those who work beside the engine, each in a thread of its own: whatever they do, ticks go on."""
+"""Run background services, one thread each. A failing service is restarted, and never stops the ticker."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
 
 
 _WELL_S = 60
-"""After so long without an error the next one is news."""
+"""How long a service must have worked before its next error is logged again and its backoff starts anew."""
 _LEAVE_S = 1.0
-"""All together have so long: a message that is on its way may arrive, and a lock is given back."""
+"""How long all services together may take to stop, to deliver a message or release a lock."""
 
 
 class Companion(Protocol):
-    """Something that an operator asked for, as metrics and alerts are."""
+    """A service in a thread of its own, such as metrics or alerts."""
 
     name: str
 
     def run(self, stopping: threading.Event) -> None:
-        """Works until it is time to stop; what it raises is told, and it begins again."""
+        """Work until `stopping` is set; after an error, which is logged, this is called again."""
 
 
 @contextmanager
 def beside(companions: Iterable[Companion], emit: Emit, stopping: threading.Event) -> Iterator[None]:
-    """From now on they work; at the end they are given a moment for the step that each is at."""
+    """Run the services within the context; at its end, wait for them up to `_LEAVE_S` seconds."""
     threads = start(companions, emit, stopping)
     yield
     until = time.monotonic() + _LEAVE_S
@@ -44,7 +44,7 @@ def beside(companions: Iterable[Companion], emit: Emit, stopping: threading.Even
 
 
 def start(companions: Iterable[Companion], emit: Emit, stopping: threading.Event) -> list[threading.Thread]:
-    """From now on they work."""
+    """Start a thread for each service, and return the threads."""
     threads = [
         threading.Thread(target=_accompany, args=(each, emit, stopping), name=f"beat-{each.name}", daemon=True)
         for each in companions
@@ -60,10 +60,10 @@ def _accompany(companion: Companion, emit: Emit, stopping: threading.Event) -> N
         began = time.monotonic()
         try:
             companion.run(stopping)
-        except Exception as e:  # noqa: BLE001 (a bug here is not the ticker's affair)
+        except Exception as e:  # noqa: BLE001 (a bug in a service must not end it)
             if time.monotonic() - began > _WELL_S:
                 patience.reset()
                 once.forget("")
-            if not isinstance(e, connection.Errors) or isinstance(e, connection.Refused):  # else the ticker says it
+            if not isinstance(e, connection.Errors) or isinstance(e, connection.Refused):  # else the ticker reports it
                 once.say("", Event("companion_failed", fields={"companion": companion.name, "error": cause(e)}))
             patience.wait(stopping)

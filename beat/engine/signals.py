@@ -1,4 +1,4 @@
-"""Signals that end a beat."""
+"""Stop a scheduler on SIGTERM and SIGINT."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _INTERRUPTED = 130
 
 @contextlib.contextmanager
 def stopping(stop: Callable[[], None]) -> Iterator[None]:
-    """Within it SIGTERM and SIGINT stop, the second one at once; only the main thread may ask for that."""
+    """Call `stop` on SIGTERM or SIGINT within the context; a second signal ends the process at once.
+
+    Outside the main thread it does nothing, because only that thread may set signal handlers.
+    """
     asked: list[bool] = []
 
     def handle(*_: object) -> None:

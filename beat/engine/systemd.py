@@ -1,6 +1,7 @@
-"""What a service manager is told, in systemd's words: ready, alive, stopping. Where none asks, nothing is said.
+"""Tell a service manager in systemd's protocol that the process is ready, alive or stopping.
 
-Each message is a datagram to the socket of NOTIFY_SOCKET; one that does not arrive is no error.
+Each message is a datagram to the socket of NOTIFY_SOCKET. Without that variable nothing is sent, and a datagram that
+does not arrive is not an error.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ TURN_S = 0.5
 
 
 class Notifier:
-    """One process, as its service manager sees it."""
+    """The messages of this process to its service manager."""
 
     def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
         self._address = _address(environ.get("NOTIFY_SOCKET", ""))
@@ -29,11 +30,11 @@ class Notifier:
 
     @property
     def turn_s(self) -> float:
-        """How often to call `alive`, at least."""
+        """Return how often to call `alive` at least, in seconds."""
         return min(TURN_S, self._half_s / 2)
 
     def tell(self, *lines: str) -> None:
-        """Says these assignments, as in `READY=1`."""
+        """Send assignments such as `READY=1`; ignore errors."""
         if not self._address:
             return
         with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
@@ -41,13 +42,13 @@ class Notifier:
             sender.sendto("\n".join(lines).encode(), self._address)
 
     def status(self, words: str) -> None:
-        """Says what is going on, when it is something else than before."""
+        """Send the status, unless it is the same as before."""
         if self._address and words != self._status:
             self._status = words
             self.tell(f"STATUS={words}")
 
     def alive(self, silent_s: float) -> None:
-        """Feeds the watchdog at half of its time, unless some thread has been silent for longer than that."""
+        """Feed systemd's watchdog about once per half of its time limit, unless a thread has been silent for longer."""
         now = time.monotonic()
         if silent_s <= self._half_s < math.inf and now - self._fed_at >= self._half_s - self.turn_s:
             self._fed_at = now
@@ -55,7 +56,7 @@ class Notifier:
 
 
 def _address(written: str) -> bytes:
-    """The socket: a path, or with `@` a name in the abstract namespace; nothing for what is neither."""
+    """Return the address of the socket: a path or, with `@`, an abstract name; empty if it is neither."""
     if not written.startswith(("/", "@")):
         return b""
     name = os.fsencode(written)
@@ -63,7 +64,7 @@ def _address(written: str) -> bytes:
 
 
 def _limit_s(environ: Mapping[str, str]) -> float:
-    """How long the watchdog waits to be fed: for ever where there is none, or it waits for another process."""
+    """Return the watchdog's time limit in seconds; infinity if there is none for this process."""
     micros, pid = environ.get("WATCHDOG_USEC", ""), environ.get("WATCHDOG_PID", "")
     mine = not pid or pid == str(os.getpid())
     return int(micros) / 1e6 if mine and micros.isascii() and micros.isdigit() and int(micros) else math.inf

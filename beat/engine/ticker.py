@@ -1,39 +1,36 @@
-"""The ticker: claim → prepare → fire.
+"""Claim due schedules, decide about their ticks, and let Redis carry the decisions out, so that each tick fires once.
 
-A pass takes what is due, decides about it, and has Redis carry the verdicts out. Any number of beats do this side by
-side on one Redis, and none of them leads.
+Any number of schedulers run this cycle side by side on one Redis, without a leader::
 
-::
+    claim     one script    lock and hide the earliest schedules that are due, or will be within the lookahead; read
+                            with them what their ticks depend on besides the time
+    prepare   pure Python   decide what becomes of each tick, and which tick is next
+    fire      one script    for each tick: guards → compare-and-set → job, queue, state and index in one step → a code
 
-    claim     one script    the earliest schedules that are due, or will be within the lookahead: each gets a lock and
-                            is hidden from the others; with what some depend on besides their time
-    prepare   pure Python   what becomes of each tick, and which tick follows
-    fire      one script    per tick: guards → compare-and-set → job, queue, state and index at once → one code back
-
-What can happen to a tick::
+The states of a tick::
 
                  claim                      prepare, fire
     waiting ────────────────▶ claimed ─────────────────────▶ enqueued or skipped
        ▲   due, or nearly        │                            (next_run has moved on: the next tick waits)
        └─────────────────────────┘
-         the lock runs out, or is given back
+         the lock expires, or is released
 
-The lock is for speed, the compare-and-set is for safety: `fire` does nothing unless next_run is still the tick that was
-prepared, and moves it on in the same step. So whatever happens in between, a tick has one verdict::
+The lock only divides the work. Correctness comes from the compare-and-set: `fire` does nothing unless next_run is still
+the tick that was prepared, and it moves next_run on in the same step. So each tick gets exactly one decision::
 
-    this beat is killed before fire     nothing was written; the lock runs out, another beat claims the schedule
-    it is killed after fire             all of it was written; next_run has moved on
-    the reply of claim is lost          as if killed before fire: the locks run out
-    the reply of fire is lost           the same is sent again: STALE with our job in last_job says that it had happened
-    half of the replies are lost        as if all were: the connection is closed, and nobody reads the rest
-    it is stopped longer than a lock    another beat has fired: STALE or FENCED
-    its clock is wrong                  nobody asks it: Redis' own TIME decides, EARLY says how long to wait
-    the definition changed meanwhile    CHANGED: the schedule is claimed again at once
-    Redis refuses to write              the script is refused as a whole; the tick stays due
+    the scheduler dies before fire      nothing was written; the lock expires, and another scheduler claims the schedule
+    the scheduler dies after fire       everything was written; next_run has moved on
+    the reply of claim is lost          as if the scheduler died before fire: the locks expire
+    the reply of fire is lost           the items are sent again; STALE with our job in last_job means that it was done
+    some of the replies are lost        as if all were lost: the connection is closed, and no later reply is read
+    the scheduler stalls past its lock  another scheduler has fired: STALE or FENCED
+    the local clock is wrong            it does not count: Redis' TIME decides, and EARLY says how long to wait
+    the definition changed              CHANGED: the schedule is claimed again at once
+    Redis rejects writes                the script is rejected as a whole; the tick stays due
 
-What is claimed ahead is held until it is due, so that preparing costs no lateness. While page follows page, a fire and
-a claim go out in one message, and the next message before the answer to the last has come: Redis always has something
-to do, and the next page is prepared meanwhile.
+A schedule that is claimed ahead of time is held until it is due, so that preparing it does not make it late. Between
+full pages, `fire` and `claim` go out in one message, and the next message goes out before the last answer comes. So
+Redis is never idle, and the next page is prepared meanwhile.
 """
 
 from __future__ import annotations
@@ -70,29 +67,29 @@ if TYPE_CHECKING:
     from beat.engine.waiting import Attendant
 
 QUESTIONS = 2
-"""So many may be on their way: Redis finds the next one when it has answered the last."""
+"""How many messages may be in flight: Redis finds the next one as soon as it has answered the last."""
 _GIVEN = {"OK", "WAITS", "SKIPPED", "ENDED"}
 _RELEASED = 1000
-"""So many are given back at once: who ends has little time."""
+"""How many schedules are released in one message; large, because a scheduler that stops has little time."""
 IN_VAIN = 3
-"""So many pages in a row without a verdict end a pass."""
+"""How many pages in a row without a decision end a cycle."""
 
 
 class Asked(NamedTuple):
-    """A question to which the answer has not come."""
+    """A message whose answer has not come yet."""
 
     due: list[Chain]
     claims: int
-    """How many schedules the answer may bring."""
+    """The maximum number of schedules in the answer."""
     uptime_ms: int
     alone: bool
-    """Whether no other was on its way: then the answer says what time it is."""
+    """Whether no other message was in flight; only then does the answer tell the time."""
     void: bool = False
-    """Whether Redis' clock jumped meanwhile: what it brings goes back."""
+    """Whether Redis' clock was found to have jumped meanwhile; then the claims in the answer are released."""
 
 
 class Ticker:
-    """One beat's part in the work."""
+    """The loop of one scheduler that claims, prepares and fires."""
 
     def __init__(
         self,
@@ -110,20 +107,20 @@ class Ticker:
         self.clock = RedisClock()
         self.attendant: Attendant | None = None
         self.awake_at = time.monotonic()
-        """Since when it is at one step, or until when it sleeps, by the monotonic clock."""
+        """When the current step began, or when the current sleep ends, by the monotonic clock."""
         self.passed_ms, self.passes = 0.0, deque[float](maxlen=1000)
-        """When the last pass ended by Redis' clock; how many seconds each of the last took, for whoever takes them."""
+        """When the last cycle ended, in ms by Redis' clock; how many seconds recent cycles took, for the metrics."""
         self._desk, self._book, self._pace = desk, book, pace
         self._token, self._only, self._emit, self._health = token, only, emit, health
         self._replies = Replies(emit, obstacles)
         self.holding = Holding(pace, desk.keys)
         self._asked: deque[Asked] = deque()
         self._wanted, self._busy = 0, False
-        """How many claims are worth asking for: there may be more to hand out; whether the last page was full."""
+        """How many more pages of claims to ask for in this cycle; whether the last page was full."""
         self._in_vain, self._freed_at = 0, math.inf
 
     def run(self, stopping: threading.Event) -> None:
-        """Passes on whole seconds of Redis' clock, until it is time to stop; no error ends it."""
+        """Run a cycle at each whole interval of Redis' clock until `stopping` is set; no error ends the loop."""
         patience = Patience()
         while not stopping.is_set():
             self.awake_at = time.monotonic()
@@ -132,7 +129,7 @@ class Ticker:
             except connection.Errors as e:
                 self._health.failed("ticker", e)
                 patience.wait(stopping)
-            except Exception as e:  # noqa: BLE001 (a bug in one pass must not silence the beat)
+            except Exception as e:  # noqa: BLE001 (a bug in one cycle must not stop the scheduler)
                 self._emit(Event("failed", fields={"error": cause(e), "exception": e}))
                 patience.wait(stopping)
             else:
@@ -143,11 +140,11 @@ class Ticker:
         self.release()
 
     def turn(self, stopping: threading.Event) -> None:
-        """One pass: page after page of what is due. While Redis works on one, the next is prepared and sent."""
+        """Run one cycle: process pages of due schedules; while Redis works on one, prepare and send the next."""
         self._freed_at, self._wanted, self._busy, self._in_vain = math.inf, 1, False, 0
         began = time.monotonic()
         while True:
-            over = stopping.is_set() or self._in_vain >= IN_VAIN  # what leads nowhere waits for the next pass
+            over = stopping.is_set() or self._in_vain >= IN_VAIN  # pages without decisions wait for the next cycle
             left = self._wanted > 0 or self.holding.next_ms <= self.clock.now_ms()
             if left and not over and len(self._asked) < (QUESTIONS if self._busy or self.holding.is_crowded else 1):
                 self._ask()
@@ -160,17 +157,18 @@ class Ticker:
         self.passes.append(time.monotonic() - began)
 
     def release(self) -> None:
-        """Gives back what is claimed and not decided."""
-        with contextlib.suppress(*connection.Errors):  # the locks run out by themselves
+        """Release the schedules that are claimed and not decided."""
+        with contextlib.suppress(*connection.Errors):  # the locks expire by themselves
             while self._asked:
                 self._hear()
             for page in pages(self.holding.ids, _RELEASED):
                 self._desk.fire([fire_items.released(each).items[0] for each in page], token=self._token)
 
     def _ask(self) -> None:
-        """What is due goes out, and a claim of what comes next; the two together only between the last pages of many.
+        """Send the held ticks that are due, or a claim of the next schedules; both together only between full pages.
 
-        Else a beat would claim what it has just fired before any other could, or more than it gets round to.
+        Otherwise a scheduler would claim again what it has just fired, before any other could, or claim more than it
+        can fire in time.
         """
         due = self.holding.take(self.clock.now_ms())
         if alone := not self._asked:
@@ -187,7 +185,10 @@ class Ticker:
             raise
 
     def _hear(self) -> None:
-        """Takes note of the oldest answer; no verdict in it, though something was due, was in vain."""
+        """Process the oldest answer; count it as in vain if ticks were due and none was decided.
+
+        Raises the errors in the answer once everything else in it is processed.
+        """
         try:
             fired, claimed = self._desk.answer()
         except Exception as e:
@@ -203,22 +204,23 @@ class Ticker:
             self._take(claimed, None if asked.void else mark(asked.uptime_ms, claimed.now))
         if isinstance(fired, Exception):
             raise fired
-        if isinstance(claimed, connection.Refused):  # out of memory, read-only …: reads still work
+        if isinstance(claimed, connection.Refused):  # Redis is out of memory, read-only …; reads still work
             self._replies.refused(self._book.functions(self._desk.due(self._pace.page_size)), claimed)
         if isinstance(claimed, Exception):
             raise claimed
 
     def _lost(self, error: Exception) -> None:
-        """Perhaps it happened, and the replies were lost: sent again, it does nothing if it had."""
+        """Give up all answers in flight and hold their ticks again; `fire` ignores those that it has decided."""
         self._desk.hang_up()
         asked, self._asked = self._asked, deque()
-        for each in reversed(asked) if isinstance(error, connection.Errors) else ():  # after a bug the locks run out
+        for each in reversed(asked) if isinstance(error, connection.Errors) else ():  # after a bug the locks expire
             self._settle(each.due, error)
 
     def _take(self, claimed: Claimed, now: Mark | None) -> None:
-        """What we were handed goes to what we hold; all of it goes back if Redis' clock has jumped.
+        """Prepare the claimed schedules and hold them, or release everything that is held if Redis' clock has jumped.
 
-        So does what was asked for before that was noticed: then there is no reading of the clock to judge by.
+        Claims that were in flight when the jump was noticed are released, too. They come without `now`, because their
+        reading of the clock cannot be judged.
         """
         self._freed_at = min(self._freed_at, self._replies.met(claimed))
         if now is None or self.timekeeper.is_ahead(now):
@@ -233,7 +235,7 @@ class Ticker:
             self._wanted = max(self._wanted, QUESTIONS if self._busy else int(bool(claimed.claims)))
 
     def _settle(self, due: Sequence[Chain], fired: Decided | Exception) -> bool:
-        """Takes note of what became of what was due; whether any verdict was given."""
+        """Process the replies to due ticks, hold those to send again, and return whether any tick was decided."""
         if isinstance(fired, Exception):
             self.holding.hold(due)
             self._replies.refused(((chain.id, chain.func) for chain in due if chain.func), fired)
@@ -241,7 +243,7 @@ class Ticker:
         replies, unseen = iter(fired.replies), [reply for reply in fired.replies if reply.code == "ENDED"]
         settled = (self._replies.settle(chain, [next(replies) for _ in chain.items], fired.now) for chain in due)
         self.holding.hold([again for again in settled if again])
-        if unseen and self.attendant:  # before they are sent again
+        if unseen and self.attendant:  # close ended runs before these items are sent again
             self.attendant.clear(sum(int(reply.words) for reply in unseen))
         return any(reply.code in _GIVEN for reply in fired.replies)
 
@@ -256,5 +258,5 @@ class Ticker:
 
 
 def _early(fired: Decided | Exception) -> bool:
-    """Whether Redis' clock does not show what we thought: then there is no use in sending more of it."""
+    """Return whether Redis rejected a tick as early; then our estimate of its clock is ahead."""
     return isinstance(fired, Decided) and any(reply.code == "EARLY" for reply in fired.replies)

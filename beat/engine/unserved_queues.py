@@ -1,7 +1,7 @@
-"""The lookout: sees when ticks go to a queue that no worker reads, and when one does again.
+"""Report queues that get ticks although no worker reads them, and report when a worker reads them again.
 
-It is said once, whichever beat sees it first. A worker that restarts is given time: that none reads a queue must be
-seen twice, some seconds apart.
+Of all schedulers, the one that sees it first reports it. A queue must be without a worker in two checks, some seconds
+apart, so that a worker has time to restart.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ if TYPE_CHECKING:
     from beat.storage.store import Store
 
 GRACE_S = 5
-"""For so long a queue may be without a worker, as during a deploy."""
+"""How long a queue may be without a worker, as during a deploy."""
 FORGET_MS = 86_400_000
-"""After so long without a tick, nobody is interested in a queue any more."""
+"""How long after its last tick an unserved queue is forgotten."""
 
 
 class Lookout:
-    """One beat's."""
+    """The checks of one scheduler on the queues that get ticks."""
 
     def __init__(self, store: Store, *, name: str, emit: Emit) -> None:
         self._store, self._name, self._emit = store, name, emit
         self._lock = threading.Lock()
         self._sent: set[str] = set()
         self._alone: dict[str, float] = {}
-        """The queues of which it is not said yet → since when, by the monotonic clock."""
+        """Queues without a worker that are not reported yet → since when, by the monotonic clock."""
         self._noted: list[str] = []
-        """Those of which it is, by whichever beat."""
+        """Queues without a worker that some scheduler has reported."""
 
     def sent(self, *queues: str) -> None:
-        """A tick has gone there; from any thread."""
+        """Take note that a tick was sent to these queues; safe to call from any thread."""
         with self._lock:
             self._sent.update(queues)
 
     def turn(self) -> None:
-        """Looks at the queues to which ticks went, and at those that no worker reads."""
+        """Check the queues that got ticks since the last call, and those without a worker."""
         with self._lock:
             sent = set(self._sent)
         found = queue_workers.staff(self._store, sorted({*sent, *self._alone, *self._noted}))
@@ -61,7 +61,7 @@ class Lookout:
             self._sent -= sent
 
     def _judged(self, found: Mapping[str, Staff], sent: Collection[str]) -> Iterator[Seen]:
-        """What is worth a note."""
+        """Yield what to record in Redis: queues that are noted there, and new ones after the grace period."""
         now, noted, before = time.monotonic(), set(self._noted), set(self._alone)
         for queue, (_, workers, _) in found.items():
             if queue in noted:

@@ -1,10 +1,8 @@
-"""What becomes of ticks that wait, who may come in and who passes by; `fire` has the last word about the room.
+"""Process the ticks that wait for a slot of their schedule or group, and the ticks that follow a success.
 
-The attendant: sees to the slots, that is to ticks which wait: for an earlier run to end, or for their group.
-
-Runs that have ended are closed, ticks that waited take their turn, and a run whose place a newer tick is to have is
-taken out of its queue or stopped in its worker. A tick that follows a success comes in by this door, too. Whoever dies
-meanwhile, the next beat that looks goes on: all that has to be known is in Redis, and `fire` lets each tick in once.
+Runs that have ended are closed, so that waiting ticks get their slots. A run that a newer tick replaces is taken out
+of its queue, or stopped in its worker. `fire` checks the capacity again, and admits each tick once. All state is in
+Redis, so another scheduler continues if this one dies.
 """
 
 from __future__ import annotations
@@ -39,22 +37,25 @@ if TYPE_CHECKING:
 
 
 class Arrival(NamedTuple):
-    """A tick that waits."""
+    """A tick on a waiting list."""
 
     id: str
     tick: str
     by: str
     after: str = ""
-    """The job whose success it follows."""
+    """The job whose success the tick follows; empty if it follows none."""
 
     @classmethod
     def read(cls, words: str) -> Arrival:
-        """As it stands in line."""
+        """Parse a member of a waiting list."""
         return cls(*words.split(" "))
 
 
 def decided(slot: Slot, pages: Mapping[str, Page], facts: Mapping[str, Facts], keys: Keys) -> Iterator[Item]:
-    """The items of those who wait for a slot, the first who came first."""
+    """Yield the items that admit or skip ticks on the waiting list of a slot, the oldest first.
+
+    A tick without an item goes on waiting.
+    """
     known, free, stand = dict(facts), _room(slot, pages), 0
     for place, words in enumerate(slot.waiting):
         arrival = Arrival.read(words)
@@ -76,7 +77,7 @@ def decided(slot: Slot, pages: Mapping[str, Page], facts: Mapping[str, Facts], k
             found = fire_items.admitted(page.rev, page.schedule, *arrival[1:3], keys, after=arrival.after, facts=mine)
             item, known[arrival.id] = found
             needs = item.queue.count("\n") + 1 if slot.is_group else 1
-            # Who comes behind a tick that waits for more room would take it away from that one, again and again.
+            # If a broadcast needs more than is free, ticks behind it must not take that, or it never gets enough.
             free = free and max(0, free - needs)
             yield item
         else:
@@ -84,11 +85,11 @@ def decided(slot: Slot, pages: Mapping[str, Page], facts: Mapping[str, Facts], k
 
 
 def _room(slot: Slot, pages: Mapping[str, Page]) -> int | None:
-    """How many may come in; None where nobody counts."""
+    """Return the free capacity of the slot; None if it is unlimited."""
     if slot.is_group:
         try:
             return Group.read(slot.id[1:], slot.rev).max_running - len(slot.running) + slot.ended
-        except DeclarationError:  # `fire` says so
+        except DeclarationError:  # `fire` rejects the tick, and the rejection is logged
             return 1
     schedule = pages[slot.id].schedule
     room = time_policies.slot(schedule) if schedule and slot.state in {"active", "finished"} else None
@@ -98,7 +99,7 @@ def _room(slot: Slot, pages: Mapping[str, Page]) -> int | None:
 
 
 def _unwanted(schedule: Schedule, arrival: Arrival, facts: Facts) -> tuple[str, str]:
-    """Why a tick that follows a success does not fire, whatever room there is: a reason, and words."""
+    """Return why a tick that follows a success is skipped whatever the capacity: a reason and its explanation."""
     tick = clock.read(arrival.tick)
     if time_policies.is_excluded(schedule, tick):
         return decide.EXCLUDED, ""
@@ -107,7 +108,7 @@ def _unwanted(schedule: Schedule, arrival: Arrival, facts: Facts) -> tuple[str, 
 
 
 def _outdone(schedule: Schedule, stand: int, *, is_newest: bool) -> str:
-    """Why a tick that follows a success may not wait either, with so many before it; nothing if it may."""
+    """Return why a tick that follows a success may not wait behind `stand` others; an empty string if it may."""
     if schedule.overlap == "replace":
         return "" if is_newest else "replaced"
     room = time_policies.slot(schedule)
@@ -115,12 +116,12 @@ def _outdone(schedule: Schedule, stand: int, *, is_newest: bool) -> str:
 
 
 INTERVAL_MS = 900
-"""How soon a slot is looked at again, if nothing happens meanwhile."""
+"""How soon a slot is processed again if no run ends before that."""
 _PAGE = 50
 
 
 class Attendant:
-    """One thread's care for the slots."""
+    """The processing of waiting ticks in one thread."""
 
     def __init__(
         self,
@@ -138,12 +139,12 @@ class Attendant:
         self._inquiry = Inquiry(store)
 
     def clear(self, ended: int) -> None:
-        """Closes so many runs that have ended, and lets in who waits for them: those come first."""
+        """Close this many runs that have ended, and admit the ticks that wait for their slots."""
         self._watcher.look(ended)
         self.turn(1)
 
     def turn(self, most: int = 10) -> None:
-        """Sees to the slots that are due to be looked at, so many pages of them: the others wait for the next turn."""
+        """Process the slots that are due, at most this many pages; the others wait for the next call."""
         for _ in range(most):
             looked, slots = self._slots.attend(limit=_PAGE, interval=INTERVAL_MS)
             if self._slots.pending:
@@ -166,7 +167,7 @@ class Attendant:
                 self._tell(page, self._store.fire(page, token=self._token), pages)
 
     def _hand_on(self) -> None:
-        """Give the next followers of successes their ticks."""
+        """Give the next followers of successes their ticks, and log the successes that were dropped."""
         reply = self._slots.follow(token=self._token)
         if reply.code != "OK":
             self._once.say("", Event("unfollowed", fields={"error": f"{reply.words}; rename it, or delete it"}))
@@ -174,7 +175,10 @@ class Attendant:
             self._emit(Event("unfollowed", schedule_id, {"error": why}))
 
     def _read(self, slots: Sequence[Slot]) -> Mapping[str, Page]:
-        """The definitions of all who wait."""
+        """Return the definitions of all schedules with waiting ticks, by id.
+
+        A tick whose definition cannot be read is logged, and moved off the waiting list of its group.
+        """
         claims = {claim.id: claim for slot in slots for claim in _waiting(slot)}
         found = dict(zip(claims, self._book.find(list(claims.values())), strict=True))
         for each, page in found.items():
@@ -214,7 +218,7 @@ class Attendant:
 
 
 def _waiting(slot: Slot) -> Iterator[Claim]:
-    """Who waits for it, as claims: by these the definitions are found."""
+    """Yield a claim for each waiting tick; the cache finds the definitions by these."""
     if not slot.is_group:
         yield Claim(slot.id, slot.rev, "", 0, "")
         return

@@ -1,7 +1,7 @@
-"""The watchdog: what the main thread does while the others work. It ends a beat of which a thread hangs.
+"""Watch the scheduler's threads from the main thread, and end the process if one of them hangs.
 
-A thread shows since when it has been at one step of its work, or until when it sleeps. That time counts only while the
-watchdog itself comes round: a process that was stopped, or a machine that slept, does not hang.
+Each thread shows when its current step began, or when its current sleep ends. The time at one step counts only while
+the watchdog itself runs, so that a stopped process or a suspended machine does not look like a hang.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
     from beat.storage.connection import Redis
 
 END_S = 60.0
-"""A thread that has been at one step for so long ends the process; after half of it, that is told."""
+"""How long a thread may be at one step before the process ends; a warning comes after half of it."""
 EXCHANGES = 6
-"""So many times may Redis let one step wait as long as it can."""
+"""How many of the slowest possible commands one step may contain."""
 PATIENCE = 5
-"""So many times as long where steps are long, and everywhere while Redis is away: looking up a name takes minutes."""
+"""Factor on the limit of patient threads, and of all while Redis is away: a name lookup can take minutes."""
 LONGEST_TURN_S = 5.0
-"""What has lasted longer since the last look is not counted: this process stood still, too."""
+"""The most that counts between two checks; if more time has passed, the whole process stood still."""
 
 
 class _Watched:
-    """One thread."""
+    """A watched thread, and how long it has been at one step."""
 
     def __init__(self, name: str, at: Callable[[], float], limit_s: float, *, patient: bool) -> None:
         self.name, self.limit_s, self.patient = name, limit_s, patient
@@ -45,7 +45,7 @@ class _Watched:
         self._at, self._seen = at, at()
 
     def look(self, now: float, passed_s: float) -> None:
-        """So much time has passed: it counts unless the thread went on, or sleeps."""
+        """Count the time that has passed, unless the thread made progress or sleeps."""
         at = self._at()
         if at != self._seen:
             self._seen, self.silent_s, self.told = at, 0.0, False
@@ -54,7 +54,7 @@ class _Watched:
 
 
 class Watchdog:
-    """Watches the threads of one beat, and tells its service manager how they are."""
+    """The watch over the threads of one scheduler, which also reports to its service manager."""
 
     def __init__(self, emit: Emit, health: Health) -> None:
         self._emit, self._health = emit, health
@@ -64,24 +64,24 @@ class Watchdog:
         self._looked_at = time.monotonic()
 
     def watch(self, name: str, at: Callable[[], float], client: Redis, *, patient: bool = False) -> None:
-        """From now on a thread is watched: `at` is since when it is at a step, or until when it sleeps.
+        """Watch a thread from now on; `at` returns when its step began or its sleep ends, by the monotonic clock.
 
-        Its `client` says how long Redis may let it wait; the steps of one that is `patient` may take long.
+        The timeouts of its `client` decide how long one step may take; the steps of a `patient` thread may take longer.
         """
         limit_s = max(END_S, EXCHANGES * connection.slowest_s(client))
         self._watched = (*self._watched, _Watched(name, at, limit_s, patient=patient))
 
     def ready(self, schedules: int) -> None:
-        """All threads are at work, on so many schedules of this beat's own code."""
+        """Tell the service manager that all threads are running; `schedules` is the number that the code declares."""
         self._words = f"{schedules:,} schedule{'s' * (schedules != 1)} of its own code"
         self._notifier.tell("READY=1")
 
     def wait(self, wishes: queue.SimpleQueue[BaseException | None]) -> BaseException | None:
-        """Until somebody wishes an end, which is returned; or Stuck, when a thread hangs."""
+        """Wait for an item of `wishes` and return it, or return Stuck if a thread hangs."""
         while True:
             self._notifier.status(self._words if self._health.ready else "Redis does not work for us: waiting for it")
             self._notifier.alive(max((each.silent_s for each in self._watched), default=0.0))
-            # Not for ever: the kernel may hand a signal to another thread, and this one acts on it when it looks up.
+            # The wait has a timeout, because Python handles a signal only when the main thread runs again.
             with contextlib.suppress(queue.Empty):
                 wish = wishes.get(timeout=self._notifier.turn_s)
                 self._notifier.tell("STOPPING=1")
@@ -91,7 +91,7 @@ class Watchdog:
                 return stuck
 
     def turn(self) -> Stuck | None:
-        """Looks at every thread."""
+        """Check every thread once; emit `stuck` at half of its limit, and return Stuck at the limit."""
         now = time.monotonic()
         passed_s, self._looked_at = min(now - self._looked_at, LONGEST_TURN_S), now
         for each in self._watched:
@@ -108,7 +108,7 @@ class Watchdog:
 
 
 def stacks() -> str:
-    """Where each thread of this process is, the most recent call last."""
+    """Return the stack of each thread of this process, the most recent call last."""
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     frames = sys._current_frames().items()  # noqa: SLF001 (documented, for this very purpose)
     return "\n".join(f"{names.get(each, each)}:\n{''.join(traceback.format_stack(frame))}" for each, frame in frames)

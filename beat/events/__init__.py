@@ -1,7 +1,7 @@
-"""The event stream for other programs: read and follow every decision, outcome and change.
+"""Read and follow the event stream, which holds every decision, outcome and change for other programs.
 
-No reader loses an event silently. A group gets an event until it is acknowledged, and events that were trimmed before
-they could be read become a `Missed`.
+No reader loses an event silently. A group gets an event again until it is acknowledged, and events that were trimmed
+before they could be read become a `Missed`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = ["Missed", "Notice", "read"]
 T = TypeVar("T")
 
 _log = logging.getLogger("beat.events")
-_WAIT_S = 1.0  # at a stretch; then it is looked for what others left, and whether the stream is still the same
+_WAIT_S = 1.0  # then it looks for events that other consumers left, and for a new stream
 _SHORTEST_CLAIM = timedelta(milliseconds=100)
 
 
@@ -53,17 +53,19 @@ def read(
     stopping: threading.Event | None = None,
     **options: Any,
 ) -> Generator[Notice | Missed, None, None]:
-    """Every event of the outbox from `since` on, or after the one with the id `after`, and then those that come.
+    """Yield the events from `since` on, or after the event with the id `after`, and then new ones as they come.
 
-    Without `follow` it ends with the newest; with `block` it ends when nothing has come for so long; and it ends soon
-    after `stopping` is set. `since` is "all" that is there (as is None), "now", how long ago, or an instant.
+    `since` is "all" (the default), "now", an age such as "24h", or an instant. Pass either `since` or `after`. Without
+    `follow`, reading ends with the newest event. With `block`, it ends when no event has come for that long. It also
+    ends soon after `stopping` is set.
 
-    With a `group` Redis keeps the place, and `since` is where a new group begins. The group's consumers share the
-    events; each has its own `consumer` name, which is the host's if not given. An event is acknowledged when the next
-    one is asked for. What is not, its consumer is handed again when it comes back, or another one after `claim_after`.
+    With a `group`, Redis stores the position, and `since` is where a new group begins. The consumers of a group share
+    its events. `consumer` is the name of this one, and defaults to the host name. An event is acknowledged when the
+    next one is requested. Otherwise it goes to its consumer again when that returns, or to another one after
+    `claim_after`.
 
-    `redis` is a URL, a client, or what the settings say; options are settings by name. While Redis is away, a reader
-    that follows waits, and one that does not raises NoRedis.
+    `redis` is a URL or a client, and defaults to the URL of the settings; options are settings by name. While Redis is
+    unavailable, a reader that follows waits; without `follow`, it raises NoRedis.
     """
     found = settings.load(options).settings
     if isinstance(redis, str) and (wrong := redis_url.problem(redis)):
@@ -84,7 +86,7 @@ def read(
 
 @dataclass(frozen=True)
 class _Reading:
-    """The loop: look, hand out, settle, wait. While Redis is away it waits for that."""
+    """The loop of a reader: look for events, yield them, acknowledge them, wait."""
 
     follow: bool
     quiet_s: float | None
@@ -93,7 +95,7 @@ class _Reading:
     def run(
         self, redis: Redis | str, key: str, made: Callable[[Outbox], Alone | Member]
     ) -> Generator[Notice | Missed, None, None]:
-        """What the reader takes, until it is time to end."""
+        """Yield what the reader that `made` builds takes, and close the connections at the end."""
         client = connection.connect(redis)
         try:
             yield from self._read(client, made(Outbox(client, key)))
@@ -119,7 +121,10 @@ class _Reading:
             self._until_it_works(client, partial(reader.wait, int(min(left, wait_s) * 1000)))
 
     def _until_it_works(self, client: Redis, step: Callable[[], T]) -> T | None:
-        """What the step returns; None if it is time to stop before it works."""
+        """Retry the step while Redis is away, and return its result; None if `stopping` is set first.
+
+        Raises NoRedis if the Redis user lacks a right, or if Redis is away and the reader does not follow.
+        """
         patience, away = Patience(), False
         while not (away and self.stopping.is_set()):
             try:
@@ -150,6 +155,6 @@ def _consumer(group: str | None, consumer: str | None) -> str:
 
 
 def _wait_s(client: Redis) -> float:
-    """How long one wait may last: shorter than the connection's own patience."""
+    """Return how many seconds one wait may last, which is less than the socket timeout."""
     patience = client.connection_pool.connection_kwargs.get("socket_timeout")
     return min(_WAIT_S, float(patience) / 2) if patience else _WAIT_S

@@ -1,6 +1,7 @@
-"""What a reader of the outbox is told: a notice of something that happened, or that some were missed.
+"""Define what a reader of the event stream yields: an event, or that some events were missed.
 
-Anybody can write to Redis: what is no notice of ours is passed over, and what is newer than this beat is passed on.
+Any client can write to Redis. So entries that are not events are skipped, and types and fields of a newer version of
+beat are passed on.
 """
 
 from __future__ import annotations
@@ -17,42 +18,42 @@ if TYPE_CHECKING:
 
 _KNOWN = ("type", "schedule", "tick", "job", "by", "entry")
 _SAID = {"tick": "tick", "job": "job", "by": "beat"}
-"""What the line of a verdict says by which name."""
+"""The fields of a decision's event that are only in its ledger line, with their names there."""
 
 
 @dataclass(frozen=True)
 class Notice:
-    """One thing that happened to a schedule."""
+    """An event of a schedule: a decision, an outcome or a change."""
 
     id: str
-    """Its place in the outbox; a later one is larger."""
+    """The id in the event stream; later events have larger ids."""
     type: str
-    """enqueued, skipped, succeeded, failed …; a newer beat may have others."""
+    """enqueued, skipped, succeeded, failed …; a newer version of beat may have others."""
     schedule_id: str
     tick: datetime | None
-    """None if it is about no tick, or about a run that somebody asked for."""
+    """None if the event is not about a tick, or about a manual run."""
     job_id: str | None
     by: str
-    """Which beat, or which person."""
+    """The scheduler or the operator that caused the event."""
     at: datetime
-    """When, by Redis' clock."""
+    """The time of the event, by Redis' clock."""
     entry: Mapping[str, Any]
-    """The line of the ledger, all of it; empty if it cannot be read."""
+    """The whole ledger line; empty if it cannot be read."""
     more: Mapping[str, str] = field(default_factory=dict)
-    """The fields that this beat does not know."""
+    """The fields that this version of beat does not know."""
 
     @classmethod
     def read(cls, event_id: str, fields: Mapping[bytes, bytes]) -> Notice | None:
-        """The notice of an entry of the stream; None for what is none. Never raises."""
+        """Parse an entry of the stream; return None if it is not an event. Never raises."""
         words = {_text(name): _text(value) for name, value in fields.items()}
         try:
             at = clock.from_ms(int(event_id.partition("-")[0]))
-        except (ValueError, OverflowError):  # not in our calendar
+        except (ValueError, OverflowError):  # outside the calendar
             return None
         if not words.get("type"):
             return None
         entry = _object(words.get("entry", ""))
-        if "tick" not in words:  # of a verdict, its line says the rest
+        if "tick" not in words:  # the event of a decision has the rest in its ledger line
             words |= {name: told for name, word in _SAID.items() if isinstance(told := entry.get(word), str)}
         return cls(
             id=event_id,
@@ -67,7 +68,7 @@ class Notice:
         )
 
     def plain(self) -> dict[str, Any]:
-        """The same for `json.dumps`, with times as text."""
+        """Return the event as a dict for `json.dumps`, with times as text."""
         return {
             **self.more,
             "id": self.id,
@@ -83,24 +84,24 @@ class Notice:
 
 @dataclass(frozen=True)
 class Missed:
-    """Events that were trimmed, or deleted, before they could be read."""
+    """Events that were trimmed or deleted before they could be read."""
 
     count: int | None
-    """How many; None if nobody knows, and perhaps it is none."""
+    """How many; None if that is unknown, and then perhaps none were missed."""
     after: str
-    """The last one that was read, or at least handed out."""
+    """The id of the last event that was read or delivered."""
     before: str
-    """The next one that is still there; nothing if none is."""
+    """The id of the next event that is still there; empty if none is."""
 
     type: ClassVar[str] = "missed"
 
     def plain(self) -> dict[str, Any]:
-        """The same for `json.dumps`."""
+        """Return the same as a dict for `json.dumps`."""
         return {"type": self.type, "count": self.count, "after": self.after, "before": self.before}
 
 
 def _object(written: str) -> dict[str, Any]:
-    """An object of JSON that can be written again: no NaN, no infinity, no depth without end."""
+    """Parse a JSON object; return an empty dict if it is invalid, or cannot be written again as with NaN."""
     try:
         found = json.loads(written)
         json.dumps(found, allow_nan=False)

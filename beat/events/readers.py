@@ -1,6 +1,6 @@
-"""Where a reader of the outbox stands: alone, in a place of its own, or as one of a group, whose place Redis keeps.
+"""Read pages of the event stream, alone with a position of one's own, or in a group whose position Redis stores.
 
-Both are handed pages of what comes next. What is handed out is settled afterwards, piece by piece, in order.
+Each item of a page is settled after it has been processed, one by one and in order.
 """
 
 from __future__ import annotations
@@ -21,42 +21,42 @@ if TYPE_CHECKING:
     from beat.storage.event_stream import Entry, Handed, Outbox, Stream
 
 PAGE = 100
-"""How many events are taken at once."""
+"""How many events are read at once."""
 
 
 def _nothing() -> None:
-    """There is nothing to settle."""
+    """Do nothing; the default for an item that needs no settling."""
 
 
 class Took(NamedTuple):
-    """What comes next, and what is to be done when it has been dealt with."""
+    """The next item of a reader, and how to settle it once it has been processed."""
 
     value: Notice | Missed | None
-    """None for what is nobody's business."""
+    """None for an entry that is not an event."""
     settle: Callable[[], None] = _nothing
     id: str = ""
-    """Of the event that a group was handed: who settles many at once needs it."""
+    """The id of an event that a group was handed, for readers that acknowledge many at once."""
 
 
 class Alone:
-    """A reader that goes on from an id; `resumed` says that it has read up to there."""
+    """A reader with a position of its own; `resumed` says that it has read all events up to `start`."""
 
     def __init__(self, outbox: Outbox, start: Callable[[Outbox], str], *, resumed: bool) -> None:
         self._outbox, self._start, self._resumed = outbox, start, resumed
         self._at = ""
-        self._read: int | None = None  # how many events there had been up to there, as soon as that is known
+        self._read: int | None = None  # how many events the stream had had up to that position; None until known
 
     @property
     def fresh(self) -> bool:
-        """What was taken is ours."""
+        """Return True, because no other reader shares the events."""
         return True
 
     def wait(self, ms: int) -> None:
-        """Returns when something has come, or after so long."""
+        """Wait for a new event, at most this many milliseconds."""
         self._outbox.wait(self._at or START, ms)
 
     def look(self) -> list[Took]:
-        """What comes next; nothing if that has yet to come."""
+        """Return the next items; empty if there are none yet."""
         at = self._at = self._at or self._begin()
         stream, entries = self._outbox.look(at, PAGE)
         if self._is_another(at, stream):
@@ -80,21 +80,21 @@ class Alone:
         return newest if start == NEWEST else min(start, newest, key=order)
 
     def _is_another(self, at: str, stream: Stream) -> bool:
-        """It was deleted and has begun anew, or Redis has forgotten its latest: all that is there may be new."""
+        """Return whether the stream was deleted and began anew, or lost its newest events; then all may be new."""
         trimmed = order(at) < order(stream.first)
         return order(at) > order(stream.newest) or (trimmed and self._read is not None and stream.gone < self._read)
 
     def _missed(self, at: str, stream: Stream) -> Missed | None:
-        """What is gone of that which comes after `at`; a new reader begins with what is there."""
+        """Return the events after `at` that are gone; None if none are, or if the reader is new."""
         count = stream.gone - self._read if self._read is not None else None if self._resumed else 0
         self._read = stream.gone
         return None if count == 0 else Missed(count, at, stream.first)
 
 
 class Member:
-    """A consumer of a group; `start` is where the group begins if there is none.
+    """A consumer of a group; `start` is where the group begins if it does not exist.
 
-    With a `token`, it is handed something only while the outbox' lock holds that.
+    With a `token`, it gets events only while the lock of the event stream holds that token.
     """
 
     def __init__(
@@ -115,17 +115,17 @@ class Member:
 
     @property
     def fresh(self) -> bool:
-        """What was taken is ours; after a while, others may take it for left behind."""
+        """Return whether the last page is still ours; after `idle`, another consumer may take it over."""
         return time.monotonic() - self._taken_at < self._idle.total_seconds() / 2
 
     def wait(self, ms: int) -> None:
-        """Returns when something has come, or after so long."""
+        """Wait for a new event, at most this many milliseconds."""
         self._outbox.wait(self._known or START, ms)
 
     def look(self) -> list[Took]:
-        """What comes next; nothing if that has yet to come."""
+        """Return the next items; empty if there are none yet, or if another consumer holds the lock."""
         self._start = self._start or self._begin(self._outbox)
-        # Whatever happens to the reply, and whatever was taken and left, is ours to ask for again.
+        # If the reply is lost or the page is left half processed, its unacknowledged events are asked for again.
         mine, self._mine, self._taken_at = self._mine or not self.fresh, True, time.monotonic()
         handed = self._outbox.take(
             group=self._group,
@@ -164,6 +164,6 @@ class Member:
         self._told = str(gone)
 
     def _begin_anew(self, newest: str) -> None:
-        """After the last that it had, or with all there is if the ids have begun anew."""
+        """Start the group after the last event that it had, or at the beginning if the ids have begun anew."""
         self._start = self._known if order(self._known) <= order(newest) else START
         self._known = ""

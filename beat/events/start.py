@@ -1,4 +1,4 @@
-"""Where reading begins, as people write it: `"all"`, `"now"`, `"24h"`, an instant, or after an event that they had."""
+"""Parse where reading begins: `"all"`, `"now"`, an age such as `"24h"`, an instant, or after the id of an event."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Since = datetime | timedelta | str | float | None
 NEWEST = "$"
-"""In place of an id: after the newest there is."""
+"""Stands for the id of the newest event."""
 
 _ID = re.compile(r"\d{1,19}-\d{1,19}", re.ASCII)
 _LARGEST = 2**64 - 1
@@ -25,7 +25,10 @@ _MS = timedelta(milliseconds=1)
 
 
 def place(since: Since, after: str | None) -> Callable[[Outbox], str]:
-    """The id of the event before the first that is wanted, once Redis' clock can be asked; refuses what is none."""
+    """Return a function that gives the id after which reading begins; for an age, it asks Redis for the time.
+
+    Raises BadOption for an invalid id or for both arguments, and BadDuration or BadInstant for an invalid `since`.
+    """
     if after is not None:
         if since is not None:
             raise BadOption("since and after say two things: give one of them")
@@ -47,7 +50,7 @@ def place(since: Since, after: str | None) -> Callable[[Outbox], str]:
 
 
 def duration(value: timedelta | str | float, name: str, least: timedelta = timedelta(0)) -> timedelta:
-    """A length of time that is not too short."""
+    """Parse a duration; raise BadDuration if it is shorter than `least`."""
     found = durations.parse(value, name)
     if found < least:
         raise BadDuration(f"{name} must be at least {durations.short(least)}, not {value!r:.60}")
@@ -55,5 +58,5 @@ def duration(value: timedelta | str | float, name: str, least: timedelta = timed
 
 
 def _before(ms: int) -> str:
-    """The largest id of the millisecond before."""
+    """Return the largest id before this millisecond."""
     return f"{ms - 1}-{_LARGEST}" if ms > 0 else START

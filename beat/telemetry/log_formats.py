@@ -1,6 +1,6 @@
-"""How log lines look: for people, with colours on a terminal, or for machines, one JSON object a line.
+"""Format log lines: as text for people, in colour on a terminal, or as one JSON object per line for machines.
 
-Nothing that a user wrote can steer the terminal or break a line, and no URL shows its password.
+No user's text can control the terminal or break a line, and no URL shows its password.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 RESERVED = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-"""What a log record has of its own; a field of that name is its attribute `beat_name`."""
+"""The attributes that each log record has; an event's field `name` among them becomes `beat_name`."""
 _COLOURS = {logging.DEBUG: "2", logging.INFO: "32", logging.WARNING: "33", logging.ERROR: "1;31"}
 
 
 def attributes(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of an event, as a log record takes them."""
+    """Return the fields of an event under names that a log record accepts."""
     return {f"beat_{name}" if name in RESERVED else name: value for name, value in fields.items()}
 
 
 def plain(value: object) -> Any:
-    """Data that every program and every terminal can read, whatever it was."""
-    if isinstance(value, str):  # as nearly all are
+    """Return the value as JSON data with printable text; convert values of other types to text."""
+    if isinstance(value, str):  # the most frequent type
         return printable(value)
     if value is None or isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
         return value
@@ -45,7 +45,7 @@ def plain(value: object) -> Any:
 
 
 def printable(text: str, but: str = "") -> str:
-    """Without secrets, and with everything escaped that is no character to see, but for some."""
+    """Return the text without passwords, and with unprintable characters escaped, except those in `but`."""
     text = redis_url.hidden(text)
     if text.isprintable():
         return text
@@ -53,19 +53,19 @@ def printable(text: str, but: str = "") -> str:
 
 
 def form(name: str, stream: TextIO | None) -> logging.Formatter:
-    """The form of that name, for lines that go to a stream."""
+    """Return the formatter of that name for lines that go to `stream`."""
     return Json() if name == "json" else Text(coloured=_is_coloured(stream))
 
 
 class Text(logging.Formatter):
-    """`09:00:00.002 INFO    fired report …`; on a terminal the level has its colour, and the schedule stands out."""
+    """Lines such as `09:00:00.002 INFO    fired report …`; coloured, the level has a colour and the id is bold."""
 
     def __init__(self, *, coloured: bool = False) -> None:
         super().__init__()
         self._coloured = coloured
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line, and below it the traceback if there is one, set in: no error looks like a line of ours."""
+        """Return the line, followed by the traceback if any, indented so that it never looks like a log line."""
         time, level, words = f"{_time(record)[11:19]}.{int(record.msecs):03d}", f"{record.levelname:7}", _words(record)
         if self._coloured:
             time, level = _painted("2", time), _painted(_COLOURS.get(record.levelno, "0"), level)
@@ -75,10 +75,10 @@ class Text(logging.Formatter):
 
 
 class Json(logging.Formatter):
-    """One object a line: when, how serious, in words; then what a program needs, in the order in which it was told."""
+    """One JSON object per line: time, level and message, then the fields of the event in their order."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The object, with the traceback in it if there is one."""
+        """Return the JSON object, with the traceback in it if any."""
         fields = {"time": _time(record), "level": record.levelname.lower(), "message": _words(record)}
         if "." in record.name:
             fields["component"] = record.name.rpartition(".")[2]
@@ -116,7 +116,7 @@ def _painted(code: str, text: str) -> str:
 
 
 def _with_its_schedule(words: str, schedule_id: str) -> str:
-    """The first time that it is named, as a word of its own."""
+    """Return the text with the first mention of the schedule's id in bold."""
     if not schedule_id:
         return words
     name = rf"(?<![\w-]){re.escape(schedule_id)}(?![\w-])"

@@ -1,4 +1,4 @@
-"""Events as log lines: one line each, by Python's own logging, under the name `beat`."""
+"""Write each event as one log line to Python's logger `beat`."""
 
 from __future__ import annotations
 
@@ -116,13 +116,13 @@ LINES = {
     "alerts_refused": (_E, "alerts do not work: {error}"),
     "failed": (_E, "this is a bug in beat, please report it: {error}"),
 }
-"""The level and the words of each event."""
+"""The level and the text of each event."""
 _WANTED = {"overlap", "excluded", "group", "dependency"}
-"""Reasons to skip a tick that somebody wrote into the code: no warning, or there would be one every second."""
+"""Reasons to skip a tick that a policy of the schedule asks for. They log no warning, because they can recur often."""
 
 
 def listen(event: Event) -> None:
-    """Writes the line of an event; its fields are attributes of the record, for whoever has a handler of her own."""
+    """Log an event; its fields become attributes of the record, for the application's own handlers."""
     level, words = LINES[event.name]
     if not event.fields.get("tick"):
         words = words.replace("the run for {tick}", "the manual run")
@@ -144,7 +144,7 @@ def listen(event: Event) -> None:
 
 
 def configure(level: str, form: str) -> None:
-    """Log lines on stderr, for people (text) or for machines (json)."""
+    """Send log lines to stderr, as `text` for people or as `json` for machines."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(log_formats.form(form, sys.stderr))
     _log.handlers[:] = [handler]
@@ -153,14 +153,14 @@ def configure(level: str, form: str) -> None:
 
 
 class _Number(int):
-    """Formatted with a noun it counts: `{:tick}` is `1 tick` or `3 ticks`."""
+    """A number that can be formatted with a noun: `{:tick}` gives `1 tick` or `3 ticks`."""
 
     def __format__(self, noun: str) -> str:
         return f"{int(self):,} {noun}{'s' * (self != 1)}" if noun else str(int(self))
 
 
 class _Text(str):
-    """Formatted for a command to paste: `{:shell}` is one word of a shell's command line."""
+    """A text that can be formatted for a command line: `{:shell}` gives one quoted word."""
 
     __slots__ = ()
 

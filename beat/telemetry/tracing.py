@@ -1,8 +1,8 @@
-"""Every fire as a span of OpenTelemetry's, and its job as what follows from it: the only door to OpenTelemetry.
+"""Record each fire as an OpenTelemetry span, and pass the context to its job.
 
-Only its API is used. Until the application has imported it, nothing happens here; until there is a tracer provider, no
-job is told anything. Whatever a tracer does, ticks go on: what it raises is said once, and spans are ended in a thread
-of their own, for that is when an exporter may take its time.
+This is the only module that imports OpenTelemetry, and it uses only the API. It does nothing until the application has
+imported OpenTelemetry and set a tracer provider. A tracer can never stop the ticker: its first error is logged, and
+spans end in a thread of their own, because an exporter may block then.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 SPAN = "beat.fire"
 _API = "opentelemetry.trace"
 _MOST = 10_000
-"""How many fires may be without a verdict: of the oldest nobody will know. So many spans may wait to be ended, too."""
+"""The most fires without a decision; beyond it, the oldest ends as unknown. Also the most spans that wait to end."""
 _FIRES = {"fire", "admit", "manual"}
 _UNDECIDED = {"EARLY", "ENDED"}
 _WORDS = {"OK": "fired", "WAITS": "waits", "SKIPPED": "skipped"}
@@ -37,15 +37,15 @@ _log = logging.getLogger("beat.telemetry.tracing")
 
 
 class _Fire(NamedTuple):
-    """One that has no verdict yet."""
+    """A fire that is not decided yet."""
 
     span: Any
     context: dict[str, str]
-    """What its job is told, however often it is sent."""
+    """The trace context of its job, the same each time the fire is sent."""
 
 
 class _End(NamedTuple):
-    """A span that is over."""
+    """A span that waits to be ended."""
 
     span: Any
     at_ns: int
@@ -54,12 +54,12 @@ class _End(NamedTuple):
 
 
 def wanted(settings: Settings) -> Tracer:
-    """The tracer that the settings ask for; each thread has its own."""
+    """Return a new tracer as the settings ask for; each thread needs its own."""
     return Tracing() if settings.traces == "on" else Untraced()
 
 
 class Tracing:
-    """The spans of one thread's fires."""
+    """The spans of the fires of one thread."""
 
     def __init__(self, *, at_once: bool = False) -> None:
         self._open: dict[str, _Fire] = {}
@@ -68,21 +68,21 @@ class Tracing:
         self._complained = False
 
     def sent(self, items: Sequence[Item]) -> Sequence[Item]:
-        """The items as they are to be sent: each job of a fire that is traced is told so, each time in the same way."""
-        if _API not in sys.modules:  # nobody has set it up
+        """Return the items with the trace context in each traced job; an item sent again has the same context."""
+        if _API not in sys.modules:  # the application does not use it
             return items
         try:
             return self._traced(items)
-        except Exception:  # noqa: BLE001 (the application's own sampler may do anything)
+        except Exception:  # noqa: BLE001 (the application's sampler may raise anything)
             self._complain()
             return items
 
     def decided(self, items: Sequence[Item], replies: Sequence[Reply]) -> None:
-        """What became of items; those that will be sent again go on."""
+        """End the spans of decided items; those of items that will be sent again stay open."""
         if self._open:
             try:
                 self._settle(items, replies)
-            except Exception:  # noqa: BLE001 (no thread can be started, say)
+            except Exception:  # noqa: BLE001 (for example, no thread can be started)
                 self._complain()
 
     def _settle(self, items: Sequence[Item], replies: Sequence[Reply]) -> None:
@@ -90,7 +90,7 @@ class Tracing:
         for item, reply in zip(items, replies, strict=True):
             fire = None if reply.code in _UNDECIDED else self._open.pop(item.job, None)
             if fire:
-                happened = reply.code == "STALE" and reply.words in ours  # and the reply to an earlier attempt was lost
+                happened = reply.code == "STALE" and reply.words in ours  # fired before, and its reply was lost
                 verdict = "fired" if happened else _WORDS.get(reply.code, reply.code.lower())
                 error = f"{reply.code} {reply.words}" if reply.code.startswith("BAD") else ""
                 self._end(fire, verdict, error)
@@ -118,7 +118,7 @@ class Tracing:
         end = _End(fire.span, int(clock.now().timestamp() * 1e9), verdict, error)
         if self._thread is None:
             self._finish(end)
-        elif self._ended.qsize() < _MOST:  # else the exporter hangs, and they are lost
+        elif self._ended.qsize() < _MOST:  # otherwise the exporter hangs, and the span is lost
             self._ended.put(end)
             if not self._thread.is_alive():
                 self._thread.start()
@@ -135,7 +135,7 @@ class Tracing:
             if end.error:
                 end.span.set_status(trace.Status(trace.StatusCode.ERROR, end.error))
             end.span.end(end.at_ns)
-        except BaseException:  # noqa: BLE001 (an exporter's sys.exit() is its own affair, too)
+        except BaseException:  # noqa: BLE001 (not even an exporter's sys.exit() may end the thread)
             self._complain()
 
     def _complain(self) -> None:
@@ -145,7 +145,7 @@ class Tracing:
 
 
 def _begun(item: Item, tracer: Any) -> _Fire:
-    """From here on the fire is a span; without a context if it cannot be followed."""
+    """Start the span of a fire; its context is empty if the propagator has none, and then the fire is not traced."""
     from opentelemetry import trace  # noqa: PLC0415 (it is there already)
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator  # noqa: PLC0415 (as above)
 

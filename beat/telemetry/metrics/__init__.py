@@ -1,9 +1,7 @@
-"""Metrics for Prometheus: read from Redis when somebody asks, so that every beat answers the same.
+"""Serve metrics for Prometheus, read from Redis at each scrape, so that every scheduler gives the same answer.
 
-What each schedule did stands in its own hash. How long things took is folded from the events into histograms, and what
-only processes know, such as locks that were not got, each beat adds to the counts of all: both off the path of a fire.
-
-The page of metrics for whoever asks, beside the beats that serve it themselves.
+The counts of each schedule are in its own hash. Durations are folded from the event stream into histograms in Redis.
+Each scheduler adds what only processes know, such as failed locks, to shared totals. Neither delays a fire.
 """
 
 from __future__ import annotations
@@ -18,10 +16,10 @@ __all__ = ["Collector", "Metrics", "Tally"]
 
 
 class Asking(Connected):
-    """Reads the metrics of one installation."""
+    """The metrics of one installation, for processes other than a scheduler."""
 
     def page(self, *, fold: bool = True) -> str:
-        """What Prometheus reads. What has happened since is folded first, if this user may and nobody minds."""
+        """Return the metrics as Prometheus reads them; with `fold`, fold new events first if Redis allows it."""
         with self._asking():
             if fold:
                 folding.fold_if_possible(self._store)

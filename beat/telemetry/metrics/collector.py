@@ -1,7 +1,4 @@
-"""The same metrics for a program that has a registry of prometheus_client's of its own: the extra `metrics`.
-
-All metrics, read from Redis at this moment.
-"""
+"""Read all metrics from Redis, and show them in a program's own registry of prometheus_client (extra `metrics`)."""
 
 from __future__ import annotations
 
@@ -44,7 +41,7 @@ _STATES = ("paused", "disabled", "finished", "retired", "broken")
 
 
 def read(store: Store, globs: Iterable[str]) -> list[Family]:
-    """Every metric; the globs say which schedules have some of their own."""
+    """Read every metric; schedules that match one of the globs have metrics of their own."""
     found = families()
     _overview(store, found)
     _beats(store, found)
@@ -101,7 +98,7 @@ def _schedule(found: Mapping[str, Family], row: Row) -> None:
 
 
 def _whole(reply: Any) -> int:
-    return reply if isinstance(reply, int) else 0  # a key of another kind; the housekeeper says so
+    return reply if isinstance(reply, int) else 0  # a key of a wrong type, which the housekeeper reports
 
 
 _log = logging.getLogger("beat.telemetry.metrics")
@@ -109,9 +106,10 @@ MISSING = "a collector needs prometheus_client: pip install 'rq-beat[metrics]'"
 
 
 class Collector:
-    """Reads Redis whenever it is asked; `REGISTRY.register(Collector())` is all there is to do.
+    """A collector that reads Redis at each scrape. Register it with `REGISTRY.register(Collector())`.
 
-    `redis` is a URL, a client, or what the settings say; options are settings by name, as in `metrics_schedules="a*"`.
+    `redis` is a URL or a client, and defaults to the URL of the settings. Options are settings by name, as in
+    `metrics_schedules="a*"`.
     """
 
     def __init__(self, redis: Redis | str | None = None, **options: Any) -> None:
@@ -121,11 +119,11 @@ class Collector:
         self._complained = False
 
     def describe(self) -> Iterator[Metric]:
-        """Nothing, so that a registry does not ask Redis just to know the names."""
+        """Yield nothing, so that registering does not read Redis."""
         return iter(())
 
     def collect(self) -> Iterator[Metric]:
-        """Every metric; none while Redis is away, for the page has others on it, too."""
+        """Yield every metric; none while Redis is unavailable, so that the registry can still show other metrics."""
         for family in self._read():
             made: Metric = self._metric(family.name.removesuffix("_total"), family.meaning, family.kind)
             name = f"{family.name}_bucket" if family.kind == HISTOGRAM else family.name

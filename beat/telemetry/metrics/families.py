@@ -1,4 +1,4 @@
-"""Every metric: its name, kind, meaning and labels, in the order of the page."""
+"""Define every metric with its name, kind, meaning and labels, in the order of the output."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ GAUGE, COUNTER, HISTOGRAM = "gauge", "counter", "histogram"
 
 @dataclass(frozen=True)
 class Family:
-    """One metric, and what it is now."""
+    """A metric and its current values."""
 
     name: str
     kind: str
     meaning: str
     labels: tuple[str, ...] = ()
     rows: list[tuple[Any, ...]] = field(default_factory=list)
-    """The values of the labels, and the number; of a histogram the bounds, and how many were at most so much."""
+    """The values of the labels and the number; for a histogram, each bound and the cumulative count."""
     sums: list[float] = field(default_factory=list)
-    """Of a histogram, the sum of all."""
+    """The sum of all observations of a histogram; empty for other kinds."""
 
 
 def families() -> dict[str, Family]:
-    """All of them, still empty, by name."""
+    """Return all metrics by name, without values."""
     made = (
         Family("beat_schedules", GAUGE, "Schedules, by state.", ("state",)),
         Family("beat_instances", GAUGE, "Beats that are alive."),

@@ -1,4 +1,7 @@
-"""Histograms and counts of all beats, in one hash: what events tell is folded into it, what beats count is added."""
+"""Keep the histograms and totals of all schedulers in one Redis hash.
+
+Durations are folded into it from the event stream, and each scheduler adds what it has counted.
+"""
 
 from __future__ import annotations
 
@@ -18,36 +21,36 @@ BOUNDS = (
     "0.001", "0.0025", "0.005", "0.01", "0.025", "0.05", "0.1", "0.25", "0.5", "1", "2.5", "5", "10", "30", "60", "120",
     "300", "600", "1800", "3600",
 )  # fmt: skip
-"""Of the buckets, in seconds, as they are written in Redis."""
+"""The upper bounds of the buckets, in seconds, as they are written in Redis."""
 INF, SUM = "inf", "sum"
 UNKEPT = (connection.Refused, NoRedis)
-"""What is raised where metrics can be read, though not be kept."""
-_EVENTS = 100  # so that no step keeps Redis for 25 ms, be the events as long as they get
-_PAGES = 100  # that is all that the outbox holds, unless somebody has made it longer
+"""The errors of a Redis where metrics can be read but not written."""
+_EVENTS = 100  # so that no script blocks Redis for 25 ms, even with the longest events
+_PAGES = 100  # covers the whole event stream at its default length
 _DAY_MS = 86_400_000
-_BEYOND = 1e24  # nobody counts so far, and sums of such are no numbers any more
+_BEYOND = 1e24  # larger values are invalid, and their sums would overflow
 
 
 def fold(store: Store, *, count: int = _EVENTS, bounds: str = " ".join(BOUNDS)) -> int:
-    """Adds what the next events tell about times; how many were read."""
+    """Fold the durations of the next events into the histograms; return how many events were read."""
     return int(_done(store.run("fold", count=count, bounds=bounds)))
 
 
 def fold_all(store: Store) -> None:
-    """As many as there are, or so many that nobody waits long."""
+    """Fold all events that are left, up to a limit that keeps the wait short."""
     for _ in range(_PAGES):
         if fold(store) < _EVENTS:
             break
 
 
 def fold_if_possible(store: Store) -> None:
-    """A Redis that is full or read-only, or has no outbox, still shows what was kept."""
+    """Fold all events, or do nothing if Redis is full or read-only, or if this user may not write."""
     with contextlib.suppress(*UNKEPT):
         fold_all(store)
 
 
 def tell(store: Store, name: str, items: Sequence[tuple[str, str, str]], *, ttl: int = _DAY_MS) -> None:
-    """Adds what the beat of that name has counted, and not told before; safe to send again."""
+    """Add the totals of the scheduler `name` since it last did so; safe to send again."""
     _done(store.run("tally", items, told=store.keys.tally(name), ttl=ttl))
 
 
@@ -59,12 +62,12 @@ def _done(reply: Any) -> str:
 
 
 def bucket(seconds: float) -> str:
-    """The bucket in which that falls."""
+    """Return the upper bound of the bucket for a duration."""
     return next((bound for bound in BOUNDS if seconds <= float(bound)), INF)
 
 
 def kept(store: Store) -> dict[str, float]:
-    """What there is."""
+    """Return the metrics in Redis, by field."""
     try:
         return amounts(cast("dict[bytes, bytes]", store.client.hgetall(store.keys.metrics)))
     except connection.Refused as e:
@@ -74,13 +77,13 @@ def kept(store: Store) -> dict[str, float]:
 
 
 def amounts(found: Mapping[bytes, bytes]) -> dict[str, float]:
-    """What the hash holds; what is no number, less than nothing or beyond measure is left out."""
+    """Return the numbers in the hash, without invalid, negative and huge values."""
     read = ((field.decode(errors="replace"), _number(value)) for field, value in found.items())
     return {field: value for field, value in read if value is not None}
 
 
 def histogram(kept: Mapping[str, float], name: str) -> tuple[list[tuple[str, int]], float]:
-    """How many were at most so long, for each bound, and the sum of all; what another version has is fitted in."""
+    """Return the cumulative count for each bound, and the sum; other versions' bounds go into the next larger one."""
     counts = dict.fromkeys((*BOUNDS, INF), 0.0)
     for word, number in _buckets(kept, name):
         counts[bucket(word)] += number

@@ -1,4 +1,4 @@
-"""The page that Prometheus reads, in its text format; prometheus_client's own writer takes ten times as long."""
+"""Write metrics in Prometheus' text format; prometheus_client's own writer takes ten times as long."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def text(families: Iterable[Family]) -> str:
-    """All of them."""
+    """Return these metrics in the text format."""
     return "".join(line for family in families for line in _lines(family))
 
 

@@ -1,4 +1,4 @@
-"""What the hashes of the schedules tell: counts, and when things were or will be. What cannot be read is left out."""
+"""Read the metrics of each schedule from its hash. Values that cannot be read are left out."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ if TYPE_CHECKING:
 
 STATUSES = ("succeeded", "failed", "stopped", "lost")
 OTHER = "other"
-"""The label of all that have none of their own, and of what was skipped before reasons were counted."""
+"""The label of all schedules without metrics of their own, and of skips without a counted reason."""
 _FIELDS = (
     "state due_at last_run last_skip last_success unannounced_at consecutive_failures run_count skip_count ends skips"
 )
-_PAGE = 250  # so that no step keeps Redis for 25 ms
+_PAGE = 250  # so that no script blocks Redis for 25 ms
 _LONGEST = 15
-_GONE = {"retired", "disabled"}  # what nobody expects to run any more fails nobody
+_GONE = {"retired", "disabled"}  # these do not run, so their failures do not matter
 _COUNTED = re.compile(r"([a-z_]+) ([0-9]{1,15})(?: |$)")
 
 
 class Row(NamedTuple):
-    """One schedule, or all those together that have no metrics of their own."""
+    """The metrics of one schedule, or of all schedules together that have none of their own."""
 
     id: str
     enqueued: int
     ends: tuple[int, ...]
-    """As STATUSES has them."""
+    """How many runs ended in each of `STATUSES`."""
     skips: Mapping[str, int]
-    """By reason."""
+    """How many ticks were skipped, by reason."""
     failures: int | None = None
     last_run: float | None = None
     last_success: float | None = None
     next_run: float | None = None
-    """Of one that is active, and that a live beat declares."""
+    """When the next tick is due, if the schedule is active and not on hold."""
     period: float | None = None
-    """Of the same: from the newest tick, whatever became of it, to the next."""
+    """The seconds from the newest tick, fired or skipped, to the next one; only where `next_run` is known."""
 
 
 def read(store: Store, globs: Iterable[str]) -> Iterator[Row]:
-    """Those that match, and the sums of all others."""
+    """Yield the schedules that match a glob, then the sums of all others."""
     matches, others, namesake = _matching(globs), None, None
     for row in _rows(store):
         if not matches(row.id):
@@ -56,7 +56,7 @@ def read(store: Store, globs: Iterable[str]) -> Iterator[Row]:
         else:
             yield row
     if others:
-        yield _sum(others, namesake) if namesake else others  # no two may have the same labels
+        yield _sum(others, namesake) if namesake else others  # two rows must not have the same label
     elif namesake:
         yield namesake
 
@@ -64,12 +64,12 @@ def read(store: Store, globs: Iterable[str]) -> Iterator[Row]:
 def _rows(store: Store) -> Iterator[Row]:
     ids = _ids(store)
     for each, values in zip(ids, glance(store, ids, _PAGE, fields=_FIELDS), strict=True):
-        if values[0]:  # else it is gone, or is no schedule
+        if values[0]:  # otherwise it is gone, or its key is not a hash
             yield _row(each, *values)
 
 
 def _ids(store: Store) -> list[str]:
-    """Each of them once, though Redis may tell some twice."""
+    """Return each id once, though a scan may return some twice."""
     found = store.client.sscan_iter(store.keys.schedules, count=1000)
     return sorted({each.decode(errors="replace") for each in found})
 

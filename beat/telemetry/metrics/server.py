@@ -1,4 +1,4 @@
-"""The companion that serves metrics, by HTTP, and keeps them: folds events and tells what this beat has counted."""
+"""Serve metrics by HTTP, and keep them up to date: fold events, and add what this scheduler has counted."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _STOP_S = 0.5
 _LOOK_S = 0.1
 _TURN_COMES_S = 5.0
 _MOST = 20
-"""How many may ask at the same time."""
+"""The maximum number of simultaneous requests."""
 _PLAIN = "text/plain; charset=utf-8"
 
 
 class Metrics:
-    """Answers from the moment it is made until it is time to stop, whether Redis is there or not.
+    """The metrics service, which answers from its construction until it stops, even if Redis is unavailable.
 
-    So a port that is taken is known before anything ticks, and nobody who asks waits for a Redis that is away.
+    So a port that is taken is reported before the first tick.
     """
 
     name = "metrics"
@@ -57,10 +57,10 @@ class Metrics:
         emit(Event("serving", fields={"address": self._server.address}))
 
     def run(self, stopping: threading.Event) -> None:
-        """Keeps them every second."""
+        """Update the metrics in Redis every second, until `stopping` is set."""
         while not stopping.wait(_TURN_S):
             self._keep_or_say()
-        with contextlib.suppress(*connection.Errors, BeatError):  # the last that it has to tell
+        with contextlib.suppress(*connection.Errors, BeatError):  # the last counts
             self.keep()
         self._serving.join(_STOP_S)
 
@@ -70,7 +70,7 @@ class Metrics:
                 server.handle_request()
 
     def keep(self) -> None:
-        """Tells what was counted here, and folds what has happened."""
+        """Add what this scheduler has counted to the totals, and fold new events."""
         items = self._tally.items()
         folding.tell(self._store, self._beat, items)
         self._tally.known(items)
@@ -85,11 +85,14 @@ class Metrics:
             raise
 
     def page(self) -> str:
-        """What Prometheus reads; who asks at the same time waits, though not for long."""
+        """Return the metrics as Prometheus reads them.
+
+        One request at a time is answered. Raises NoRedis if the others before it take longer than `_TURN_COMES_S`.
+        """
         if not self._one_at_a_time.acquire(timeout=_TURN_COMES_S):
             raise NoRedis("it has not answered those who asked before")
         try:
-            with contextlib.suppress(*folding.UNKEPT):  # what was kept is shown
+            with contextlib.suppress(*folding.UNKEPT):  # the stored metrics can still be shown
                 self.keep()
             return page.text(collector.read(self._store, self._globs))
         finally:
@@ -101,7 +104,7 @@ class _Server(socketserver.ThreadingTCPServer):
     daemon_threads = True
     block_on_close = False
     request_queue_size = _MOST
-    timeout = _LOOK_S  # after which it looks whether it is to end
+    timeout = _LOOK_S  # after this many seconds without a request it checks whether to stop
 
     def __init__(self, family: socket.AddressFamily, address: Any, metrics: Metrics) -> None:
         self.address_family, self.metrics = family, metrics
@@ -115,19 +118,19 @@ class _Server(socketserver.ThreadingTCPServer):
         return f"http://{shown!s}:{port}/metrics"
 
     def verify_request(self, request: Any, client_address: Any) -> bool:  # noqa: ARG002 (as it is called)
-        """Whether there is room for one more; else it is hung up on."""
+        """Return whether there are fewer than `_MOST` requests; otherwise the connection is closed."""
         has_room = len(self._open) < _MOST
         if has_room:
             self._open.add(request)
         return has_room
 
     def shutdown_request(self, request: Any) -> None:
-        """It is over, however it went."""
+        """Close a request, whether it succeeded or not."""
         self._open.discard(request)
         super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Somebody hung up: nothing to say."""
+        """Ignore errors of a connection, such as a client that hung up."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -142,7 +145,7 @@ class _Handler(BaseHTTPRequestHandler):
             found = self.server.metrics.page()
         except (*connection.Errors, BeatError) as e:
             self._answer(HTTPStatus.SERVICE_UNAVAILABLE, f"Redis cannot be asked for metrics now: {cause(e)}\n")
-        except Exception as e:  # noqa: BLE001 (a bug here stops no beat)
+        except Exception as e:  # noqa: BLE001 (a bug here must not stop the scheduler)
             self._answer(HTTPStatus.INTERNAL_SERVER_ERROR, f"this is a bug in beat, please report it: {cause(e)}\n")
         else:
             self._answer(HTTPStatus.OK, found, page.TYPE)
@@ -156,7 +159,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """A scrape is no news."""
+        """Log nothing, because scrapes are frequent."""
 
 
 def _listen(host: str, port: int, metrics: Metrics) -> _Server:
@@ -169,7 +172,7 @@ def _listen(host: str, port: int, metrics: Metrics) -> _Server:
 
 
 def _bound(family: socket.AddressFamily, address: Any, metrics: Metrics) -> _Server:
-    """Who was there may be about to go, as a beat that has just ended in this process is."""
+    """Bind the port; retry briefly while it is taken, because a scheduler that has just stopped may release it."""
     until = time.monotonic() + _STOP_S
     while True:
         try:

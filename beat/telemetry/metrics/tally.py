@@ -1,4 +1,4 @@
-"""What only this process knows, counted since it began."""
+"""Count what only this process knows, since it started: failed locks, Redis errors, cycle durations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COUNTED = {"locked": LOCK_FAILURES, "fenced": LOCK_FAILURES}
 
 
 class Tally:
-    """Listens to events, and looks at what the engine shows; `passes` and `health` are the engine's own."""
+    """The counts of one scheduler, from its events and from the ticker's `passes` and `health`."""
 
     def __init__(self) -> None:
         self.passes = deque[float]()
@@ -27,13 +27,13 @@ class Tally:
         self._lock = threading.Lock()
 
     def listen(self, event: Event) -> None:
-        """Counts what is worth it."""
+        """Count an event that belongs to a total."""
         if event.name in _COUNTED:
             with self._lock:
                 self._totals[_COUNTED[event.name]] += 1
 
     def items(self) -> list[tuple[str, str, str]]:
-        """Each total, and how much of it is known to be told."""
+        """Return each total as (field, total, how much of it Redis has confirmed)."""
         with self._lock:
             while self.passes:
                 took = self.passes.popleft()
@@ -47,6 +47,6 @@ class Tally:
             return [(field, total, self._known.get(field, "0")) for field, total in totals.items()]
 
     def known(self, items: list[tuple[str, str, str]]) -> None:
-        """They were told, and that was answered."""
+        """Take note that Redis has confirmed these totals."""
         with self._lock:
             self._known |= {field: total for field, total, _ in items}
