@@ -144,8 +144,8 @@ DEEPEST = 4000
 _SPARE = 4  # lines that belong to no tick: changes and requested runs
 _SECOND = timedelta(seconds=1)
 
-# A line about a run, as the scripts write it: its type, its job, and for a decision its time. Parsing these as JSON takes
-# five times as long, and there may be many.
+# A line about a run, as the scripts write it: its type, its job, and for a decision its time. Parsing such lines as
+# JSON takes five times as long, and there may be many.
 _RUN = re.compile(
     r'\{"type":"(enqueued|succeeded|failed|stopped|lost)","tick":(?:null|"[^"\\]*"),"job":"([^"\\]*)",'
     r'(?:"by":"\w*",(?:"after":"[^"\\]*",)?(?:"queue":"[^"\\]*","why":"[^"\\]*",)?"late_ms":-?\d+,"n":\d+,"at":"([^"]*)Z"'
