@@ -1,6 +1,7 @@
-"""The client: asks and changes, with no beat alive and without importing the application.
+"""Provide `Client`, which reads and changes an installation from Python.
 
-What can be asked is in `questions`. Every change is one atomic script, and says who made it.
+A client needs no running scheduler and does not import the application. The module `queries` has the questions that
+only read. Every change of a schedule is one atomic script in Redis and records the operator.
 """
 
 from __future__ import annotations
@@ -17,15 +18,17 @@ from beat.client.reschedule import Rescheduling
 
 
 class Client(Backfilling, Pausing, Rescheduling, Adding, Surveying, Inspecting, Comparing):
-    """A client that reads and changes one installation. `redis` is a URL or a client; the settings name it otherwise.
+    """A client that reads and changes one installation.
 
-    Options are settings by name, as in `prefix="app:"`. `by` names the operator in the ledger and the events; it is
-    `user@host` unless it is given. Every method raises NoRedis when Redis does not answer, and UnknownSchedule with the
-    nearest name. A change raises Refused when the state in Redis forbids it, and Conflict when the schedule no longer
-    has the `expected_version`, because another client has changed it.
+    `redis` is a URL or a client; without it, the settings name the Redis server. Options are settings by name, such as
+    `prefix="app:"`. `by` names the operator in the ledger and in events. Its default is `user@host`.
+
+    Every method raises NoRedis when Redis does not answer. It raises UnknownSchedule, with the nearest id, if there is
+    no such schedule. A change raises Refused if the state in Redis forbids it. It raises Conflict if the schedule no
+    longer has the `expected_version`, because another client has changed it.
     """
 
     @classmethod
     def from_settings(cls, *, by: str | None = None, **options: Any) -> Self:
-        """A client of the Redis that the settings name."""
+        """Return a client for the Redis server that the settings name."""
         return cls(by=by, **options)

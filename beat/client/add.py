@@ -1,6 +1,7 @@
-"""Schedules from data: declared as the code would, for functions that an application has exposed; and their end.
+"""Add schedules from data, and remove schedules.
 
-What schedules from data say about others and about their groups: it must be true in Redis before they are added.
+A schedule from data is declared like one in code, but it calls a function that an application has exposed. Schedules
+that it requires or follows, and the limits of its group, must be in Redis before it is added.
 """
 
 from __future__ import annotations
@@ -32,23 +33,23 @@ if TYPE_CHECKING:
 
 
 class Related(NamedTuple):
-    """Of some schedules that are to be added."""
+    """The result of checking new schedules against other schedules and groups in Redis."""
 
     refused: dict[str, Refused]
-    """Those that cannot be, by their ids, and why."""
+    """The schedules that cannot be added, by id, each with its error."""
     later: set[str]
-    """Those that wait for others of these to be added first."""
+    """The ids of schedules that must wait until others of the same call are added."""
 
 
 class _Known(NamedTuple):
-    """What Redis says of a schedule."""
+    """Whether a schedule is in Redis, and which schedules it depends on."""
 
     is_there: bool
     bonds: list[Bond]
 
 
 def look(store: Store, schedules: Iterable[Schedule], added: Container[str]) -> Related:
-    """Compares them with Redis; those that are `added` count as if they were there already."""
+    """Check new schedules against Redis; the ids in `added` count as present."""
     wanted = {schedule.id: schedule for schedule in schedules}
     bound = {each: bonds for each, schedule in wanted.items() if (bonds := cross_checks.bonds(schedule))}
     refused: dict[str, Refused] = {}
@@ -68,7 +69,10 @@ def look(store: Store, schedules: Iterable[Schedule], added: Container[str]) -> 
 
 
 def _reached(store: Store, bound: Mapping[str, list[Bond]]) -> dict[str, _Known]:
-    """All schedules that can be reached from these, as Redis knows them; what is to be added leads on as it will."""
+    """Return all schedules that `bound` depends on, directly or not, as Redis has them.
+
+    For a schedule in `bound`, its new dependencies count, not those in Redis.
+    """
     found: dict[str, _Known] = {}
     asked = {bond.to for bonds in bound.values() for bond in bonds}
     while asked:
@@ -91,7 +95,7 @@ def _known(values: Any) -> _Known:
     for each in requires.split(", ") if requires else ():
         try:
             bonds.append(Bond("requires", Requires.read(each).id))
-        except BadOption:  # somebody has garbled it: the definition is not asked
+        except BadOption:  # not written by beat: the definition is not consulted
             continue
     return _Known(bool(rev), bonds)
 
@@ -99,7 +103,7 @@ def _known(values: Any) -> _Known:
 def _circles(
     wanted: Container[str], bound: Mapping[str, list[Bond]], found: Mapping[str, _Known]
 ) -> list[tuple[str, list[str]]]:
-    """Those in which one is that is to be added: in words, and the ids."""
+    """Return each circular dependency that involves a new schedule: the error message and the ids."""
     there = {each: known.bonds for each, known in found.items() if known.bonds and each not in wanted}
     told = [
         (cross_checks.words(steps), [each for each, _ in steps]) for steps in cross_checks.circles({**bound, **there})
@@ -108,6 +112,7 @@ def _circles(
 
 
 def _unknown(store: Store, schedule_id: str, bond: Bond) -> str:
+    """Return the error message for a dependency that does not exist, with the nearest id."""
     begin = f"schedule {schedule_id!r} {bond.word} {bond.to!r}"
     names: Any = store.client.zrange(store.keys.index("all"), 0, _MOST_NAMES)
     hint = did_you_mean(bond.to, (name.decode(errors="replace") for name in names))
@@ -115,7 +120,7 @@ def _unknown(store: Store, schedule_id: str, bond: Bond) -> str:
 
 
 def _crowded(store: Store, wanted: Iterable[Schedule]) -> dict[str, Refused]:
-    """Those of whose groups Redis knows nothing, or that do not fit in."""
+    """Return an error for each schedule whose group has no limit in Redis, or too few slots for its broadcast."""
     grouped = [schedule for schedule in wanted if schedule.group]
     groups = group_limits.known(store) if grouped else {}
     return {each.id: Refused(words) for each in grouped for words in cross_checks.room(each, groups)}
@@ -123,11 +128,11 @@ def _crowded(store: Store, wanted: Iterable[Schedule]) -> dict[str, Refused]:
 
 _TRIES = 10
 _FROM_DATA = "api"
-_MOST_NAMES = 10_000  # among which one that was meant is looked for
+_MOST_NAMES = 10_000  # names that are searched for the nearest one
 
 
 class Wanted(NamedTuple):
-    """A schedule that somebody wants: what `Client.add` takes."""
+    """A schedule to add, with the arguments of `Client.add`."""
 
     id: str
     func: str
@@ -136,16 +141,16 @@ class Wanted(NamedTuple):
 
 
 class Added(NamedTuple):
-    """What became of it."""
+    """The result of adding one schedule."""
 
     id: str
     result: Literal["added", "replaced", "same", "refused"]
     error: BeatError | None = None
-    """Why it was refused."""
+    """Why the schedule was refused."""
 
 
 class Adding(Changing):
-    """A client that adds schedules and removes them."""
+    """A client that adds and removes schedules."""
 
     def add(
         self,
@@ -157,10 +162,10 @@ class Adding(Changing):
         expected_version: int | None = None,
         **given: Unpack[Options],
     ) -> Standing:
-        """Adds a schedule of a function that an application has exposed, with the options of `@periodic`.
+        """Add a schedule for a function that an application has exposed, with the options of `@periodic`.
 
-        One of this id is refused, unless it is the very same, or was added in the same way and `replace` is given: then
-        its state and its history stay, and only a change of what decides its ticks moves the next one.
+        If the id exists, the call is refused unless that schedule also comes from data, and is identical or `replace`
+        is given. A replaced schedule keeps its state and its history. Its next tick moves only if its rule changes.
         """
         wanted = [Wanted(schedule_id, func, cron, given)]
         for done in self.add_all(wanted, replace=replace, expected_version=expected_version):
@@ -176,7 +181,7 @@ class Adding(Changing):
         dry_run: bool = False,
         expected_version: int | None = None,
     ) -> Iterator[Added]:
-        """Adds many, a page at a time, and says of each what became of it; with `dry_run`, what would."""
+        """Add schedules in batches and yield the result of each; with `dry_run`, yield the expected result."""
         origin = Origin(_FROM_DATA, version="" if expected_version is None else str(expected_version))
         known: set[str] = set()
         added: set[str] = set()
@@ -193,19 +198,19 @@ class Adding(Changing):
                 while tries and (left := {n: each for n, each in schedules.items() if n not in answers}):
                     done = self._bring(left, origin, added, replace=replace, dry_run=dry_run)
                     added |= {answer.id for answer in done.values() if answer.result != "refused"}
-                    tries -= not done  # those that others wait for come first, so that some rounds are needed anyway
+                    tries -= not done  # a round with results is no failed try: dependencies are added first
                     answers |= done
             yield from (answers.get(n) or Added(each.id, "refused", _busy()) for n, each in enumerate(page))
 
     def remove(self, schedule_id: str, *, expected_version: int | None = None) -> None:
-        """Deletes a schedule with its history; one that a live beat declares is refused, for it would come back."""
+        """Delete a schedule and its history; refuse if a live scheduler declares it, because it would return."""
         version = "" if expected_version is None else str(expected_version)
         with self._asking():
             [reply] = self._operations.remove([(schedule_id, version)], by=self.by)
             self._refuse(schedule_id, reply)
 
     def remove_retired(self, ids: Sequence[str]) -> list[str]:
-        """Deletes those of these that are retired, with their histories; which those were."""
+        """Delete those of these schedules that are retired, with their histories, and return their ids."""
         removed: list[str] = []
         for page in pages(ids):
             with self._asking():
@@ -214,20 +219,20 @@ class Adding(Changing):
         return removed
 
     def retired(self) -> list[str]:
-        """The ids of all that are retired."""
+        """Return the ids of all retired schedules, sorted."""
         with self._asking():
             found = self._store.client.sscan_iter(self._keys.index("retired"), count=500)
             return sorted({each.decode(errors="replace") for each in found})
 
     def ledger_lengths(self, ids: Iterable[str]) -> list[int]:
-        """How many lines each ledger holds."""
+        """Return how many lines each schedule's ledger has; 0 if its key is not a list."""
         with self._asking(), self._store.client.pipeline(transaction=False) as pipe:
             for each in ids:
                 pipe.llen(self._keys.runs(each))
             return [number if isinstance(number, int) else 0 for number in pipe.execute(raise_on_error=False)]
 
     def _declared(self, wanted: Wanted, known: set[str]) -> Schedule:
-        """The schedule, if it can be one, and is none of those that are `known`."""
+        """Declare a schedule and add its id to `known`; raise if it is invalid or its id is there already."""
         refuse_unknown(wanted.options, "The expression is cron=, as in cron='0 9 * * *'.")
         options: Any = {**wanted.options, "id": wanted.id}
         schedule = declare.declare(wanted.func, wanted.cron, options, self.settings)
@@ -245,7 +250,10 @@ class Adding(Changing):
     def _bring(
         self, schedules: Mapping[int, Schedule], origin: Origin, added: Container[str], *, replace: bool, dry_run: bool
     ) -> dict[int, Added]:
-        """What became of those that nobody else was at meanwhile, and that wait for no other."""
+        """Add the schedules that need not wait for others, and return their results.
+
+        A schedule that another client changed meanwhile has no result, so the caller tries it again.
+        """
         others = look(self._store, schedules.values(), added)
         schedules = {n: schedule for n, schedule in schedules.items() if schedule.id not in others.later}
         ids = [schedule.id for schedule in schedules.values()]
@@ -271,7 +279,7 @@ class Adding(Changing):
         return answers | {n: self._answer(item.id, reply) for (n, item), reply in told if reply.code != "RETRY"}
 
     def _refuse_strangers(self, schedule: Schedule, seen: State | None, source: str, hidden: set[str]) -> None:
-        """What is somebody else's, and what a worker would call though nobody exposes it."""
+        """Raise if the existing schedule does not come from data, or if a callback is not exposed."""
         if seen is not None and source != _FROM_DATA:
             self._refuse(schedule.id, Reply("TAKEN", source or "elsewhere"))
         for path in hidden.intersection(_callbacks(schedule)):
@@ -289,12 +297,12 @@ class Adding(Changing):
         return Added(schedule_id, "added" if reply.code == "NEW" else "replaced")
 
     def _exposed(self, path: str) -> str:
-        """The nearest function that may be scheduled."""
+        """Return a hint with the nearest function that an application has exposed."""
         names: Any = self._store.client.zrange(self._keys.functions, 0, _MOST_NAMES)
         return did_you_mean(path, (name.decode(errors="replace") for name in names))
 
     def _rehearsed(self, items: Collection[Registration]) -> list[Reply]:
-        """What the script would say, as far as can be told without it."""
+        """Predict the replies of the register script for a dry run, as far as reads can tell."""
         exposed = self._store.client.zmscore(self._keys.functions, [item.func for item in items]) if items else []
         codes = (Reply("UPDATED" if item.seen_rev else "NEW") for item in items)
         told = zip(items, exposed, codes, strict=True)
@@ -302,7 +310,7 @@ class Adding(Changing):
 
 
 def _sources(store: Store, ids: Sequence[str]) -> list[str]:
-    """Where each comes from; nothing for what is not there."""
+    """Return where each schedule comes from; empty if there is none."""
     with store.client.pipeline(transaction=False) as pipe:
         for each in ids:
             pipe.hget(store.keys.schedule(each), "source")
@@ -313,7 +321,10 @@ def _sources(store: Store, ids: Sequence[str]) -> list[str]:
 def _added(
     schedule: Schedule, seen: State | None, now: datetime, *, replace: bool, origin: Origin
 ) -> Registration | None:
-    """As the register script takes it; None when Redis has it all."""
+    """Return the item for the register script, or None if Redis already has this schedule.
+
+    Raise DuplicateSchedule if Redis has another definition and `replace` is not given.
+    """
     ruling, rev = overrides.in_force(schedule, seen.override if seen else "")
     placed = place(ruling, seen, now, rev)
     if placed and seen is not None and not replace:
@@ -322,13 +333,13 @@ def _added(
 
 
 def _callbacks(schedule: Schedule) -> list[str]:
-    """The functions that a worker calls when a run has ended."""
+    """Return the functions that a worker calls when a run has ended."""
     given = (schedule.on_success, schedule.on_failure, schedule.on_stopped)
     return [callback.func for callback in given if callback is not None]
 
 
 def _hidden(store: Store, paths: Iterable[str]) -> set[str]:
-    """Those of these functions that no application exposes."""
+    """Return those of these functions that no application exposes."""
     asked = sorted(set(paths))
     scores: Sequence[Any] = store.client.zmscore(store.keys.functions, asked) if asked else ()
     return {path for path, score in zip(asked, scores, strict=True) if score is None}

@@ -1,4 +1,4 @@
-"""Who did what to schedules: read from the newest events of the outbox, and from what is in force."""
+"""Read the audit log: actions in the newest events of the event stream, and the pauses and overrides in force."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from beat.storage.store import Store
 
 MOST = 3000
-"""Events that are looked through, and deeds that are told."""
+"""How many events are read, and how many entries are returned, at most."""
 _PAGE = 500
 _TYPES = frozenset(each.encode() for each in (*ledger.CHANGES, *ledger.ACTIONS, "removed"))
 _ASKED = {f'"by":"{each}"'.encode(): each for each in ledger.ASKED}
@@ -27,38 +27,38 @@ _ASKED = {f'"by":"{each}"'.encode(): each for each in ledger.ASKED}
 
 @dataclass(frozen=True)
 class Deed:
-    """One thing that somebody did to a schedule, or a beat with new code."""
+    """One action: an operator's, or a scheduler's with new code."""
 
     at: datetime
     by: str
     type: str
-    """One of the ledger's CHANGES or ACTIONS, `removed`, or `manual` and `backfill` of runs."""
+    """One of the ledger's CHANGES or ACTIONS, `removed`, or for a requested run `manual` or `backfill`."""
     schedule_id: str
     written: bytes = field(default=b"", repr=False)
     """The line of the ledger."""
 
     @functools.cached_property
     def line(self) -> Action | Change | Fired | None:
-        """As a history has it; None of what has no line there."""
+        """Return the action as a history line; None if the history has no line for it."""
         entry = ledger.read(self.written)
         lines = assemble(self.schedule_id, [entry]) if entry else []
         return next((each for each in lines if isinstance(each, Action | Change | Fired)), None)
 
 
 class Deeds(NamedTuple):
-    """What was done, newest first."""
+    """The audit log, newest first."""
 
     deeds: tuple[Deed, ...]
     since: datetime | None
-    """How far back the events were looked through; None if there is none."""
+    """The time of the oldest event that was read; None if there was none."""
     whole: bool
-    """Whether the outbox has no older ones."""
+    """Whether the event stream has no older events."""
     people: tuple[str, ...] = ()
-    """All who did something, by name."""
+    """All operators and schedulers in the log, sorted by name."""
 
 
 def events(store: Store, most: int, page: int = _PAGE) -> Iterator[tuple[str, Mapping[bytes, bytes]]]:
-    """The newest events of the outbox, newest first, at most so many; nothing where that is no stream."""
+    """Yield the newest events of the stream, newest first, about `most`; none if the key is not a stream."""
     client: Any = store.client
     end = "+"
     for _ in range(0, most, page):
@@ -77,14 +77,14 @@ def events(store: Store, most: int, page: int = _PAGE) -> Iterator[tuple[str, Ma
 
 
 def read(store: Store) -> Deeds:
-    """Those of the newest events."""
+    """Read the actions among the newest events."""
     looked = list(events(store, MOST))
     found = tuple(deed for event_id, fields in looked if (deed := _deed(event_id, fields)))
     return Deeds(found, _at(looked[-1][0]) if looked else None, len(looked) < MOST)
 
 
 def in_force(known: Standing) -> Iterator[Deed]:
-    """The pause and the rule of an operator that hold now, as its hash tells of them."""
+    """Yield the actions that set the current pause and override, from the hash of the schedule."""
     pause, over, each = known.pause, known.override, known.schedule_id
     if pause and pause.at:
         told = ledger.Acted("paused", pause.at, pause.by, pause.reason, pause.until)
@@ -104,17 +104,17 @@ def _deed(event_id: str, fields: Mapping[bytes, bytes]) -> Deed | None:
 
 
 def _beat_of(written: bytes) -> str:
-    """Who gave a verdict, as its line says."""
+    """Return the name in a decision's ledger line; empty if it has none."""
     try:
         found = json.loads(written)["beat"]
-    except (ValueError, KeyError, TypeError, RecursionError):  # somebody else wrote it
+    except (ValueError, KeyError, TypeError, RecursionError):  # not written by beat
         return ""
     return found if isinstance(found, str) else ""
 
 
 def _at(event_id: str) -> datetime:
-    """By Redis' clock."""
+    """Return when the event was added, by Redis' clock."""
     try:
         return clock.from_ms(int(event_id.partition("-")[0]))
-    except OverflowError:  # somebody has written an event of a far future
+    except OverflowError:  # the id of the event lies beyond the calendar
         return clock.EPOCH

@@ -1,7 +1,7 @@
-"""Backfills: ticks of the past become runs after all, oldest first, a few at a time, and none of them twice.
+"""Backfill schedules: enqueue runs for past ticks, oldest first, a few at a time, at most one for each tick.
 
-A backfill is known by its schedule and its two ends. Each of its ticks has a job id of its own, which Redis remembers
-for a month: whoever begins the same backfill again, after Ctrl-C or a crash, goes on where it was.
+A backfill is identified by its schedule, its start and its end. Each of its ticks has its own job id, which Redis
+remembers for 30 days. The same call therefore continues a backfill after Ctrl-C or a crash.
 """
 
 from __future__ import annotations
@@ -32,53 +32,54 @@ if TYPE_CHECKING:
     from beat.history.history import Line
 
 KEPT_S = 30 * 86_400
-"""For so long it is known which ticks a backfill has done."""
+"""How many seconds Redis remembers which ticks a backfill has enqueued."""
 LARGEST = 1_000_000
+"""How many ticks a backfill may have."""
 _MOST_PARALLEL = 100
 _TRIES = 10
 _INSTANT = timedelta(microseconds=1)
 _DECIDING = {"active", "paused"}
-"""States in which the ticks from the next one on are the schedule's own business."""
+"""States in which the schedule itself decides its ticks from the next one on."""
 
 
 class Backfill(NamedTuple):
-    """What a backfill is to do."""
+    """The plan of a backfill."""
 
     schedule_id: str
     name: str
-    """The same for the same schedule and the same ends."""
+    """The same for the same schedule, start, end and `again`."""
     ticks: tuple[datetime, ...]
-    """Those that are to become runs, oldest first."""
+    """The ticks to enqueue, oldest first."""
     done: tuple[datetime, ...]
-    """Those that became runs when this backfill was begun before."""
+    """The ticks that an earlier call of the same backfill enqueued."""
     ran: int
-    """Those that are left out because they have a run."""
+    """How many ticks are left out because they have a run, or wait for one."""
     excluded: int
-    """Those on days on which the schedule rests."""
+    """How many ticks are left out because the schedule excludes their days."""
     undecided: int
-    """Those that are due, and the schedule's own business still."""
+    """How many ticks are left out because they are due and the schedule itself will decide them."""
     untold: int
-    """Of the ticks, those of which the ledger no longer tells whether they had a run."""
+    """How many of `ticks` are older than the ledger, so that they may have had a run."""
 
 
 class Step(NamedTuple):
-    """A run of a backfill that was enqueued, or has ended."""
+    """A run of a backfill that was just enqueued, or has just ended."""
 
     tick: datetime
     job_id: str
     run: Fired | None
-    """As it is now; None where nothing is known of it any more."""
+    """The run as it is now; None if nothing is known about it any more."""
     ended: int
-    """How many runs of this backfill have ended since it was begun, or gone on with."""
+    """How many runs of the backfill have ended since this call began."""
     total: int
-    """How many there are to end."""
+    """How many runs this call waits for."""
 
 
 class Backfilling(Triggering):
-    """A client that makes up for ticks of the past."""
+    """A client that backfills past ticks."""
 
     def plan_backfill(self, schedule_id: str, start: datetime, end: datetime, *, again: bool = False) -> Backfill:
-        """What `backfill` would do."""
+        """Return what `backfill` would do."""
         first, last = clock.utc(start, "start"), clock.utc(end, "end")
         if first > last:
             raise BadInstant(f"start {clock.text(first)} must not lie after end {clock.text(last)}")
@@ -102,10 +103,11 @@ class Backfilling(Triggering):
     def backfill(
         self, schedule_id: str, start: datetime, end: datetime, *, max_parallel: int = 2, again: bool = False
     ) -> Generator[Step, None, None]:
-        """Enqueues a run for every tick from `start` to `end` that has none, or for `again` all, and waits for them.
+        """Enqueue a run for each tick from `start` to `end` that has none, or with `again` for all, and wait for them.
 
-        At most `max_parallel` of them are open at a time, and no more than the schedule lets overlap. Each step is
-        told: a run was enqueued, or has ended. Who stops listening stops the backfill; the same call goes on with it.
+        At most `max_parallel` of the runs are open at a time, and no more than the overlap policy allows. A step is
+        yielded when a run is enqueued and when it ends. If the caller stops iterating, the backfill stops; the same
+        call continues it.
         """
         if type(max_parallel) is not int or not 1 <= max_parallel <= _MOST_PARALLEL:
             raise BadOption(f"max_parallel must be a whole number from 1 to {_MOST_PARALLEL}, not {max_parallel!r:.60}")
@@ -117,7 +119,7 @@ class Backfilling(Triggering):
             while left and len(going) < max_parallel:
                 job = self._job(schedule_id, plan.name, left[0])
                 if not self._enqueued(schedule_id, left[0], job):
-                    break  # what goes on may not overlap
+                    break  # no free slot until a run ends
                 going[job] = left.popleft()
                 yield Step(going[job], job, self.get_run(job), ended, total)
             self._wait(watcher)
@@ -126,7 +128,7 @@ class Backfilling(Triggering):
                 yield Step(going.pop(job), job, self.get_run(job), ended, total)
 
     def _enqueued(self, schedule_id: str, tick: datetime, job: str) -> bool:
-        """Whether the run is there, from now on or since long; False while there is no room for it."""
+        """Enqueue the run unless an earlier call did; return False if it has no free slot."""
         reply = Reply("GONE")
         with self._asking():
             for _ in range(_TRIES):
@@ -144,7 +146,7 @@ class Backfilling(Triggering):
         return self._keys.asked(schedule_id, f"b{name}_{clock.floor(tick)}")
 
     def _done(self, asked: Mapping[str, datetime]) -> set[datetime]:
-        """The ticks whose jobs were enqueued before."""
+        """Return the ticks whose jobs were enqueued before."""
         done: set[datetime] = set()
         for page in pages(asked.items()):
             with self._store.client.pipeline(transaction=False) as pipe:
@@ -155,7 +157,7 @@ class Backfilling(Triggering):
         return done
 
     def _closed(self, jobs: Iterable[str]) -> list[str]:
-        """Those whose outcome is known, and of which no part goes on."""
+        """Return the jobs whose outcome is known, including that of every part of a broadcast."""
         closed = []
         with self._asking():
             for page in pages(jobs):
@@ -167,7 +169,10 @@ class Backfilling(Triggering):
 
 
 def _ticks(found: Standing, start: datetime, end: datetime) -> tuple[list[datetime], int]:
-    """The ticks from `start` to `end` by the rule in force, but for those to be decided; how many these are."""
+    """Return the ticks from `start` to `end` by the rule in force, and the number of undecided ones.
+
+    Undecided ticks are due, and the schedule itself will decide them; they are only counted.
+    """
     schedule, undecided = timed(found), 0
     if found.state in _DECIDING and found.next_run and found.next_run <= end:
         undecided = schedule.count(max(start, found.next_run), end + _INSTANT)
@@ -179,13 +184,13 @@ def _ticks(found: Standing, start: datetime, end: datetime) -> tuple[list[dateti
 
 
 def _without_run(ticks: Iterable[datetime], lines: Iterable[Line], snapshot: Snapshot) -> list[datetime]:
-    """Those that never became a job, as far as the ledger tells, and do not wait to become one."""
+    """Return the ticks that have no run in the ledger and do not wait for one."""
     ran = {line.tick for line in lines if isinstance(line, Fired)} | set(snapshot.waiting)
     return [tick for tick in ticks if tick not in ran]
 
 
 def _untold(ticks: Sequence[datetime], lines: Sequence[Line], found: Standing) -> int:
-    """How many lie before what the ledger tells, and after the schedule was there."""
+    """Count the ticks that are older than the ledger, but not older than the schedule."""
     oldest = lines[-1] if lines else None
     if isinstance(oldest, Change) and oldest.type == "registered":
         return 0

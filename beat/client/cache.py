@@ -1,6 +1,6 @@
-"""What was made lately, kept for as long as that of which it was made is the same: who asks again gets it at once.
+"""Cache derived values, and reuse each of them while its input is the same.
 
-A page that is open asks every two seconds, and most of what it shows has not changed.
+An open page of the web UI asks every two seconds, and most of what it shows has not changed.
 """
 
 from __future__ import annotations
@@ -17,14 +17,17 @@ M = TypeVar("M")
 
 
 class Lately(Generic[G, M]):
-    """The newest of each name; so many names, those that were asked for last."""
+    """A cache with one value for each name; it keeps the `room` names that were used last."""
 
     def __init__(self, room: int) -> None:
         self._room, self._kept = room, OrderedDict[object, tuple[G, M]]()
         self._turn = threading.Lock()
 
     def made(self, name: Hashable, given: G, make: Callable[[G], M]) -> M:
-        """What `make` makes of it, or made of the same before."""
+        """Return the value for this name: the kept one if it was made from the same input, else a new one.
+
+        `make` runs outside the lock, so two threads may make the same value at once.
+        """
         with self._turn:
             kept = self._kept.get(name)
             if kept and kept[0] == given:

@@ -1,4 +1,4 @@
-"""What all changes have in common: who makes them, what they expect, and what it means when Redis refuses."""
+"""Share what all changes need: the operator's name, the expected version, retries, and errors for refused changes."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ LONGEST = 500
 _TRIES = 10
 WAIT_OR_FORCE = "wait for that run to end, or run it anyway with --force (`force` in Python and the API)"
 MEANWHILE = {"RETRY", "CHANGED", "STALE"}
-"""Somebody else was here since we looked: the same again, from the beginning."""
+"""Replies that mean another client was faster, so the schedule is read again and the change is retried."""
 
 
 class Changing(Questions):
-    """A client that changes what it asks about; `by` is who does."""
+    """A client that makes changes; `by` names the operator."""
 
     def __init__(self, redis: Redis | str | None = None, *, by: str | None = None, **options: Any) -> None:
         super().__init__(redis, **options)
@@ -36,7 +36,7 @@ class Changing(Questions):
         self._operations = Operations(self._store)
 
     def named(self, by: str) -> Self:
-        """The same client, whose changes bear another name."""
+        """Return a copy of this client whose changes name another operator."""
         other = copy.copy(self)
         other.by = one_line(by, "by")
         return other
@@ -44,12 +44,15 @@ class Changing(Questions):
     def _until_it_stands(
         self, schedule_id: str, version: int | None, step: Callable[[Standing, datetime], Reply]
     ) -> Standing:
-        """Where the schedule stands after the change; looks again when another client was faster."""
+        """Apply a change as `_settle` does, and return the schedule as it is afterwards."""
         self._settle(schedule_id, version, step)
         return self.get(schedule_id)
 
     def _settle(self, schedule_id: str, version: int | None, step: Callable[[Standing, datetime], Reply]) -> None:
-        """Takes the step, again and again while somebody else is faster; says why it was refused."""
+        """Apply a change, and retry it while other clients are faster; raise if it is refused.
+
+        Raise Conflict if `version` is given and the schedule has another one.
+        """
         with self._asking():
             for _ in range(_TRIES):
                 found = self.get(schedule_id)
@@ -62,7 +65,7 @@ class Changing(Questions):
             self._refuse(schedule_id, reply)
 
     def _refuse(self, schedule_id: str, reply: Reply) -> None:
-        """Says why nothing was changed; nothing where something was."""
+        """Raise the error for a reply that refuses the change; do nothing if the change was made."""
         if reply.code in {"OK", "SAME", "NEW", "UPDATED", "MOVED"}:
             return
         if reply.code == "GONE":
@@ -88,14 +91,14 @@ _REFUSALS = {
 
 
 def definition_of(found: Standing) -> Schedule:
-    """The schedule as it is in force; refuses what cannot be read."""
+    """Return the schedule in force; raise Refused if its definition cannot be read."""
     if found.policies is None:
         raise Refused(f"the definition of {found.schedule_id} cannot be read: see `beat show {found.schedule_id}`")
     return found.policies
 
 
 def timed(found: Standing) -> Schedule:
-    """The same, if it has times of its own."""
+    """Return the schedule in force; raise Refused if it follows another one and has no times of its own."""
     schedule = definition_of(found)
     if schedule.follows:
         raise Refused(f"{found.schedule_id} follows {schedule.follows}: it has no times of its own")
@@ -103,7 +106,7 @@ def timed(found: Standing) -> Schedule:
 
 
 def one_line(text: str | None, name: str) -> str:
-    """A text that fits into a line of the ledger."""
+    """Return the text, stripped; raise BadOption unless it is one line of at most LONGEST characters."""
     told = (text or "").strip()
     if not told.isprintable() or len(told) > LONGEST:
         raise BadOption(f"{name} must be one line of at most {LONGEST} characters")
@@ -115,9 +118,9 @@ def _conflict(schedule_id: str, version: str) -> str:
 
 
 def _somebody() -> str:
-    """The user and the host."""
+    """Return the user and the host of this process."""
     try:
         user = getpass.getuser()
-    except (OSError, KeyError):  # a number without a name
+    except (OSError, KeyError):  # the user id has no name
         user = "somebody"
     return one_line(f"{user}@{socket.gethostname()}"[:LONGEST], "by")

@@ -1,4 +1,4 @@
-"""A client's connection: which Redis, which keys, and Redis' troubles as one sentence."""
+"""Connect a client to its installation, and turn Redis errors into one-sentence errors of beat."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Connected:
-    """One installation, by its settings."""
+    """A connection to one installation, configured by settings."""
 
     def __init__(self, redis: Redis | str | None = None, **options: Any) -> None:
         self.settings = settings.load(options).settings
@@ -29,34 +29,34 @@ class Connected:
         try:
             client = connection.connect(source)
             if isinstance(source, str):
-                client.connection_pool.make_connection()  # connects nowhere, and sees every option of the URL
+                client.connection_pool.make_connection()  # opens no connection, but rejects invalid options of the URL
         except (ValueError, TypeError) as e:
             raise ConfigError(f"the Redis URL {self._where} cannot be used: {e}") from e
         self._keys = Keys(self.settings.prefix)
-        mine = self.settings  # a change trims the ledger, as a verdict of a beat does
+        mine = self.settings  # a change trims the ledger, as a scheduler's decision does
         limits = {"history_limit": mine.history_limit, "events_limit": mine.events_limit}
         self._store, self._archive = Store(client, self._keys, **limits), Archive(client, self._keys)
 
     @classmethod
     def beside(cls, other: Connected) -> Self:
-        """Somebody who asks the same installation other questions, through the same connections."""
+        """Return a client of this class that shares the settings and the connections of another one."""
         made = cls.__new__(cls)
         for name in ("settings", "_where", "_keys", "_store", "_archive"):
             setattr(made, name, getattr(other, name))
         return made
 
     def now(self) -> datetime:
-        """The present instant, by Redis' clock."""
+        """Return the current time by Redis' clock."""
         with self._asking():
             return self._store.time()
 
     def close(self) -> None:
-        """Ends its connections; what is asked afterwards makes new ones."""
+        """Close the connections; a later call opens new ones."""
         self._store.client.close()
 
     @contextlib.contextmanager
     def _asking(self) -> Iterator[None]:
-        """Within it Redis' troubles are one sentence."""
+        """Raise a one-sentence NoRedis for any Redis error in the block."""
         try:
             yield
         except connection.Errors as e:

@@ -1,10 +1,7 @@
-"""What can be said about one instant of a schedule: an answer by its name, and the facts that go with it.
+"""Explain one instant of a schedule: why it became a run, was skipped, waits, or is no tick.
 
-What followed a success at a time that somebody names: in that minute, or in that second if one was named.
-
-Why an instant became a run, was skipped, or is no tick: one question, answered from a ledger as it was read.
-
-Nothing is claimed about what the ledger no longer holds.
+The answer comes from a ledger that was read before. For a schedule that follows another one, an instant stands for its
+whole minute, or for its second if it has seconds. Nothing is claimed about ticks that the ledger no longer covers.
 """
 
 from __future__ import annotations
@@ -33,28 +30,28 @@ if TYPE_CHECKING:
 
 
 Answer = Literal[
-    "enqueued",  # it became a job: `runs`; `passed`, if it was skipped at first and made up for later
-    "skipped",  # it passed without one: `passed`; `behind` or `instead`, if another was in its way or had its turn
+    "enqueued",  # it became a job: `runs`; also `passed`, if it was skipped first and backfilled later
+    "skipped",  # it was skipped: `passed`; `behind`, if a run blocked it; `instead`, if another tick fired for it
     "waiting",  # it waits for an earlier run to end: `waits`, `behind`
-    "due",  # it is due, and no beat has decided yet: `late`, `holder`, `beats`
-    "catching_up",  # the same, and missed ticks have their turn before it: `ahead`
-    "not_due",  # it lies ahead, or jitter or an operator (`deferred`) has put it off: `due_at`; `pause`,
-    # if that ends by then
-    "held",  # it will not be decided while the schedule is in its `state`: `pause`; or nobody declares it:
+    "due",  # it is due and undecided: `late`, `holder`, `beats`
+    "catching_up",  # it is due and undecided, because missed ticks fire before it: `ahead`
+    "not_due",  # it is in the future, or jitter or an operator (`deferred`) has delayed it: `due_at`; also `pause`,
+    # if the pause ends by then
+    "held",  # it cannot be decided in this `state`: `pause`; or because no running scheduler declares the schedule:
     # `unannounced_at`
-    "not_a_tick",  # the schedule does not tick then: `before`, `after`, and the `change` that moved over it, or what
-    # had `finished` the schedule, if that is why
-    "no_success",  # it follows a `parent`, which had no success then: `before`, `after`
-    "not_registered",  # the schedule was not there yet: `begins`
-    "trimmed",  # the ledger no longer goes back so far: `begins`
-    "missing",  # it should have been decided, and was not
-    "unreadable",  # the rule that decided then cannot be read
+    "not_a_tick",  # the schedule does not tick then: `before`, `after`; also the `change` that moved the next tick
+    # past it, or the bound by which the schedule had `finished`
+    "no_success",  # the schedule follows a `parent`, which had no success then: `before`, `after`
+    "not_registered",  # the schedule did not exist yet: `begins`
+    "trimmed",  # the ledger no longer covers it: `begins`
+    "missing",  # it should have been decided, but was not
+    "unreadable",  # the rule that was in force then cannot be read
 ]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Explanation:
-    """What there is to say about one instant of one schedule; fields that `answer` does not name may be empty."""
+    """The answer about one instant of one schedule; fields that `answer` does not name may be empty."""
 
     schedule_id: str
     instant: datetime
@@ -63,59 +60,59 @@ class Explanation:
     state: str
     next_run: datetime | None
     runs: tuple[Fired, ...] = ()
-    """One, unless something went wrong; where it was made up for, as often as it was."""
+    """The runs of the tick itself, normally one; if it was skipped, its backfill runs."""
     backfills: tuple[Fired, ...] = ()
-    """Those that made up for it once more."""
+    """The backfill runs of a tick that also has a run of its own."""
     unread: tuple[Queue, ...] = ()
-    """The queues in which one of them waits, and that no live worker reads."""
+    """The queues in which one of these runs waits and that no live worker reads."""
     passed: Passed | None = None
     waits: Waits | None = None
-    """None where that line was trimmed."""
+    """None if its line was trimmed."""
     behind: Fired | None = None
-    """The run that was in its way; None where the ledger no longer holds it."""
+    """The run that blocked the tick; None if the ledger no longer holds it."""
     instead: datetime | None = None
-    """The tick that had its turn."""
+    """The tick that fired in its place."""
     pause: Pause | None = None
-    """That which holds it, or made it pass."""
+    """The pause that holds the tick, or because of which it was skipped."""
     deferred: Action | None = None
-    """By whom, and to when, it was moved."""
+    """The action by which an operator moved the tick."""
     unannounced_at: datetime | None = None
     """Since when no running scheduler declares the schedule."""
     before: datetime | None = None
     """The nearest tick before the instant."""
     after: datetime | None = None
-    """The nearest tick after it."""
+    """The nearest tick after the instant."""
     parent: Parent | None = None
-    """Whom the schedule follows."""
+    """The schedule that this one follows."""
     change: Change | None = None
     finished: Bound | None = None
     begins: datetime | None = None
     due_at: datetime | None = None
-    """When it is due, or was."""
+    """When the tick is or was due."""
     moved_by: str = ""
-    """The operator who has said so; nothing where it is due by itself."""
+    """The operator who moved the tick; empty if none did."""
     late: float | None = None
-    """Seconds since then."""
+    """Seconds since `due_at`."""
     ahead: int = 0
-    """How many missed ticks are caught up with before this one."""
+    """How many missed ticks fire before this one."""
     holder: str = ""
-    """The beat that is at work on the schedule."""
+    """The scheduler that holds the lock of the schedule."""
     beats: int = 0
-    """How many beats are alive."""
+    """How many schedulers are running."""
     policies: Schedule | None = field(default=None, repr=False)
-    """As they are now; None where the definition cannot be read."""
+    """The schedule as it is defined now; None if the definition cannot be read."""
 
 
 _SECOND, _MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 
 
 def end_of(instant: datetime) -> datetime:
-    """Return the end of the minute or, if a second was named, of the second that begins with `instant`."""
+    """Return the end of the minute that begins with `instant`, or of the second if `instant` has seconds."""
     return instant + (_SECOND if instant.second or instant.microsecond else _MINUTE)
 
 
 def look(lines: Sequence[Line], waiting: Collection[datetime], instant: datetime) -> tuple[Answer, dict[str, Any]]:
-    """The answer that says most, and what goes with it."""
+    """Return the most informative answer about the ticks from `instant` to its `end_of`, and its fields."""
     end = end_of(instant)
     runs = tuple(line for line in lines if isinstance(line, Fired) and line.tick and instant <= line.tick < end)
     if runs:
@@ -138,7 +135,7 @@ _NONE = timedelta(0)
 
 @dataclass(frozen=True)
 class Question:
-    """All that is known when somebody asks; `lines` is the whole ledger, newest first."""
+    """An instant and the facts that answer it; `lines` are newest first, at least those that `Near` picks."""
 
     standing: Standing
     lines: Sequence[Line]
@@ -147,12 +144,12 @@ class Question:
     holder: str = ""
     beats: int = 0
     waiting: Collection[datetime] = ()
-    """The ticks that wait for an earlier run to end."""
+    """The ticks on the waiting list."""
     parent: Parent | None = None
-    """Whom the schedule follows, if it has no times of its own."""
+    """The schedule that this one follows, if it has no times of its own."""
 
     def answer(self) -> Explanation:
-        """The answer that says most."""
+        """Return the most informative answer."""
         if self.parent:
             return self._followed(self.parent)
         runs = tuple(line for line in self.lines if isinstance(line, Fired) and line.tick == self.instant)
@@ -172,7 +169,7 @@ class Question:
         return self._out_of_reach() or self._around(known)
 
     def _followed(self, parent: Parent) -> Explanation:
-        """Of a schedule that has no times of its own."""
+        """Answer for a schedule that follows another one and has no times of its own."""
         answer, more = look(self.lines, self.waiting, self.instant)
         if answer == "no_success" and (told := self._out_of_reach()):
             return told
@@ -183,7 +180,7 @@ class Question:
         return self._told(answer, parent=parent, **more)
 
     def _skipped(self, known: list[Era]) -> dict[str, object]:
-        """The line by which it passed, if it did, and what there is to say about that."""
+        """Return the line that skipped the tick and the fields that belong to it; empty if it was not skipped."""
         passed = self._passed(known)
         if passed is None:
             return {}
@@ -194,7 +191,7 @@ class Question:
         return next((line for line in self.lines if isinstance(line, Fired) and line.job_id == job_id), None)
 
     def _instead(self, passed: Passed) -> datetime | None:
-        """The tick that had its turn in the place of those."""
+        """Return the tick that fired in place of the skipped ones, if any."""
         if passed.reason == "replaced":
             return next((line.tick for line in _ticks(self.lines) if line.job_id == passed.behind), None)
         if passed.reason != "misfire":
@@ -212,7 +209,7 @@ class Question:
         return None
 
     def _out_of_reach(self) -> Explanation | None:
-        """Before the schedule, or before what the ledger holds of it."""
+        """Answer for an instant before the schedule, or before its ledger begins; None for any other."""
         oldest, created = self.lines[-1] if self.lines else None, self.standing.created_at
         if isinstance(oldest, Change) and oldest.type == "registered":
             return self._told("not_registered", begins=oldest.at) if self.instant < oldest.at else None
@@ -236,7 +233,7 @@ class Question:
         return self._told("not_a_tick", before=before, after=after, change=next(moved, None), finished=finished)
 
     def _tick(self) -> Explanation:
-        """A tick without a verdict."""
+        """Answer for a tick without a decision."""
         following = self.standing.next_run
         if self.instant < following if following else self.instant <= (newest(self.lines) or clock.EPOCH):
             return self._trimmed() or self._told("missing")
@@ -257,20 +254,24 @@ class Question:
         return self._told("catching_up", late=late, due_at=due, ahead=rule.count(following, self.instant))
 
     def _trimmed(self) -> Explanation | None:
-        """Where a tick waited, its verdict stands after later ones, which may have been trimmed."""
+        """Answer `trimmed` if the decision may be older than the oldest line of the ledger; None if it cannot be.
+
+        A tick that waited is decided after later ticks. The ledger may therefore begin with an older tick than this
+        one, although the decision of this one was trimmed.
+        """
         oldest = self.lines[-1]
         whole = isinstance(oldest, Change) and oldest.type == "registered"
         return None if whole or self.instant > oldest.at else self._told("trimmed", begins=begin(self.lines))
 
     def _due(self, following: datetime) -> datetime:
-        """When the tick is due, not when its turn is to catch up."""
+        """Return when the tick is due, not when catch-up reaches it."""
         known = self.standing
         if self.instant == following and known.due_at and not self._is_catching_up(following):
             return known.due_at
         return time_policies.due(known.policies, self.instant) if known.policies else self.instant
 
     def _is_catching_up(self, following: datetime) -> bool:
-        """Whether the next tick is late, and was put off because others have just been caught up with."""
+        """Return whether the next tick is late and delayed, because catch-up has just fired other ticks."""
         known, due = self.standing.policies, self.standing.due_at
         late = known and due and known.misfire == "all" and due > following + (known.jitter or _NONE)
         return bool(late) and not self.standing.deferred_by
@@ -287,12 +288,12 @@ class Question:
             beats=self.beats,
             policies=self.standing.policies,
             deferred=next((line for line in self.lines if _moves(line, self.instant)), None),
-            **more,  # type: ignore[arg-type]  # each answer brings fields of its own
+            **more,  # type: ignore[arg-type]  # the fields differ by answer
         )
 
 
 def _pause(lines: Sequence[Line], passed: Passed) -> Pause | None:
-    """That which made these pass, with its last reason."""
+    """Return the pause that skipped these ticks, with its last reason."""
     if passed.reason != "paused":
         return None
     told = (line for line in lines if isinstance(line, Action) and line.type == "paused")
@@ -305,7 +306,7 @@ def _moves(line: Line, tick: datetime) -> TypeGuard[Action]:
 
 
 def _ticks(lines: Iterable[Line]) -> Iterable[Fired | Waits]:
-    """Of every tick of which a job came, or was to come, the line that names the job."""
+    """Yield the lines that name the job of a tick: lines of runs, and of ticks that wait or waited."""
     for line in lines:
         if isinstance(line, Fired | Waits):
             yield line

@@ -1,6 +1,6 @@
-"""Histories, newest first, read no further than anybody asks: of one schedule, or of all of them put together.
+"""Read histories, newest first and page by page: of one schedule, or of all schedules merged.
 
-A run stands where it was enqueued. What is known of its end lies further up in the ledger, so that it is known by then.
+A run stands where it was enqueued. Its outcome is newer, so it has been read by then.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 SKIPPED = "skipped"
 _ON_ITS_WAY = ("queued", "started", "scheduled", "deferred")
 WORDS = (*ledger.OUTCOMES, OPEN, SKIPPED, WAITING)
-"""What a history can be asked for."""
+"""The outcomes by which a history can be filtered."""
 _COUNTERS = {
     "succeeded": "success_count",
     "failed": "failure_count",
@@ -35,23 +35,23 @@ _COUNTERS = {
     "stopped": "stopped_count",
     SKIPPED: "skip_count",
     OPEN: "run_count",
-    WAITING: "run_count",  # for a run that was there before it
+    WAITING: "run_count",  # for the earlier run that it waits for
 }
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which lines somebody wants to see."""
+    """A filter for history lines."""
 
     since: datetime | None = None
-    """The last word on them is no older than this."""
+    """The earliest time for the last change of a line."""
     until: datetime | None = None
-    """They were written before this."""
+    """The time before which a line was written."""
     outcomes: frozenset[str] = frozenset()
-    """Some of WORDS; nothing for all lines, changes too."""
+    """Some of WORDS; empty for all lines, including changes."""
 
     def takes(self, line: Line) -> bool:
-        """Whether it is one of them."""
+        """Return whether the line passes the filter."""
         if self.since and _last_word(line) < self.since:
             return False
         if self.until and line.at >= self.until:
@@ -60,12 +60,12 @@ class Wanted:
 
     @property
     def counters(self) -> tuple[str, ...]:
-        """The counters of a schedule that has such lines: one of them is not 0."""
+        """Return the counters of which at least one is not 0 if a schedule has such lines."""
         return tuple(sorted({_COUNTERS[each] for each in self.outcomes}))
 
 
 def outcomes(given: str | Collection[str] | None) -> frozenset[str]:
-    """The words that were asked for; refuses what is none."""
+    """Return the given outcomes as a set; raise BadOption for an unknown one."""
     several = isinstance(given, Collection) and not isinstance(given, str)
     asked: list[Any] = [] if given is None else list(given) if several else [given]
     for each in asked:
@@ -75,7 +75,10 @@ def outcomes(given: str | Collection[str] | None) -> frozenset[str]:
 
 
 def lines(archive: Archive, schedule_id: str, since: datetime | None = None) -> Iterator[Line]:
-    """The lines of one ledger; those whose verdict was trimmed come last. Reads on for what ended after `since`."""
+    """Yield the lines of one ledger, newest first; runs whose decision was trimmed come last.
+
+    With `since`, reading stops when neither the lines nor the outcomes that remain can be as new as that.
+    """
     reader = _Reader(schedule_id)
     for page in archive.pages(schedule_id):
         entries = [entry for entry in map(ledger.read, page) if entry]
@@ -86,23 +89,24 @@ def lines(archive: Archive, schedule_id: str, since: datetime | None = None) -> 
 
 
 class _Reader:
-    """Puts a ledger together page by page."""
+    """A reader that assembles one ledger page by page."""
 
     def __init__(self, schedule_id: str) -> None:
         self._id = schedule_id
-        self._ends: dict[
-            str, ledger.Outcome | ledger.Reopened
-        ] = {}  # what is known of runs whose verdict has not been read yet
-        self._held: list[ledger.Entry] = []  # from a verdict on whose tick there may be more to read
+        self._ends: dict[str, ledger.Outcome | ledger.Reopened] = {}  # of runs whose decision has not been read yet
+        self._held: list[ledger.Entry] = []  # from the first decision whose tick may have older entries
         self._decided: set[str | datetime] = set()
 
     @property
     def newest(self) -> datetime:
-        """When the newest entry was written of which no line was made yet."""
+        """Return the time of the newest entry that has not become a line yet."""
         return max((entry.at for entry in (*self._ends.values(), *self._held)), default=clock.EPOCH)
 
     def read(self, page: list[ledger.Entry]) -> Iterator[Line]:
-        """The lines of the next page, as far as it tells all about them: a tick may have waited since its time."""
+        """Yield the lines of the next page that are complete.
+
+        A decision is held back until the pages reach its tick, because an older entry may say that the tick waited.
+        """
         entries = [*self._held, *page]
         waits = (n for n, entry in enumerate(entries) if (tick := _decides(entry)) and tick < entries[-1].at)
         ready = next(waits, len(entries))
@@ -110,7 +114,7 @@ class _Reader:
         yield from self._told(entries[:ready])
 
     def rest(self) -> Iterator[Line]:
-        """What is left at the end of the ledger."""
+        """Yield the lines that are left at the end of the ledger."""
         held, self._held = self._held, []
         yield from self._told(held)
         yield from assemble(self._id, self._ends.values())
@@ -130,13 +134,13 @@ class _Reader:
 
 
 def _decides(entry: ledger.Entry) -> datetime | None:
-    """The tick about which it is a verdict."""
-    asked = isinstance(entry, ledger.Enqueued) and entry.by in ledger.ASKED  # which nobody waited for
+    """Return the tick that the entry decides, if it decides one."""
+    asked = isinstance(entry, ledger.Enqueued) and entry.by in ledger.ASKED  # such a run never waits
     return entry.tick if isinstance(entry, ledger.Enqueued | ledger.Skipped) and not asked else None
 
 
 def _verdict(entry: ledger.Entry) -> Iterator[str | datetime]:
-    """By what others may know the tick on which it is a verdict."""
+    """Yield the job or the tick by which other entries refer to this decision."""
     if isinstance(entry, ledger.Enqueued):
         yield entry.job
     elif isinstance(entry, ledger.Skipped):
@@ -144,12 +148,12 @@ def _verdict(entry: ledger.Entry) -> Iterator[str | datetime]:
 
 
 def _is_of(entry: ledger.Entry, decided: Collection[str | datetime]) -> bool:
-    """Whether it tells that one of these ticks waited."""
+    """Return whether the entry says that one of these ticks waited."""
     return isinstance(entry, ledger.Waiting) and (entry.job in decided or entry.tick in decided)
 
 
 def merged(archive: Archive, ids: Iterable[str], wanted: Wanted) -> Iterator[Line]:
-    """The lines of all these ledgers; only those are opened that can have the next one."""
+    """Yield the lines of all these ledgers, newest first; open a ledger only when it can have the next line."""
     waiting: list[tuple[float, str, Line | None, Iterator[Line]]] = []
     oldest = -wanted.since.timestamp() if wanted.since else 0
     for page in pages(dict.fromkeys(ids)):
@@ -169,7 +173,10 @@ def merged(archive: Archive, ids: Iterable[str], wanted: Wanted) -> Iterator[Lin
 
 
 def _order(newest: bytes | None) -> float:
-    """No line of a ledger is newer than its newest; one that cannot be read may hide anything."""
+    """Return the position of a ledger in the merge, by its newest line; no other line of it is newer.
+
+    A newest line that cannot be read comes first, because it may hide anything.
+    """
     entry = ledger.read(newest) if newest is not None else None
     return -entry.at.timestamp() if entry else math.inf if newest is None else -math.inf
 
@@ -191,7 +198,7 @@ def _word(line: Line) -> str:
 
 
 def moved_on(line: Line, known: Mapping[str, Progress]) -> Line:
-    """The same, where RQ says how far a run is that is on its way."""
+    """Return the line with the progress that RQ reports, if its run has not ended."""
     if not isinstance(line, Fired):
         return line
     if line.parts:

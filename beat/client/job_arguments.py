@@ -1,4 +1,4 @@
-"""The arguments of runs, read as plain data: nothing in them is imported or called, whatever it is."""
+"""Read the arguments of runs as plain data, without importing or calling anything that they contain."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
 
 
 class Arguments(NamedTuple):
-    """Those of a job, as far as they can be read."""
+    """The arguments of a job, as far as they can be read."""
 
     args: Sequence[Any] = ()
     kwargs: Mapping[str, Any] = {}
     problem: str = ""
-    """Why they cannot be read; nothing where they can."""
+    """Why they cannot be read; empty if they can."""
 
 
 class Inspecting(Questions):
-    """A client that tells with which arguments a function is called."""
+    """A client that reads the arguments of runs."""
 
     def arguments(self, schedule_id: str, job_id: str | None = None) -> Arguments | None:
-        """With which arguments a schedule's runs are called, or one of them was; None where RQ has no such job.
+        """Return the arguments of a schedule's runs, or those of one run; None if RQ has no such job.
 
-        Only plain data is read: objects of classes are for the worker alone, and what is large is for nobody.
+        Only plain data is read. Arguments that contain objects of classes, or are too large, have a `problem` instead.
         """
         with self._asking():
             found = self._read(self._snapshot(schedule_id, whole=False), schedule_id)

@@ -1,7 +1,7 @@
-"""Pick the lines of a ledger that decide what became of one tick: a few of perhaps 200,000.
+"""Pick the ledger lines that decide what became of one tick, out of as many as 200,000.
 
-A line about another tick is told by its beginning, as the scripts write it, and is not read as JSON. What is left out
-changes no answer of `explanation.Question`.
+A line about another tick is recognised by its beginning, as the scripts write it, and is not parsed as JSON.
+`explain.Question` gives the same answer as with the whole ledger.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ _PLAIN = re.compile(
     rb'(?:"by":"(\w*)",(?:"after":"([^"\\]*)",)?)?'
 )
 _Tick = str
-"""A tick as text, without the `Z`: these compare as the instants do."""
+"""A tick as text without the `Z`; such texts sort like the instants."""
 
 
 class Near:
-    """What decides about the ticks from `start` on and before `end`."""
+    """A picker of the lines that matter for the ticks from `start` to before `end`."""
 
     def __init__(self, start: datetime, end: datetime, waiting: Collection[datetime]) -> None:
         self._start, self._end = _text(start), _text(end)
         self._waiting = {_text(tick) for tick in waiting}
         self._kept: dict[int, bytes] = {}
-        self._newest: tuple[_Tick, int, bytes] | None = None  # of the decisions since the last change of the rule
+        self._newest: tuple[_Tick, int, bytes] | None = None  # the decision since the last change
         self._beside: dict[tuple[str, str], tuple[_Tick, int, bytes]] = {}
-        self._oldest: dict[str, tuple[int, bytes]] = {}  # the oldest line, and the oldest decision
-        self._jobs: set[str] = set()  # of which the kept lines speak, and which are looked for as well
+        self._oldest: dict[str, tuple[int, bytes]] = {}  # the oldest line and the oldest decision
+        self._jobs: set[str] = set()  # that kept lines name; their lines are kept, too
 
     def pick(self, lines: Iterable[bytes]) -> list[ledger.Entry]:
-        """Return these entries, newest first; `lines` is the whole ledger, newest first."""
+        """Return the entries that matter, newest first; `lines` is the whole ledger, newest first."""
         for place, line in enumerate(lines):
             if found := _PLAIN.match(line):
                 enqueued, tick, by, after = (part.decode() if part else "" for part in found.groups())
@@ -55,7 +55,7 @@ class Near:
         return [entry for entry in entries if entry]
 
     def _run(self, place: int, line: bytes, tick: _Tick, *, is_decision: bool, after: str) -> None:
-        """Look at a line about the run of a tick."""
+        """Process a line about the run of a tick."""
         self._oldest["line"] = place, line
         if self._start <= tick < self._end:
             self._kept[place] = line
@@ -66,7 +66,7 @@ class Near:
                 self._run_beside(place, line, tick, "followed")
 
     def _any(self, place: int, line: bytes) -> None:
-        """Look at a line of any kind, whoever wrote it."""
+        """Process a line of any kind, including lines that beat did not write."""
         entry = ledger.read(line)
         match entry:
             case ledger.Changed() | ledger.Acted():
@@ -93,13 +93,13 @@ class Near:
             self._oldest["line"] = place, line
 
     def _decision(self, place: int, line: bytes, last: _Tick) -> None:
-        """Look at what was decided about a tick, or about a stretch of them."""
+        """Process the decision about a tick or a range of ticks."""
         self._oldest["decision"] = place, line
         if self._newest is None or last > self._newest[0]:
             self._newest = last, place, line
 
     def _run_beside(self, place: int, line: bytes, tick: _Tick, kind: str) -> None:
-        """Look at the run of a tick that may be the nearest before or after."""
+        """Process a run whose tick may be the nearest before or after."""
         before, after = self._beside.get((kind, "before")), self._beside.get((kind, "after"))
         if tick < self._start and (before is None or tick > before[0]):
             self._beside[kind, "before"] = tick, place, line
@@ -107,7 +107,7 @@ class Near:
             self._beside[kind, "after"] = tick, place, line
 
     def _close_era(self) -> None:
-        """Keep the newest decision since the last change of the rule: it says where an era ended."""
+        """Keep the newest decision since the last change of the rule, because it shows where a period ended."""
         if self._newest:
             self._kept[self._newest[1]] = self._newest[2]
         self._newest = None

@@ -1,8 +1,7 @@
-"""Schedules listed: some of them, in an order, from a place on, and no more is read than is asked for.
+"""List schedules with a filter, in an order, from any position on.
 
-An index proposes, the hash of each schedule decides: what an index does not know is found when a beat repairs it.
-
-The schedules that somebody may want to see: an index proposes, single fields sort out, the hash of each decides.
+An index or a glob proposes candidates, single fields narrow them down, and the hash of each schedule decides. A
+schedule that is missing in an index is listed once a scheduler has repaired the index. No more is read than is needed.
 """
 
 from __future__ import annotations
@@ -37,12 +36,12 @@ if TYPE_CHECKING:
 IDLE = ("paused", "disabled", "finished", "retired", "broken")
 STATES = ("active", *IDLE)
 FEW = 5000
-"""Ids that are read at once and sorted here, rather than looked for among all."""
+"""How many ids, at most, are read at once and sorted here instead of walking through a whole order."""
 
 
 @dataclass(frozen=True)
 class Filter:
-    """Which schedules somebody wants to see."""
+    """The schedules to list."""
 
     state: str | None = None
     failing: bool = False
@@ -52,7 +51,7 @@ class Filter:
     queue: str | None = None
     func: str | None = None
     match: str | None = None
-    """A glob over ids, or a part of them."""
+    """A glob over ids, or a part of an id."""
 
     def __post_init__(self) -> None:
         if self.state is not None and self.state not in STATES:
@@ -62,33 +61,33 @@ class Filter:
 
     @property
     def prefix(self) -> str:
-        """How all ids begin that match."""
+        """Return the text with which all matching ids begin; empty if `match` is no glob."""
         literal = "".join(itertools.takewhile(lambda c: c not in "*?[", self.match or ""))
         return literal if literal != self.match else ""
 
     @property
     def indexes(self) -> list[str]:
-        """Those in which they all stand."""
+        """Return the indexes that contain all wanted schedules."""
         asked = {self.state or "": self.state not in {None, "active"}, "failing": self.failing}
         return [name for name, is_asked in {**asked, "overridden": self.overridden}.items() if is_asked]
 
     @property
     def fields(self) -> dict[str, str]:
-        """What their hashes say."""
+        """Return the fields of the hash to compare, each with its glob."""
         named = {name: getattr(self, name) for name in ("source", "app", "queue", "func")}
         return {name: value for name, value in named.items() if value is not None}
 
     @property
     def glob(self) -> str | None:
-        """What all ids match."""
+        """Return the glob that all wanted ids match; None if there is none."""
         return self.match if self.match is None or set(self.match) & set("*?[") else f"*{self.match}*"
 
     def matches(self, schedule_id: str) -> bool:
-        """Whether the id is one of them."""
+        """Return whether the id matches."""
         return self.glob is None or fnmatch.fnmatchcase(schedule_id, self.glob)
 
     def takes(self, found: Standing) -> bool:
-        """Whether it is one of them, by its hash."""
+        """Return whether the schedule is wanted, by its hash."""
         is_so = self.state in {None, found.state} and (not self.failing or found.consecutive_failures > 0)
         return is_so and (not self.overridden or found.override is not None)
 
@@ -101,14 +100,14 @@ class Candidates:
         self._client: Any = store.client
 
     def walk(self, after: Place | None, size: int) -> Iterator[list[Place]]:
-        """In order, behind that place."""
+        """Yield pages of candidates in order, from after the given position on."""
         few = self._few()
         places = None if few is None else sorted(each for each in self._order.places(few) if not after or each > after)
         for page in self._order.walk(after, size) if places is None else pages(places, size):
             yield self._told(self._indexed([each for each in page if self._wanted.matches(each.id)]))
 
     def _few(self) -> list[str] | None:
-        """All that an index holds of them, or whose ids match; None where those are too many, and soon found."""
+        """Return the ids in an index or under the glob if they are few; None if walking the order is better."""
         sizes = {name: int(self._client.scard(self._keys.index(name))) for name in self._wanted.indexes}
         fewest = min(sizes, key=sizes.__getitem__, default=None)
         if fewest is not None and sizes[fewest] <= FEW:
@@ -120,12 +119,12 @@ class Candidates:
         return found if len(found) <= FEW else None
 
     def _scanned(self, key: str, glob: str | None = None) -> list[str]:
-        """The members of a set, or those that match; where there are many, only some more than a few."""
+        """Return members of a set, or those that match the glob; stop at twice FEW."""
         found = itertools.islice(self._client.sscan_iter(key, match=glob, count=1000), 2 * FEW)
         return list({each.decode(errors="replace") for each in found})
 
     def _indexed(self, places: list[Place]) -> list[Place]:
-        """Those that stand in all of the indexes that are wanted; if they are to be active, in none of the idle."""
+        """Keep schedules that are in all wanted indexes, and in no idle one if active schedules are wanted."""
         idle = IDLE if self._wanted.state == "active" else ()
         for name in (*self._wanted.indexes, *idle):
             ids = [each.id for each in places]
@@ -134,7 +133,7 @@ class Candidates:
         return places
 
     def _told(self, places: list[Place]) -> list[Place]:
-        """Those whose hashes say what is wanted."""
+        """Keep schedules whose hashes have the wanted fields."""
         fields = self._wanted.fields
         if not fields:
             return places
@@ -146,9 +145,9 @@ def _fits(told: Iterable[str], globs: Iterable[str]) -> bool:
     return all(fnmatch.fnmatchcase(text, glob) for text, glob in zip(told, globs, strict=True))
 
 
-_SPARE = 6  # lines of a ledger that are no runs, besides two for each run
+_SPARE = 6  # ledger lines that are not about runs, besides two for each run
 _MOST_RUNS = 100
-_REMEMBERED, _SMALL = 250, 65_536  # ledgers, and bytes of one
+_REMEMBERED, _SMALL = 250, 65_536  # how many ledger heads are cached, and up to how many bytes
 
 
 class Listed(NamedTuple):
@@ -156,13 +155,13 @@ class Listed(NamedTuple):
 
     standing: Standing
     runs: tuple[Fired | Passed, ...]
-    """The newest of its runs, and of the ticks that passed without one, newest first; as many as were asked for."""
+    """Its newest runs and skipped ticks, newest first, as many as were asked for."""
     place: str
-    """After which the list goes on: for `after`."""
+    """Its position; pass it as `after` to continue the list."""
 
     @property
     def last(self) -> Fired | None:
-        """The newest run, if it is among them."""
+        """Return the newest run in `runs`, if there is one."""
         return next((line for line in self.runs if isinstance(line, Fired)), None)
 
 
@@ -177,7 +176,7 @@ class Counts(NamedTuple):
     retired: int
     broken: int
     failing: int
-    """Of those, how many failed when they last ran."""
+    """How many of all schedules failed when they last ran."""
     overridden: int
 
 
@@ -204,10 +203,10 @@ class Listing(Questions):
         runs: int = 0,
         page: int = 100,
     ) -> Iterator[Listed]:
-        """Schedules in the order of `id`, `next`, `last` or `failures`, read page by page as they are taken.
+        """Iterate over schedules in the order of `id`, `next`, `last` or `failures`, reading page by page.
 
-        `match` is a glob over ids, or a part of them; `source`, `app`, `queue` and `func` may be globs, too. Goes on
-        `after` an id, or after the place of a row. With each come the newest `runs` of its ledger.
+        `match` is a glob over ids, or a part of an id. `source`, `app`, `queue` and `func` may be globs, too. The list
+        continues `after` an id, or after the `place` of a row. Each row has the newest `runs` of its ledger.
         """
         wanted = Filter(state, failing, overridden, source, app, queue, func, match)
         for value, name, least, most in ((runs, "runs", 0, _MOST_RUNS), (page, "page", 1, FEW)):
@@ -217,7 +216,7 @@ class Listing(Questions):
         return self._rows(wanted, found, after, runs, page)
 
     def counts(self) -> Counts:
-        """How many schedules there are, in all and in each state."""
+        """Return how many schedules there are, in all and in each state."""
         names = (*IDLE, "failing", "overridden")
         client: Any = self._store.client
         with self._asking(), client.pipeline(transaction=False) as pipe:
@@ -227,13 +226,13 @@ class Listing(Questions):
         return Counts(every, max(0, every - sum(others[: len(IDLE)])), *others)
 
     def next_ticks(self, schedule_id: str, n: int = 5) -> list[NextTick]:
-        """The next `n` ticks, as they are in force: none while it is paused without an end, or has finished."""
+        """Return the next `n` ticks; none if the schedule has finished or is paused without an end."""
         return upcoming.ticks(self.get(schedule_id), n)
 
     def _rows(self, wanted: Filter, found: ById, after: str | None, runs: int, page: int) -> Iterator[Listed]:
         with self._asking():
             if after is not None and ":" not in after and type(found) is not ordering.ById:
-                self.get(after)  # where does it stand?
+                self.get(after)  # raises UnknownSchedule if it does not exist
             begin = None if after is None else ordering.place(after, found)
             likely = Candidates(self._store, wanted, found)
             for places in pages(itertools.chain.from_iterable(likely.walk(begin, page)), page):
@@ -245,7 +244,7 @@ class Listing(Questions):
                         yield Listed(known, told, str(place))
 
     def _read_page(self, places: Sequence[Place], runs: int) -> list[tuple[Standing | None, list[Fired | Passed]]]:
-        """Where each stands, and its newest runs; None where it is gone by now."""
+        """Return each schedule with its newest runs; None for a schedule that no longer exists."""
         ids = [each.id for each in places]
         known = [
             schedule_info.read(each, told) if told else None for each, told in zip(ids, self._hashes(ids), strict=True)
@@ -255,7 +254,7 @@ class Listing(Questions):
         return [(found, self._newest(each, heads.get(each, []), runs)) for each, found in zip(ids, known, strict=True)]
 
     def _newest(self, schedule_id: str, head: list[bytes], runs: int) -> list[Fired | Passed]:
-        """The newest runs that these lines tell of; where the lines are those of the last time, so are the runs."""
+        """Return the newest runs in these lines; reuse the last result if the lines are the same."""
 
         def put_together(lines: list[bytes]) -> list[Fired | Passed]:
             told = assemble(schedule_id, (entry for line in lines if (entry := ledger.read(line))))
@@ -265,7 +264,10 @@ class Listing(Questions):
         return self._lately.made((schedule_id, runs), head, put_together) if is_small else put_together(head)
 
     def _hashes(self, ids: Sequence[str]) -> Iterator[Mapping[bytes, bytes]]:
-        """Of each of these schedules; empty where there is none. What is no hash is a broken one that says so."""
+        """Yield the hash of each schedule; empty if there is none.
+
+        A key that is not a hash yields a broken schedule whose error says so.
+        """
         client: Any = self._store.client
         with client.pipeline(transaction=False) as pipe:
             for each in ids:
@@ -277,6 +279,6 @@ class Listing(Questions):
 
 
 def _parts(known: Standing | None) -> int:
-    """How many lines tell of the end of a run: one, or one for each queue to which its ticks go."""
+    """Return how many lines report the end of one run: one, or one for each queue of a broadcast."""
     queues = known.definition.get("queues") if known and known.definition.get("route") == "broadcast" else None
     return min(len(queues), MOST_QUEUES) if isinstance(queues, list) else 1

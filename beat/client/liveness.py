@@ -1,6 +1,6 @@
-"""Whether beats pass: the judgement that `beat health` and the page's probes share.
+"""Decide whether schedulers complete cycles, for `beat health` and the health checks of the web UI.
 
-Nothing is imported that this answer does not need: most of the time of a probe is its imports.
+Import only what the answer needs, because imports take most of the time of a probe.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LONGEST_INTERVAL = timedelta(minutes=1)
 
 
 class Told(NamedTuple):
-    """A beat, and how long ago it passed; None before its first pass."""
+    """A scheduler and the age of its last cycle; the age is None before its first cycle."""
 
     beat: Instance
     age: timedelta | None
@@ -29,18 +29,18 @@ class Told(NamedTuple):
 
 
 def limit(interval: timedelta = timedelta(0)) -> timedelta:
-    """How old a pass may be, where beats rest for so long between two."""
+    """Return the maximum age of a cycle, for schedulers that rest for `interval` between two cycles."""
     return max(_MAX_AGE, 2 * min(interval, _LONGEST_INTERVAL))
 
 
 def tell(beats: Iterable[Instance], now: datetime, limit: timedelta) -> list[Told]:
-    """How long ago each of them passed, and whether that will do."""
+    """Return each scheduler with the age of its last cycle, and whether that is within the limit."""
     ages = ((beat, now - beat.last_pass if beat.last_pass else None) for beat in beats)
     return [Told(beat, age, age is not None and abs(age) <= limit) for beat, age in ages]
 
 
 def words(told: Sequence[Told], limit: timedelta, here: str | None = None, *, elsewhere: int = 0) -> str:
-    """About the best of all beats, or the worst of this machine: on that one it depends."""
+    """Describe the freshest scheduler, or with `here`, the name of a host, the stalest one of that host."""
     if not told:
         others = f"; elsewhere {elsewhere} {'are' if elsewhere > 1 else 'is'}" if elsewhere else ""
         return f"no scheduler is running{f' on {here}' if here else ''}{others}"
@@ -57,7 +57,7 @@ def words(told: Sequence[Told], limit: timedelta, here: str | None = None, *, el
 
 
 def plain(told: Told) -> dict[str, Any]:
-    """As `--json` has it."""
+    """Return the scheduler as `--json` prints it."""
     beat = told.beat
     return {
         "name": beat.name,

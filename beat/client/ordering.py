@@ -1,7 +1,7 @@
-"""The orders in which schedules are listed, each from any place on; of an index no more is read than is asked for.
+"""Sort schedules for lists, in orders that can continue from any position.
 
-Where two are equal, the id decides. Nothing that stays where it is comes twice, or not at all, whatever else moves
-meanwhile.
+Equal values are sorted by id. A schedule that keeps its position is listed exactly once, whatever moves meanwhile. No
+more of an index is read than is needed.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _LAST = math.inf
 
 
 class Place(NamedTuple):
-    """Where a schedule stands in an order."""
+    """The position of a schedule in an order."""
 
     value: float
-    """By which it is sorted; 0 where that is the id alone."""
+    """The sort value; 0 if only the id decides."""
     id: str
 
     def __str__(self) -> str:
@@ -34,18 +34,18 @@ class Place(NamedTuple):
 
 
 class ById:
-    """By the alphabet; `prefix` is how all of them begin."""
+    """Order by id; all wanted ids begin with `prefix`."""
 
     def __init__(self, store: Store, prefix: str = "") -> None:
         self._store, self._keys, self._prefix = store, store.keys, prefix
         self._client: Any = store.client
 
     def places(self, ids: Sequence[str]) -> list[Place]:
-        """Of these."""
+        """Return the positions of these schedules."""
         return [Place(0, each) for each in ids]
 
     def walk(self, after: Place | None = None, size: int = _LARGEST) -> Iterator[list[Place]]:
-        """All that stand behind that place, in pages; the first of them is of that size."""
+        """Yield all schedules after the position, in pages; the first page has `size` of them."""
         if not self._is_whole():
             yield from pages(_behind(self.places([*self.everybody()]), after), size)
             return
@@ -59,11 +59,11 @@ class ById:
             low = f"({found[-1]}"
 
     def everybody(self) -> Iterator[str]:
-        """In no order; some may come twice."""
+        """Iterate over all ids in no order; some may come twice."""
         return map(_text, self._client.sscan_iter(self._keys.schedules, count=_LARGEST))
 
     def _is_whole(self) -> bool:
-        """Whether the index has them all: one that somebody deleted is made anew when a beat repairs."""
+        """Return whether the index has all ids; a scheduler rebuilds an index that was deleted."""
         with self._client.pipeline(transaction=False) as pipe:
             pipe.scard(self._keys.schedules)
             pipe.zcard(self._keys.index("all"))
@@ -74,15 +74,15 @@ class ById:
 
 
 class ByNext(ById):
-    """By when they are due, or when their pause ends; those that are never due come last."""
+    """Order by due time, or by the end of the pause; schedules that are never due come last."""
 
     def places(self, ids: Sequence[str]) -> list[Place]:
-        """Of these."""
+        """Return the positions of these schedules."""
         scores = self._client.zmscore(self._keys.due, ids) if ids else []
         return [Place(_LAST if score is None else score, each) for each, score in zip(ids, scores, strict=True)]
 
     def walk(self, after: Place | None = None, size: int = _LARGEST) -> Iterator[list[Place]]:
-        """All that stand behind that place, in pages."""
+        """Yield all schedules after the position, in pages."""
         place = after or Place(-math.inf, "")
         for number in _growing(size):
             found = self._beyond(place, number) if place.value < _LAST else []
@@ -95,13 +95,13 @@ class ByNext(ById):
             yield [each for each in self.places([each.id for each in page]) if each.value == _LAST]
 
     def _beyond(self, place: Place, number: int) -> list[Place]:
-        """The next ones of the index. A schedule that has left the place is not asked where it is now."""
+        """Return the next entries of the index, even if the schedule at the position has moved."""
         rank = self._client.zrank(self._keys.due, place.id) if place.id else None
         if rank is not None:
             found = _scored(self._client.zrange(self._keys.due, rank, rank + number, withscores=True))
             if found and found[0] == place:
                 return found[1:]
-        while True:  # many may be due at that instant, and all of those be behind us
+        while True:  # many schedules may share the instant, and all of these may be listed already
             found = _scored(self._client.zrangebyscore(self._keys.due, place.value, "+inf", 0, number, withscores=True))
             beyond = [each for each in found if each > place]
             if beyond or len(found) < number:
@@ -110,14 +110,14 @@ class ByNext(ById):
 
 
 class ByFailures(ById):
-    """By how many runs have failed in a row, the most first."""
+    """Order by the number of consecutive failures, most first."""
 
     def places(self, ids: Sequence[str]) -> list[Place]:
-        """Of these."""
+        """Return the positions of these schedules."""
         return _by_field(self._store, ids, "consecutive_failures", _number)
 
     def walk(self, after: Place | None = None, size: int = _LARGEST) -> Iterator[list[Place]]:
-        """All that stand behind that place, in pages."""
+        """Yield all schedules after the position, in pages."""
         failing = self._keys.index("failing")
         if after is None or after.value < 0:
             ids = [_text(each) for each in self._client.sscan_iter(failing, count=_LARGEST)]
@@ -131,14 +131,14 @@ class ByFailures(ById):
 
 
 class ByLast(ById):
-    """By when a job was last enqueued, the latest first. There is no index: one field of each schedule is read."""
+    """Order by the last enqueued job, latest first. It has no index, so a field of each schedule is read."""
 
     def places(self, ids: Sequence[str]) -> list[Place]:
-        """Of these."""
+        """Return the positions of these schedules."""
         return _by_field(self._store, ids, "last_enqueued", _milliseconds)
 
     def walk(self, after: Place | None = None, size: int = _LARGEST) -> Iterator[list[Place]]:
-        """All that stand behind that place, in pages."""
+        """Yield all schedules after the position, in pages."""
         yield from pages(_behind(self.places([*self.everybody()]), after), size)
 
 
@@ -146,14 +146,14 @@ ORDERS: dict[str, type[ById]] = {"id": ById, "next": ByNext, "last": ByLast, "fa
 
 
 def order(name: str, store: Store, prefix: str = "") -> ById:
-    """The order of that name; refuses what is none."""
+    """Return the order with this name; raise BadOption if there is none."""
     if name not in ORDERS:
         raise BadOption(f"sort {name!r:.60} must be one of {', '.join(ORDERS)}")
     return ORDERS[name](store, prefix)
 
 
 def place(written: str, found: ById) -> Place:
-    """The place that was written so; of an id alone, where it stands now."""
+    """Parse a position; for an id alone, return where that schedule is now."""
     value, _, schedule_id = written.rpartition(":")
     if not value or type(found) is ById:
         return found.places([schedule_id])[0]
@@ -173,12 +173,12 @@ def _growing(size: int) -> Iterator[int]:
 
 
 def _behind(found: Iterable[Place], after: Place | None) -> list[Place]:
-    """In order, each once, and only those behind that place."""
+    """Return the positions after the given one, sorted and without duplicates."""
     return sorted({each for each in found if after is None or each > after})
 
 
 def _by_field(store: Store, ids: Sequence[str], field: str, value: Callable[[str], float]) -> list[Place]:
-    """The largest first: what has none comes last."""
+    """Return positions by the value of a field, largest first; schedules without the field come last."""
     found = glance(store, ids, fields=field)
     return [Place(-value(told), each) for each, [told] in zip(ids, found, strict=True)]
 

@@ -1,6 +1,6 @@
-"""The installation as a whole: what is due, what ran last, who did what, and who is there to do it.
+"""Summarise the installation: due schedules, the newest runs, the audit log, schedulers, groups and queues.
 
-Nothing here looks at every schedule, but for the names of their queues: an index or the outbox says where to look.
+Only `queues` reads a field of every schedule. Everything else starts from an index or from the event stream.
 """
 
 from __future__ import annotations
@@ -38,40 +38,40 @@ _IN_FORCE = 50
 
 
 class Due(NamedTuple):
-    """What is at the head of the index."""
+    """The schedules at the head of the due index."""
 
     late: tuple[Standing, ...]
-    """Due for longer than a beat may need, and not decided: the oldest first."""
+    """Schedules that have been due for longer than `patience` and are undecided, oldest first."""
     more_late: int
-    """How many more are, as the index has it."""
+    """How many more are late, by the index."""
     held: tuple[Standing, ...]
-    """Due, and no running scheduler declares them."""
+    """Schedules that are late because no running scheduler declares them."""
     coming: tuple[Standing, ...]
-    """Those that are due next."""
+    """The schedules that are due next."""
     patience: timedelta
 
 
 class Attendance(NamedTuple):
-    """Who is there."""
+    """The schedulers that are running, and those that are missing."""
 
     beats: tuple[Instance, ...]
     lapsed: tuple[tuple[str, datetime], ...]
-    """The beats that went without a word, and when their heartbeat lapsed; remembered for 15 minutes."""
+    """Schedulers that disappeared without signing off, with the time their heartbeats expired; kept for 15 minutes."""
     hold_until: datetime | None
-    """Redis' clock has jumped, and nothing fires until then."""
+    """Until when nothing fires because Redis' clock has jumped."""
     now: datetime
 
 
 class Surveying(Listing):
-    """A client that looks at all of it."""
+    """A client that summarises the installation."""
 
     @property
     def patience(self) -> timedelta:
-        """For how long a tick may be due before it is late."""
+        """Return how long a tick may be due before it is late."""
         return min(self.settings.misfire_limit, _PATIENCE)
 
     def due(self, coming: int = 8) -> Due:
-        """What is late, what is held, and the next so many."""
+        """Return the schedules that are late, those that are on hold, and the `coming` next ones."""
         _checked(coming, "coming", _HEAD)
         client: Any = self._store.client
         with self._asking():
@@ -94,7 +94,7 @@ class Surveying(Listing):
         return Due(tuple(overdue), more, held, tuple(next_ones[:coming]), patience)
 
     def latest(self, limit: int = 10) -> list[Fired]:
-        """The newest runs of all schedules, newest first, as far as the outbox goes back, and not too far."""
+        """Return the newest runs of all schedules, newest first, among the newest events of the event stream."""
         _checked(limit, "limit", _PAGE)
         with self._asking():
             found: dict[str, list[ledger.Entry]] = {}
@@ -110,10 +110,10 @@ class Surveying(Listing):
             return self._up_to_date(sorted(runs, key=lambda run: run.at, reverse=True)[:limit])
 
     def actions(self, limit: int = 50, *, by: str | None = None) -> Deeds:
-        """What was done to schedules and by whom, newest first: of the newest events, and whatever is in force.
+        """Return the audit log, newest first: the newest events, and the pauses and overrides in force.
 
-        The outbox is short where much runs: `since` says how far back it was looked. A pause or a rule that somebody
-        laid over the code's is told however old it is.
+        `since` says how far back the events reach, because a busy installation soon trims its event stream. Pauses and
+        overrides in force are included however old they are, up to 50 of each.
         """
         _checked(limit, "limit", audit_log.MOST)
         with self._asking():
@@ -128,7 +128,7 @@ class Surveying(Listing):
         return told._replace(deeds=tuple(wanted[:limit]), people=people)
 
     def attendance(self) -> Attendance:
-        """The beats that are alive, those that went without a word, and whether the clock holds them."""
+        """Return the running schedulers, the missing ones, and whether a clock jump holds back all ticks."""
         client: Any = self._store.client
         with self._asking():
             now = self._store.time()
@@ -143,7 +143,7 @@ class Surveying(Listing):
         return Attendance(alive, told, None if is_strange(hold) else _held(hold, now), now)
 
     def groups(self) -> list[Shared]:
-        """The groups, by name: how many run, and how many wait."""
+        """Return the groups by name, each with how many runs it has and how many ticks wait."""
         client: Any = self._store.client
         with self._asking():
             known = sorted(group_limits.known(self._store).values(), key=lambda group: group.name)
@@ -156,7 +156,7 @@ class Surveying(Listing):
         return [Shared(each.name, each, *pair) for each, pair in zip(known, pairs, strict=True)]
 
     def queues(self) -> list[Queue]:
-        """Those to which the ticks of any schedule may go, by name, and who works there."""
+        """Return the queues to which ticks of any schedule may go, by name, with their workers."""
         with self._asking():
             names: set[str] = set()
             slow = []
@@ -180,7 +180,7 @@ def _due_at(known: Standing) -> datetime:
 
 
 def _held(found: Sequence[bytes | None], now: datetime) -> datetime | None:
-    """Until when, if that is now."""
+    """Return the end of the hold if it is in force now."""
     since, until = (int(each) if each and each.isdigit() and len(each) < _LONG else 0 for each in found)
     return clock.from_ms(until) if since <= clock.to_ms(now) < until else None
 

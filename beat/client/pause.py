@@ -1,4 +1,4 @@
-"""Pauses: with an end or without, of one schedule or of all, and what becomes of the ticks that they held."""
+"""Pause and resume one schedule or all of them, and decide what becomes of the ticks that a pause held."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 _SECOND, _INSTANT = timedelta(seconds=1), timedelta(microseconds=1)
 _OTHER_STATES = ("paused", "disabled", "finished", "retired", "broken")
 Until = datetime | timedelta | str
-"""An aware instant, or a length of time from now, such as `"2h"`."""
+"""An aware datetime, or a duration from now, such as `"2h"`."""
 
 
 class Pausing(Changing):
-    """A client that pauses and resumes."""
+    """A client that pauses and resumes schedules."""
 
     def pause(
         self,
@@ -35,7 +35,7 @@ class Pausing(Changing):
         *,
         expected_version: int | None = None,
     ) -> Standing:
-        """Holds the ticks of a schedule until a time, for so long, or until an operator resumes it."""
+        """Pause a schedule until a time, for a duration, or until an operator resumes it."""
         why, version = one_line(reason, "reason"), "" if expected_version is None else str(expected_version)
 
         def step(_found: Standing, now: datetime) -> Reply:
@@ -45,7 +45,7 @@ class Pausing(Changing):
         return self._until_it_stands(schedule_id, expected_version, step)
 
     def pause_all(self, until: Until | None = None, reason: str | None = None) -> int:
-        """Pauses every active schedule of the namespace; how many those were. What is paused already stays as it is."""
+        """Pause all active schedules of the namespace and return how many; leave other schedules as they are."""
         number, why = 0, one_line(reason, "reason")
         with self._asking():
             untl = _end(until, self._store.time())
@@ -58,7 +58,10 @@ class Pausing(Changing):
         return number
 
     def resume(self, schedule_id: str, *, catch_up: bool = False, expected_version: int | None = None) -> Standing:
-        """Ends a pause. What it held passes, and nothing fires at once; with `catch_up` the misfire policy decides."""
+        """End a pause and skip the ticks that it held; with `catch_up`, the misfire policy decides them.
+
+        Unless `catch_up` is given, nothing fires at once.
+        """
         version = "" if expected_version is None else str(expected_version)
         tried: list[datetime] = []
 
@@ -67,27 +70,27 @@ class Pausing(Changing):
                 return Reply("SAME")
             tried.append(now)
             reply = sent(self._store, _ended(found, now, catch_up=catch_up)._replace(max_runs=version), self.by)
-            # It had happened, and only the reply was lost; or another client was faster.
+            # An earlier try was applied and its reply was lost, or another client was faster.
             return Reply("SAME") if reply == Reply("INACTIVE", "active") else reply
 
         return self._until_it_stands(schedule_id, expected_version, step)
 
     def resume_all(self, *, catch_up: bool = False) -> int:
-        """Ends the pauses of `pause_all`; what was paused on its own stays paused. How many those were."""
+        """Resume the schedules that `pause_all` paused and return how many; leave other pauses in force."""
         with self._asking():
             paused = [each.decode() for each in self._store.client.sscan_iter(self._keys.index("paused"), count=500)]
             found = [each for each in paused if (pause := self.get(each).pause) and pause.scope == "all"]
         return sum(self._resumed(each, catch_up=catch_up) for each in found)
 
     def number_active(self) -> int:
-        """How many schedules are active: all but those of which an index says otherwise."""
+        """Return how many schedules are active: those that are in no index of another state."""
         client: Any = self._store.client
         with self._asking():
             others = (client.scard(self._keys.index(state)) for state in _OTHER_STATES)
             return max(0, int(client.scard(self._keys.schedules)) - sum(map(int, others)))
 
     def _resumed(self, schedule_id: str, *, catch_up: bool) -> bool:
-        """False where somebody was faster, or the pause ended by itself."""
+        """Resume a schedule; return False if another client was faster or the pause has ended by itself."""
         try:
             self.resume(schedule_id, catch_up=catch_up)
         except (Refused, UnknownSchedule):
@@ -96,7 +99,7 @@ class Pausing(Changing):
 
 
 def _end(until: Until | None, now: datetime) -> str:
-    """When a pause ends, as text, in whole seconds; nothing for no end."""
+    """Return the end of a pause as text, rounded up to whole seconds; empty for a pause without an end."""
     if until is None:
         return ""
     try:
@@ -108,12 +111,12 @@ def _end(until: Until | None, now: datetime) -> str:
 
 
 def _ended(found: Standing, now: datetime, *, catch_up: bool) -> Item:
-    """The item of `fire` that ends a pause: what was held passes, or is left to the misfire policy."""
+    """Return the item that ends a pause and skips the held ticks, or leaves them to the misfire policy."""
     follows = found.policies is not None and found.policies.follows
     if found.state != "paused" or (found.next_run is None and not follows):
         raise Refused(f"{found.schedule_id} is {found.state or 'broken'}, not paused: nothing was changed")
     schedule, tick = definition_of(found), found.next_run
-    if tick is None:  # what its pause held has passed by, tick by tick
+    if tick is None:  # it follows another schedule: its ticks were skipped one by one during the pause
         return fire_items.awake(Claim(found.schedule_id, found.rev, "", 0, ""), found.rev, schedule).items[0]
     held = decide.resume(schedule, tick, tick if catch_up else now + _INSTANT)
     return fire_items.resumed(found.rev, schedule, held, clock.text(tick))

@@ -1,8 +1,6 @@
-"""What a deploy would do: reads, page by page, what Redis knows of the schedules of the code. Nothing is written.
+"""Compare the schedules of the code with Redis, page by page, to plan a deploy. Nothing is written.
 
-What a deploy would do: each schedule of the code beside what Redis knows of it. What is read is read elsewhere.
-
-Where a schedule goes on is for `placement` to say, as it is when a beat registers it.
+`policies.reconcile` decides how each schedule continues, as it does when a scheduler registers the schedule.
 """
 
 from __future__ import annotations
@@ -36,36 +34,36 @@ if TYPE_CHECKING:
 __all__ = ["KINDS", "Difference", "Kept", "OtherId", "Overridden", "Plan", "Step", "removed", "step"]
 
 Kind = Literal[
-    "added",  # Redis does not know it
+    "added",  # it is new to Redis
     "changed",  # its definition is replaced
-    "returning",  # it was held or retired, and goes on
-    "overridden",  # an operator's rule is in force, and stays so
-    "taken",  # another live application declares this id, or an operator added it from data: it is refused
-    "removed",  # the code no longer declares it: it is held, and retired after a while
+    "returning",  # it was on hold or retired, and continues
+    "overridden",  # an operator's rule is in force and stays in force
+    "taken",  # it is refused, because another live application declares the id, or it comes from data
+    "removed",  # the code no longer declares it, so it is on hold and later retired
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 _TICKS = 3
 
 
 class Kept(NamedTuple):
-    """What Redis keeps of a schedule's definition, beside its state, as JSON."""
+    """The definitions of a schedule in Redis, as JSON."""
 
     definition: str = ""
-    """What is in force."""
+    """The definition in force."""
     declared: str = ""
-    """What the code says: the same, unless an operator has laid something over it."""
+    """The definition in the code, which differs if an operator has overridden the rule."""
     overridden_at: datetime | None = None
 
 
 class Overridden(NamedTuple):
-    """The rule of an operator, and that of the code in whose place it is."""
+    """An operator's rule, and the rule of the code that it overrides."""
 
     by: str
     at: datetime | None
     rule: str
     code: str
     ticks: tuple[datetime, ...]
-    """When the code would tick next."""
+    """When the rule of the code would tick next."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,35 +73,35 @@ class Step:
     schedule_id: str
     kind: Kind
     changes: bool = True
-    """Whether it does anything: that an operator's rule stays is worth a word, and no change."""
+    """Whether the step changes anything; an override that stays in force is listed, but changes nothing."""
     when: str
-    """When it ticks from then on, in words; of what is removed, as it was."""
+    """The rule in words: the new one, or for a removed schedule the present one."""
     tz: str
     declared: str = ""
-    """The place in the code."""
+    """Where the code declares it."""
     func: str = ""
-    """The function that it calls; of what is removed, as Redis has it."""
+    """The function that it calls; for a removed schedule, as Redis has it."""
     state: str = ""
-    """As it is; nothing for what is new."""
+    """The present state; empty for a new schedule."""
     differences: tuple[Difference, ...] = ()
     before: tuple[datetime, ...] = ()
-    """The next ticks as they are, at most three."""
+    """The next ticks before the deploy, at most three."""
     after: tuple[datetime, ...] = ()
-    """The same, from then on."""
+    """The next ticks after the deploy, at most three."""
     follows: str = ""
-    """After whose successes it ticks from then on, if it has no times of its own."""
+    """The schedule that it follows after the deploy, if it has no times of its own."""
     overridden: Overridden | None = None
     owner: str = ""
-    """The live application that keeps the id, of what is taken; nothing if it comes from data."""
+    """For a taken schedule, the live application that keeps the id; empty if the schedule comes from data."""
     place: str = ""
     """The directory and the host where a scheduler must run to remove it, if the application has no name."""
     held_since: datetime | None = None
     retire_after: timedelta | None = None
-    """Of what is removed."""
+    """For a removed schedule, how long it is on hold before it is retired."""
 
 
 class OtherId(NamedTuple):
-    """A schedule that probably got another id: its state and its history stay with the old one."""
+    """A schedule that probably has a new id; its state and its history stay with the old id."""
 
     func: str
     old: str
@@ -112,20 +110,20 @@ class OtherId(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """What a deploy of an application would do, by the kind of each step and in the order of the code."""
+    """What a deploy of an application would do, by kind, and within a kind in the order of the code."""
 
     app: str
     steps: tuple[Step, ...]
     same: int
-    """How many schedules are in Redis just as the code has them."""
+    """How many schedules in Redis already equal those of the code."""
 
     @property
     def changes(self) -> bool:
-        """Whether there is anything to do."""
+        """Return whether the deploy would change anything."""
         return any(each.changes for each in self.steps)
 
     def of(self, kind: Kind) -> tuple[Step, ...]:
-        """The steps of one kind."""
+        """Return the steps of one kind."""
         return tuple(each for each in self.steps if each.kind == kind)
 
     def other_ids(self) -> tuple[OtherId, ...]:
@@ -143,9 +141,9 @@ def _only_caller(steps: Iterable[Step]) -> dict[str, str]:
 
 
 def step(found: Prospect, kept: Kept, now: datetime, app: str, owner: str = "") -> Step | None:
-    """Return what becomes of a schedule of the code, or None when nothing does and there is nothing to say.
+    """Return the step for a schedule of the code, or None if there is nothing to report.
 
-    `owner` is another live application that declares the same id: what it declares stays in force.
+    `owner` is another live application that declares the same id; its declaration stays in force.
     """
     before, schedule = found.before, found.schedule
     if owner and before and before.rev == found.rev:
@@ -173,7 +171,7 @@ def step(found: Prospect, kept: Kept, now: datetime, app: str, owner: str = "") 
 
 
 def removed(schedule_id: str, state: State, kept: Kept, retire_after: timedelta, place: str = "") -> Step:
-    """What becomes of a schedule that the code no longer declares."""
+    """Return the step for a schedule that the code no longer declares."""
     was = _read(kept.definition)
     return Step(
         schedule_id=schedule_id,
@@ -202,7 +200,7 @@ def _kind(found: Prospect) -> Kind:
 
 
 def _differences(found: Prospect, kept: Kept, app: str) -> Iterator[Difference]:
-    """Option by option, as far as it can be shown."""
+    """Yield the differences between Redis and the code, option by option."""
     before, schedule, placed = found.before, found.schedule, found.placed
     if before is None or placed is None or before.source == "api":
         return
@@ -217,7 +215,7 @@ def _differences(found: Prospect, kept: Kept, app: str) -> Iterator[Difference]:
 
 
 def _first(found: Prospect, now: datetime) -> datetime | None:
-    """The tick with which it goes on. What is due already is not moved: the register script sees to that."""
+    """Return the next tick after the deploy; a tick that is due already is not moved (see the register script)."""
     before, placed = found.before, found.placed
     if placed is None or placed.state not in {"active", "finished"}:
         return before.next if placed is None and before and before.state == "active" else None
@@ -240,12 +238,12 @@ def _rule(schedule: Schedule) -> str:
 
 
 def _coming(schedule: Schedule | None, first: datetime | None) -> tuple[datetime, ...]:
-    """That tick and those after it."""
+    """Return `first` and the ticks after it, at most three."""
     if schedule is None or first is None:
         return ()
     try:
         return (first, *itertools.islice(_after(schedule, first), _TICKS - 1))
-    except BadInstant:  # the calendar ends
+    except BadInstant:  # beyond the calendar
         return (first,)
 
 
@@ -264,14 +262,14 @@ def _read(definition: str) -> Schedule | None:
 
 
 class Comparing(Connected):
-    """A client that says what would change if a beat with that code were started, and none without it went on."""
+    """A client that compares the code with Redis."""
 
     def plan(self, schedules: Registry | Iterable[Schedule]) -> Plan:
         """Compare the schedules of the whole code with those that Redis knows of its application.
 
-        Of modules that this code does not include nothing is removed: a registry knows which ones it has loaded, of
-        other collections they are those in which the schedules are declared. Where the application has no name, a step
-        that removes says in which place its scheduler must run (`place`).
+        A schedule counts as removed only if this code includes its module. A registry knows which modules it has
+        loaded. For any other collection, the modules are those that declare its schedules. If the application has no
+        name, a step that removes says where its scheduler must run (`place`).
         """
         declared = {each.id: each for each in schedules}
         modules = schedules.modules if isinstance(schedules, Registry) else None
@@ -279,7 +277,7 @@ class Comparing(Connected):
         with self._asking():
             now = self._store.time()
             steps = [each for page in pages(declared.values()) for each in self._page(page, now)]
-            if declared:  # a beat without schedules retires nothing
+            if declared:  # a scheduler without schedules retires nothing
                 steps += self._removed(declared, known)
         steps.sort(key=lambda each: KINDS.index(each.kind))
         gone = sum(each.kind == "removed" for each in steps)
@@ -317,7 +315,7 @@ class Comparing(Connected):
         return [Kept(definition, declared or definition, clock.found(at)) for definition, declared, at in read]
 
     def _owners(self, found: Iterable[Prospect]) -> dict[str, str]:
-        """Return the schedules that another live application has declared first, with its name: it keeps them."""
+        """Map each id that another live application declared first, and therefore keeps, to that application."""
         theirs: dict[str, list[str]] = {}
         for each in found:
             before, own = each.before, {"", self.settings.app}

@@ -1,6 +1,6 @@
-"""What can be asked: what became of every tick, where a schedule stands. Nothing is written, and no beat needs to live.
+"""Answer questions about an installation: the state of schedules, and what became of their ticks.
 
-Times are those of Redis' clock.
+Nothing is written, and no scheduler needs to run. Times are by Redis' clock.
 """
 
 from __future__ import annotations
@@ -40,37 +40,37 @@ if TYPE_CHECKING:
 
 L = TypeVar("L", bound="Line")
 When = datetime | timedelta | str
-"""An aware instant, or a length of time before now, such as `"24h"`."""
+"""An aware datetime, or a duration before now, such as `"24h"`."""
 _INSTANT = timedelta(microseconds=1)
 _LONGEST_ID = 100
-_NEWEST = 500  # lines of a ledger, among which the newest tick is looked for
-_MOST_NAMES = 10_000  # among which a name that was meant is looked for
+_NEWEST = 500  # lines of a ledger that are searched for the newest tick
+_MOST_NAMES = 10_000  # names that are searched for the nearest one
 
 
 class Overview(NamedTuple):
-    """All that there is to say about one schedule."""
+    """All facts about one schedule."""
 
     standing: Standing
     statistics: Statistics
-    """Of all that its ledger holds."""
+    """Statistics of the ledger, as far as it was read."""
     open_runs: tuple[Fired, ...]
-    """Newest first."""
+    """The runs that have not ended, newest first."""
     waiting: tuple[datetime, ...]
-    """The ticks that wait for an earlier run to end, oldest first."""
+    """The ticks on the waiting list, oldest first."""
     now: datetime
     queues: tuple[Queue, ...] = ()
-    """Those to which its ticks may go, and who works at them."""
+    """The queues to which its ticks may go, with their workers."""
     places: Places = Places()
-    """How it stands with others."""
+    """How it relates to other schedules and to its group."""
     lines: tuple[Line, ...] = ()
-    """All that its ledger tells, newest first."""
+    """The history, newest first, as far as the ledger was read."""
 
 
 class Questions(Connected):
-    """The questions of a client, to one installation."""
+    """A client that answers questions about one installation."""
 
     def get(self, schedule_id: str) -> Standing:
-        """Where a schedule stands; raises UnknownSchedule."""
+        """Return a schedule with its state; raise UnknownSchedule if there is none."""
         with self._asking():
             return self._read(self._snapshot(schedule_id, whole=False), schedule_id)
 
@@ -83,11 +83,11 @@ class Questions(Connected):
         outcome: str | Collection[str] | None = None,
         limit: int | None = None,
     ) -> list[Line]:
-        """The lines of one ledger, or of all of them, newest first, at most `limit`.
+        """Return the history of one schedule, or of all of them, newest first, at most `limit` lines.
 
-        Those are left out whose last word is older than `since`, and those written from `until` on; each is an aware
-        datetime, or a length of time before now such as `"24h"`. With an `outcome`, or several of them, only runs that
-        ended so, `open` ones, or what was `skipped`.
+        Lines whose last change is older than `since` are left out, and so are lines written at `until` or later. Each
+        is an aware datetime, or a duration before now such as `"24h"`. With `outcome`, one or several, only runs that
+        ended so, `open` runs, `skipped` ticks or `waiting` ticks are returned.
         """
         words = history.outcomes(outcome)
         if limit is not None and (type(limit) is not int or limit < 0):
@@ -102,7 +102,7 @@ class Questions(Connected):
             return self._up_to_date(itertools.islice(filter(wanted.takes, found), limit))
 
     def get_run(self, job_id: str) -> Fired | None:
-        """The run that is this RQ job, or of which it is a part; None when no ledger and no record tells of it."""
+        """Return the run of this RQ job, also of a part of a broadcast; None if no ledger or record has it."""
         with self._asking():
             record = _noted(job_id, self._archive.record(job_id))
             candidates = [record.schedule_id] if record else self._archive.known(_could_be_of(job_id, self._keys))
@@ -111,9 +111,9 @@ class Questions(Connected):
             return next(iter(self._up_to_date([run] if run else [])), None)
 
     def why(self, schedule_id: str, instant: datetime) -> Explanation:
-        """What became of the tick at `instant`, or why there is none; raises UnknownSchedule."""
+        """Explain what became of the tick at `instant`, or why there is none; raise UnknownSchedule."""
         at = clock.utc(instant)
-        zone("UTC").at(clock.floor(at))  # refuses what lies before all ticks or after them
+        zone("UTC").at(clock.floor(at))  # raises if no tick can be that early or that late
         with self._asking():
             snapshot = self._snapshot(schedule_id)
             found = self._read(snapshot, schedule_id)
@@ -135,7 +135,7 @@ class Questions(Connected):
             return replace(told, runs=runs, backfills=backfills, behind=behind, unread=unread)
 
     def latest_tick(self, schedule_id: str) -> datetime | None:
-        """Return the newest tick that is past, decided or not; None if there is none. Raises UnknownSchedule."""
+        """Return the newest past tick, decided or not; None if there is none. Raise UnknownSchedule."""
         with self._asking():
             snapshot = self._snapshot(schedule_id, lines=_NEWEST)
             found = self._read(snapshot, schedule_id)
@@ -146,7 +146,7 @@ class Questions(Connected):
             return rule_periods.newest([line for line in lines if line.at <= snapshot.now]) or found.last_run
 
     def verify(self, schedule_id: str | None = None, *, since: When | None = None) -> list[Verification]:
-        """Every tick that was to come, of one schedule or of all, against ledger, counters and jobs."""
+        """Compare each expected tick of one schedule, or of all, with ledgers, counters and jobs."""
         with self._asking():
             after = self._instant(since, "since")
             if schedule_id is not None:
@@ -156,9 +156,9 @@ class Questions(Connected):
             return [found for each in ids if (found := audit.verify(each, after))]
 
     def show(self, schedule_id: str, *, lines: int | None = None) -> Overview:
-        """Where a schedule stands, and how it has been doing; raises UnknownSchedule.
+        """Return the state and the statistics of a schedule; raise UnknownSchedule if there is none.
 
-        With `lines`, no more than so many of the newest entries of its ledger are read, and summed up.
+        With `lines`, only that many of the newest entries of its ledger are read.
         """
         if lines is not None and (type(lines) is not int or lines < 1):
             raise BadOption(f"lines {lines!r:.60} must be a whole number from 1 on, as in lines=1000")
@@ -173,17 +173,20 @@ class Questions(Connected):
             return Overview(found, summarise(told), going, snapshot.waiting, snapshot.now, queues, places, known)
 
     def staff(self, queues: Iterable[str]) -> list[Queue]:
-        """Who works at these queues, and how many jobs wait there."""
+        """Return these queues with their workers and how many jobs wait in each."""
         with self._asking():
             return list(workers.look(self._store, queues))
 
     def beats(self) -> list[Instance]:
-        """The beats that are alive, by name."""
+        """Return the running schedulers, by name."""
         with self._asking():
             return schedulers.alive(self._store, self._store.time())
 
     def timeline(self, hours: int = 24, *, slices: int = 100, tz: str | None = None) -> Timeline:
-        """The load of the last and the next hours, in at most so many slices, cut at full hours of the zone `tz`."""
+        """Return the load of the last and the next `hours`, in at most `slices` slices.
+
+        The slices are cut at full hours of the zone `tz`, or at parts of them.
+        """
         with self._asking():
             where = zone(self.settings.tz if tz is None else tz)
             return timeline.read_timeline(
@@ -191,7 +194,7 @@ class Questions(Connected):
             )
 
     def _snapshot(self, schedule_id: str, *, whole: bool = True, lines: int | None = None) -> Snapshot:
-        """A schedule with its ledger, or with the newest line of it; raises UnknownSchedule if there is neither."""
+        """Return a schedule with its ledger, or a part of it; raise UnknownSchedule if there is neither."""
         found = self._archive.snapshot(schedule_id, whole=whole, lines=lines)
         if not (found.state or found.lines or found.problems):
             raise self._unknown(schedule_id)
@@ -218,7 +221,7 @@ class Questions(Connected):
             raise BadInstant(f"{name} {given!r:.60} lies before the calendar begins: write '24h'") from e
 
     def _up_to_date(self, lines: Iterable[L]) -> list[L]:
-        """The same, where what is on its way says how far it is."""
+        """Return the lines with the progress that RQ reports for runs that have not ended."""
         found = list(lines)
         waiting = [job for line in found if isinstance(line, Fired) and line.state == OPEN for job in line.job_ids]
         progress = dict(zip(waiting, self._archive.progress(waiting), strict=True))
@@ -231,14 +234,14 @@ def _is(run: Fired, job_id: str) -> bool:
 
 
 def _could_be_of(job_id: str, keys: Keys) -> list[str]:
-    """The ids of schedules that could have such a job: all beginnings of what follows the prefix."""
+    """Return the ids of schedules that could have this job: every beginning of the job id after the prefix."""
     parts = job_id.removeprefix(jobs_begin(keys)).split("_")
     beginnings = ("_".join(parts[:n]) for n in range(1, min(len(parts), _LONGEST_ID)))
     return [each for each in beginnings if each and job_id.startswith(jobs_begin(keys, each))]
 
 
 def _noted(job_id: str, record: Record | None) -> Fired | None:
-    """A run whose verdict may have been trimmed, as far as its record tells."""
+    """Return a run from its record, because its decision may have been trimmed; None without a record."""
     enqueued = clock.found(record.enqueued) if record else None
     if record is None or enqueued is None:
         return None

@@ -1,8 +1,6 @@
-"""What Redis keeps of the past: ledgers, records and the jobs that RQ still has. Reads only.
+"""Read what Redis keeps of the past: ledgers, records, and the jobs that RQ still has. Nothing is written.
 
-What one answer is made of is read in one step, so that a tick decided meanwhile is seen whole or not at all.
-
-What was read in one step: a schedule at one moment, and how far a job is.
+The facts for one answer are read in one step, so a tick that is decided meanwhile is seen completely or not at all.
 """
 
 from __future__ import annotations
@@ -29,9 +27,9 @@ if TYPE_CHECKING:
 
 
 class Lines:
-    """The lines of a ledger, newest first, kept packed page by page: 200,000 of them take a few MB.
+    """The lines of a ledger, newest first, compressed page by page: 200,000 of them take a few MB.
 
-    They can be read any number of times, in both directions.
+    They can be iterated any number of times, in both directions.
     """
 
     def __init__(self, pages: Iterable[Sequence[bytes]]) -> None:
@@ -50,7 +48,7 @@ class Lines:
 
 
 class Entries:
-    """The lines that are beat's own, as entries, newest first: each is read when it is asked for."""
+    """The lines that beat wrote, as entries, newest first; each line is parsed during iteration."""
 
     def __init__(self, lines: Lines) -> None:
         self._lines = lines
@@ -62,7 +60,7 @@ class Entries:
         return filter(None, map(ledger.read, reversed(self._lines)))
 
     def landmarks(self) -> list[ledger.Changed | ledger.Acted]:
-        """Return the changes and the actions, oldest first, without reading all that became of ticks and runs."""
+        """Return the changes and actions, oldest first, without parsing the lines about ticks and runs."""
         found = (ledger.read(line) for line in reversed(self._lines) if not _OF_TICKS.match(line))
         return [entry for entry in found if isinstance(entry, ledger.Changed | ledger.Acted)]
 
@@ -74,35 +72,36 @@ class Snapshot(NamedTuple):
     """One schedule at one moment."""
 
     state: Mapping[bytes, bytes]
-    """Its hash; empty when there is no such schedule."""
+    """Its hash; empty if there is no such schedule."""
     lines: Lines
     """Its ledger, newest first."""
     open_jobs: frozenset[str]
-    """The jobs, of all schedules, whose outcome is waited for."""
+    """The jobs of all schedules whose outcome is not known yet."""
     running: frozenset[str]
-    """The jobs that take up the room of its slot; none where runs may overlap."""
+    """The jobs that occupy its slots; empty if runs may overlap."""
     in_line: tuple[tuple[datetime, str], ...]
-    """The ticks that wait, oldest first, each with the job whose success it follows; nothing where that is none."""
+    """The ticks on the waiting list, oldest first, each with the job whose success it follows, or with an empty
+    text."""
     holder: str
-    """Whose lock is on it."""
+    """The owner of its lock."""
     now: datetime
-    """By Redis' clock."""
+    """The time by Redis' clock."""
     problems: tuple[str, ...]
-    """What is not of the type it should be, in words."""
+    """The keys of an unexpected type, in words."""
 
     @property
     def waiting(self) -> tuple[datetime, ...]:
-        """The ticks that wait, oldest first."""
+        """Return the ticks on the waiting list, oldest first."""
         return tuple(tick for tick, _ in self.in_line)
 
     @property
     def entries(self) -> Entries:
-        """The lines that are beat's own, newest first."""
+        """Return the lines that beat wrote, as entries, newest first."""
         return Entries(self.lines)
 
 
 class Progress(NamedTuple):
-    """What RQ's hash of a job says while the job is on its way; empty where there is none."""
+    """The state of an RQ job from its hash; empty if there is no such job."""
 
     status: str
     started_at: str
@@ -111,7 +110,7 @@ class Progress(NamedTuple):
 
 
 def in_line(member: str) -> tuple[datetime, str] | None:
-    """Of what stands in line as `id tick by`, perhaps with the job that it follows."""
+    """Parse a member of the waiting list, `id tick by` and perhaps the job that it follows; None if it is invalid."""
     _, tick, _, after = [*member.split(" "), "", "", "", ""][:4]
     try:
         return clock.read(tick), after
@@ -124,21 +123,22 @@ __all__ = ["Archive", "Progress", "Snapshot", "is_strange"]
 _PAGE = 500
 _LINES = 5000
 _LEDGER_PAGE = 1000
-"""How many lines of one ledger are read at once: Redis hands them over within a millisecond or two."""
+"""How many lines of one ledger are read at once; Redis returns them within a millisecond or two."""
 
 
 class Archive:
-    """The past of one installation, through one client."""
+    """A reader of the past of one installation."""
 
     def __init__(self, client: Redis, keys: Keys) -> None:
         self._client: Any = client
         self._keys = keys
 
     def snapshot(self, schedule_id: str, *, whole: bool = True, lines: int | None = None) -> Snapshot:
-        """Return a schedule's hash, lock, slot and ledger as they are at one moment.
+        """Return a schedule's hash, lock, slots, waiting list and ledger as of one moment.
 
-        Of the ledger that is all of it, so many `lines`, or the newest one. Only the first page is read in the step
-        that reads the rest; what is older never changes, so it is read afterwards, page by page.
+        `lines` limits the ledger. Without `whole`, only its newest line is read, and only the first member of each set.
+        The transaction reads only the first page of a whole ledger. Older lines never change, so they are read
+        afterwards.
         """
         most = 1 if not whole else _LEDGER_PAGE if lines is None else lines
         keys = self._keys
@@ -161,7 +161,7 @@ class Archive:
             state or {},
             Lines(itertools.chain([ledger], older)),
             open_jobs,
-            open_jobs.intersection(map(_text, running)),  # what nobody watches is no run
+            open_jobs.intersection(map(_text, running)),  # a job that is not open occupies no slot
             tuple(sorted(own for member in waiting if (own := in_line(_text(member))))),
             _text(holder),
             clock.from_ms(int(seconds) * 1000 + int(micros) // 1000),
@@ -169,17 +169,17 @@ class Archive:
         )
 
     def pages(self, schedule_id: str) -> Iterator[list[bytes]]:
-        """The ledger, newest first, page by page; lines that come or go meanwhile move nothing out of sight."""
+        """Yield the ledger, newest first, page by page; lines that are added or trimmed meanwhile leave no gap."""
         first = _sane(self._client.lrange, self._keys.runs(schedule_id), 0, _PAGE - 1)
         if first:
             yield first
             yield from self._older(schedule_id, first, _PAGE) if len(first) == _PAGE else ()
 
     def _older(self, schedule_id: str, newer: Sequence[bytes], size: int = _LEDGER_PAGE) -> Iterator[list[bytes]]:
-        """Yield the lines older than these, page by page; lines that come or go meanwhile move nothing out of sight."""
+        """Yield the lines older than these, page by page; lines that are added or trimmed meanwhile leave no gap."""
         key, start, mark = self._keys.runs(schedule_id), len(newer) - 1, newer[-1]
         while page := _sane(self._client.lrange, key, start, start + size - 1):
-            # The last line that was read stood at `start`; it may have moved on.
+            # The last line that was read was at `start`; newer lines may have moved it.
             fresh = page[page.index(mark) + 1 :] if mark in page else []
             start += len(page) - 1
             if fresh:
@@ -189,7 +189,7 @@ class Archive:
                 return
 
     def newest(self, ids: Sequence[str]) -> list[bytes | None]:
-        """The newest line of each ledger, if there is one."""
+        """Return the newest line of each ledger; None if there is none."""
         with self._client.pipeline(transaction=False) as pipe:
             for each in ids:
                 pipe.lindex(self._keys.runs(each), 0)
@@ -197,7 +197,7 @@ class Archive:
         return [line if isinstance(line, bytes) else None for line in found]
 
     def heads(self, asked: Mapping[str, int]) -> Iterator[tuple[str, list[bytes]]]:
-        """So many of the newest lines of each ledger, which are read at once."""
+        """Yield the given number of newest lines of each ledger, several ledgers per round trip."""
         waiting = list(asked.items())
         while waiting:
             lines = itertools.accumulate(number for _, number in waiting[:_PAGE])
@@ -211,7 +211,7 @@ class Archive:
                 yield each, [] if is_strange(head) else head
 
     def timings(self, ids: Sequence[str]) -> Iterator[tuple[str, str, str, str, str]]:
-        """Id, state, next tick, jitter and rule of those that are schedules, as they are written."""
+        """Yield id, state, next tick, jitter and rule of each id that is a schedule, as they are stored."""
         with self._client.pipeline(transaction=False) as pipe:
             for each in ids:
                 pipe.hmget(self._keys.schedule(each), "state", "next_run", "jitter", "rule", "definition")
@@ -222,7 +222,7 @@ class Archive:
                 yield each, state, following, jitter, rule or definition
 
     def counted(self, ids: Sequence[str], counters: Sequence[str]) -> list[str]:
-        """Those of the schedules of which one of these counters is not 0."""
+        """Return the schedules of which at least one of these counters is not 0."""
         with self._client.pipeline(transaction=False) as pipe:
             for each in ids:
                 pipe.hmget(self._keys.schedule(each), counters)
@@ -230,25 +230,25 @@ class Archive:
         return [each for each, counts in zip(ids, found, strict=True) if _is_any(counts)]
 
     def known(self, ids: Sequence[str]) -> list[str]:
-        """Those of the ids that are a schedule's, or were one's: a ledger may outlive it."""
+        """Return the ids that have a schedule or a ledger; a ledger may outlive its schedule."""
         with self._client.pipeline(transaction=False) as pipe:
             for each in ids:
                 pipe.exists(self._keys.schedule(each), self._keys.runs(each))
             return [each for each, there in zip(ids, pipe.execute(), strict=True) if there]
 
     def record(self, job_id: str) -> Record | None:
-        """What is noted of a run that is open, or that RQ could start again."""
+        """Return the record of a run that is open, or that RQ could start again."""
         return Record.read(_text(_sane(self._client.hget, self._keys.records, job_id)))
 
     def records(self) -> Iterator[tuple[str, Record]]:
-        """What is noted of all such runs, by job; some may come twice."""
+        """Yield all records with their jobs; some may come twice."""
         if _sane(self._client.hlen, self._keys.records):
             for job_id, written in self._client.hscan_iter(self._keys.records, count=_PAGE):
                 if record := Record.read(_text(written)):
                     yield _text(job_id), record
 
     def progress(self, job_ids: Sequence[str]) -> list[Progress]:
-        """How far each of these jobs is, by RQ."""
+        """Return the progress of each of these jobs, as RQ reports it."""
         with self._client.pipeline(transaction=False) as pipe:
             for each in job_ids:
                 pipe.hmget(job_template.job_key(each), "status", "started_at", "worker_name", "origin")
@@ -256,7 +256,7 @@ class Archive:
         return [Progress(*map(_text, values if isinstance(values, list) else [""] * 4)) for values in found]
 
     def jobs(self, start: str) -> Iterator[tuple[str, bytes]]:
-        """The ids that begin so, and the meta, of every job that RQ has; some may come twice."""
+        """Yield the id and the meta of each RQ job whose id begins with `start`; some may come twice."""
         prefix = job_template.job_key("")
         batch: list[str] = []
         for key in self._client.scan_iter(f"{prefix}{start}*", count=1000, _type="hash"):
@@ -274,12 +274,12 @@ class Archive:
         yield from ((each, meta) for each, meta in zip(job_ids, found, strict=True) if isinstance(meta, bytes))
 
     def beats(self, now: datetime) -> int:
-        """How many beats are alive."""
+        """Return how many schedulers are running."""
         return int(self._client.zcount(self._keys.instances, clock.to_ms(now), "+inf"))
 
 
 def _sane(ask: Callable[..., Any], *words: Any) -> Any:
-    """The reply; None where the key is of another type, and so somebody else's."""
+    """Return the reply; None if the key has another type, because then it is not beat's."""
     try:
         return ask(*words)
     except Refused as e:
@@ -289,7 +289,7 @@ def _sane(ask: Callable[..., Any], *words: Any) -> Any:
 
 
 def is_strange(reply: object) -> bool:
-    """Whether the key was of another type; any other error is raised."""
+    """Return whether the key has another type; raise any other error."""
     if isinstance(reply, Refused) and str(reply).startswith("WRONGTYPE"):
         return True
     if isinstance(reply, Exception):

@@ -1,4 +1,4 @@
-"""How a schedule stands with others: its group, whom it requires or follows, who follows it, and its slow lane."""
+"""Read how a schedule relates to others: its group, what it requires or follows, its followers, its slow queue."""
 
 from __future__ import annotations
 
@@ -19,37 +19,37 @@ if TYPE_CHECKING:
 
 
 class Parent(NamedTuple):
-    """A schedule that another one requires, or follows."""
+    """A schedule that another one requires or follows."""
 
     id: str
     state: str
-    """Nothing where there is no such schedule any more."""
+    """Empty if there is no such schedule any more."""
     last_success: datetime | None
 
 
 class Shared(NamedTuple):
-    """A group, as it is now."""
+    """A group and its present load."""
 
     name: str
     limits: Group | None
-    """None where nobody says how many may run."""
+    """None if the group has no limits in Redis."""
     running: int
     waiting: int
 
 
 class Places(NamedTuple):
-    """Of one schedule."""
+    """The relations of one schedule."""
 
     group: Shared | None = None
     requires: tuple[Parent, ...] = ()
     follows: Parent | None = None
     followers: tuple[str, ...] = ()
     slow: int = 0
-    """How many of its last runs were slow."""
+    """How many of its runs within the window of the slow queue were slow."""
 
 
 def look(store: Store, known: Standing, now: datetime) -> Places:
-    """All of it, as far as its definition can be read."""
+    """Return the relations of a schedule; only its followers if its definition cannot be read."""
     followers: Any = _sane(store, "smembers", store.keys.followers(known.schedule_id), set())
     names = tuple(sorted(each.decode(errors="replace") for each in followers))
     schedule = known.policies
@@ -67,7 +67,7 @@ def look(store: Store, known: Standing, now: datetime) -> Places:
 
 
 def parents(store: Store, ids: Sequence[str]) -> list[Parent]:
-    """These schedules."""
+    """Return the state and the last success of each of these schedules."""
     with store.client.pipeline(transaction=False) as pipe:
         for each in ids:
             pipe.hmget(store.keys.schedule(each), "state", "last_success")
@@ -91,7 +91,7 @@ def _slow(store: Store, schedule: Schedule, now: datetime) -> int:
 
 
 def _sane(store: Store, command: str, key: str, nothing: Any, *words: Any) -> Any:
-    """The reply; nothing where the key is of another type."""
+    """Return the reply, or `nothing` if Redis refuses, for example because the key has another type."""
     with store.client.pipeline(transaction=False) as pipe:
         getattr(pipe, command)(key, *words)
         [found] = pipe.execute(raise_on_error=False)

@@ -1,4 +1,4 @@
-"""Another rule than the code's, or another time for the next tick; and back again."""
+"""Override the rule of a schedule, move its next tick, or return to the rule of the code."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Rescheduling(Changing):
-    """A client that says when a schedule ticks."""
+    """A client that changes when a schedule ticks."""
 
     def reschedule(
         self,
@@ -41,10 +41,10 @@ class Rescheduling(Changing):
         dry_run: bool = False,
         expected_version: int | None = None,
     ) -> Standing:
-        """Lays another rule over that of the code, which deploys keep until `reset`; or moves the next tick, once.
+        """Override the rule of the code, or move the next tick once; with `reset`, return to the rule of the code.
 
-        The tick that is moved stays the one that it is: only when it is due changes, and the ticks after it stay. With
-        `dry_run` nothing is changed, and the answer is where the schedule would stand.
+        Deploys keep an override until `reset`. A moved tick keeps its identity: only its due time changes, and the
+        ticks after it stay. With `dry_run`, nothing is changed, and the schedule is returned as it would be.
         """
         wish = _Wish(expression, every, tz, at, seconds=seconds)
         if wish.is_rule + (at is not None) + reset != 1:
@@ -60,7 +60,7 @@ class Rescheduling(Changing):
         return rehearsed[-1] if dry_run else standing
 
     def _prepared(self, found: Standing, now: datetime, wish: _Wish) -> tuple[Standing, Callable[[], Reply]]:
-        """Where the schedule would stand, and what brings it there."""
+        """Return the schedule as it would be, and a function that makes the change."""
         timed(found) if found.policies else None
         if wish.at is not None:
             due_at = _moved(found, wish.at, now)
@@ -80,7 +80,7 @@ class Rescheduling(Changing):
 
 
 class _Wish(NamedTuple):
-    """What an operator wants; nothing of it to have the code's rule back."""
+    """What an operator asked for; all empty to return to the rule of the code."""
 
     expression: str | None
     every: Duration | None
@@ -94,7 +94,7 @@ class _Wish(NamedTuple):
 
 
 def _wanted(found: Standing, wish: _Wish) -> str:
-    """The rule that an operator gave, as Redis keeps it; refuses what is none."""
+    """Return the operator's rule as Redis keeps it; raise if it is invalid."""
     rule: dict[str, Any] = {"tz": wish.tz} if wish.tz else {}
     if wish.expression is not None and wish.every is not None:
         raise BadOption("give one rule: an expression, or every=")
@@ -102,7 +102,7 @@ def _wanted(found: Standing, wish: _Wish) -> str:
         rule |= {"cron": wish.expression, "seconds": wish.seconds}
     elif wish.every is not None:
         rule["every"] = durations.short(durations.parse(wish.every, "every"))
-    else:  # another zone for the rule that it has
+    else:  # another zone for the present rule
         rule |= {name: found.definition[name] for name in ("cron", "seconds") if name in found.definition}
         if "cron" not in rule:
             raise BadOption(f"{found.schedule_id} ticks at intervals, which know no zone: give an expression")
@@ -110,7 +110,7 @@ def _wanted(found: Standing, wish: _Wish) -> str:
 
 
 def _overridden(found: Standing, seen: State, override: str, *, by: str, now: datetime) -> Registration:
-    """A schedule with another rule laid over that of its code; without one, as the code has it."""
+    """Return the registration of the code's schedule with the override, or of the code's own rule without one."""
     before = found.override
     if not override and not before:
         raise Refused(f"{found.schedule_id} ticks as its code says: there is nothing to reset")
@@ -130,7 +130,7 @@ def _overridden(found: Standing, seen: State, override: str, *, by: str, now: da
 
 
 def _standing(found: Standing, item: Registration, now: datetime) -> Standing:
-    """Where a schedule would stand with that rule. A tick that is due already is never moved."""
+    """Return the schedule as it would be with the new rule; a tick that is due already is never moved."""
     is_due = found.state in {"active", "paused"} and found.next_run is not None and found.next_run <= now
     kept = item.next == KEEP or is_due
     return replace(
@@ -146,7 +146,7 @@ def _standing(found: Standing, item: Registration, now: datetime) -> Standing:
 
 
 def _laid(declared: Mapping[str, Any], ruling: Schedule) -> str:
-    """The code's definition with the rule that is in force."""
+    """Return the code's definition as JSON, with the rule that is in force."""
     others = {name: value for name, value in declared.items() if name not in {*overrides.NAMES, "anchor"}}
     return json.dumps({**others, **serialize.rule(ruling), "tz": str(ruling.tz)}, ensure_ascii=False)
 
@@ -159,7 +159,7 @@ def _read(found: Standing, declared: Mapping[str, Any]) -> Schedule:
 
 
 def _moved(found: Standing, at: datetime, now: datetime) -> str:
-    """When the next tick is to fire instead; refuses what lies in the past, or after the tick that follows."""
+    """Return when the next tick is to fire, as text; raise if that is past, or not before the tick after it."""
     tick, when = found.next_run, clock.utc(at, "at")
     if found.state != "active" or tick is None:
         raise Refused(f"{found.schedule_id} is {found.state or 'broken'}: it has no next tick to move")

@@ -1,7 +1,7 @@
-"""Eras: which rule decided the ticks from when to when, put together from the changes that a ledger holds.
+"""Find rule periods: which rule decided the ticks from when to when, by the changes in a ledger.
 
-Ticks of an era lie from its first one on and before its end. Between two eras there may be a gap, where a change moved
-the next tick over what would have been one.
+The ticks of a period lie from its first one to before its end. There may be a gap between two periods, if a change
+moved the next tick past times that would have been ticks.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ _INSTANT = timedelta(microseconds=1)
 
 
 class Era(NamedTuple):
-    """A time under one rule."""
+    """A period under one rule."""
 
     rule: Schedule | None
-    """None where it cannot be read."""
+    """None if it cannot be read."""
     first: datetime | None
-    """Its first tick, which need not be one of the rule's: a tick that is due is never moved. None: it had none."""
+    """Its first tick, or None. The rule itself may have no such tick, because a tick that is due is never moved."""
     end: datetime | None
-    """The tick at which the next era took over; None for the one that goes on."""
+    """The tick at which the next period begins; None for the present period."""
     last: datetime | None = None
-    """Its last tick, where max_runs put an end to it before that."""
+    """Its last tick, if max_runs ended the period early."""
 
     def covers(self, instant: datetime) -> bool:
-        """Whether no other era decided about the instant."""
+        """Return whether the instant lies from the first tick of this period to before its end."""
         return self.first is not None and self.first <= instant and (self.end is None or instant < self.end)
 
     def holds(self, instant: datetime) -> bool:
-        """Whether this era decided about the instant."""
+        """Return whether this period decided about the instant, so max_runs had not ended it yet."""
         return self.covers(instant) and (self.last is None or instant <= self.last)
 
     def finished(self, instant: datetime) -> Bound | None:
-        """What put an end to this era before the instant, if something did."""
+        """Return what ended this period before the instant, if anything did."""
         if self.rule is None or not self.covers(instant):
             return None
         if self.last and self.last < instant and self.rule.max_runs:
@@ -54,7 +54,7 @@ class Era(NamedTuple):
         return Bound(end=self.rule.end) if self.rule.end and self.rule.end < instant else None
 
     def ticks_at(self, instant: datetime) -> bool:
-        """Whether the instant is a tick of this era."""
+        """Return whether the instant is a tick of this period."""
         if not self.holds(instant) or instant.microsecond:
             return False
         return instant == self.first or (
@@ -62,7 +62,7 @@ class Era(NamedTuple):
         )
 
     def before(self, instant: datetime) -> datetime | None:
-        """Its last tick strictly before `instant`."""
+        """Return its last tick strictly before `instant`."""
         if self.first is None or self.first >= instant or (self.end is not None and self.first >= self.end):
             return None
         latest = min(instant, self.end or instant, self.last + _INSTANT if self.last else instant)
@@ -70,7 +70,7 @@ class Era(NamedTuple):
         return max(found, self.first) if found else self.first
 
     def after(self, instant: datetime) -> datetime | None:
-        """Its first tick strictly after `instant`."""
+        """Return its first tick strictly after `instant`."""
         if self.first is None:
             return None
         found = self.first if instant < self.first else self.rule and _asked(self.rule.after, instant)
@@ -78,11 +78,11 @@ class Era(NamedTuple):
 
 
 def eras(standing: Standing, lines: Sequence[Line]) -> list[Era]:
-    """The eras that a schedule's lines, newest first, tell of; oldest first, the last one goes on."""
+    """Return the rule periods in a history (newest line first), oldest first; the last one is the present period."""
     changes = [line for line in reversed(lines) if isinstance(line, Change)]
     began = begin(lines)
     ends: list[_End] = [(change.before or change.next, change.before, change.at) for change in changes]
-    ends.append((None, standing.next_run, None))  # the last one goes on
+    ends.append((None, standing.next_run, None))  # the present period has no end
     found = []
     if not changes or changes[0].type != "registered":
         rule = standing.schedule if not changes else ticking(changes[0].was or {})
@@ -93,25 +93,25 @@ def eras(standing: Standing, lines: Sequence[Line]) -> list[Era]:
 
 
 def newest(lines: Sequence[Line], until: datetime | None = None) -> datetime | None:
-    """The newest tick that was decided, or waits, by then."""
+    """Return the newest tick that was decided, or waited, by `until`."""
     told = (line for line in lines if not isinstance(line, Change | Action) and (until is None or line.at <= until))
     ticks = (line.last if isinstance(line, Passed) else line.tick for line in told)
     return max((tick for tick in ticks if tick), default=None)
 
 
 def _era(rule: Schedule | None, first: datetime | None, end: _End, lines: Sequence[Line]) -> Era:
-    """Where nothing was next, though the rule has ticks without end, its runs were all there were to be."""
+    """Return a period; if its rule has max_runs and no tick was next, its newest tick was its last one."""
     limit, following, at = end
     over = rule is not None and rule.max_runs is not None and following is None
     return Era(rule, first, limit, newest(lines, at) if over else None)
 
 
 _End = tuple["datetime | None", "datetime | None", "datetime | None"]
-"""The first tick that belongs to the next era, what was next when that came, and when it came."""
+"""The first tick of the next period, the tick that was next at the change, and the time of the change."""
 
 
 def begin(lines: Sequence[Line]) -> datetime | None:
-    """The first tick that the ledger answers for: of those before it, nothing is claimed."""
+    """Return the first tick that the ledger covers; nothing is claimed about earlier ones."""
     for line in reversed(lines):
         match line:
             case Change():

@@ -1,4 +1,4 @@
-"""Where a schedule stands: its hash in Redis as values. What is missing there, or garbled, reads as nothing."""
+"""Read the state of a schedule from its hash in Redis; a field that is missing or invalid is empty."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ if TYPE_CHECKING:
 
 
 class Pause(NamedTuple):
-    """Why a schedule fires nothing for now."""
+    """A pause of a schedule."""
 
     by: str
     at: datetime | None
     until: datetime | None
-    """None: until an operator resumes it."""
+    """None if it lasts until an operator resumes the schedule."""
     reason: str
     scope: str
-    """`all` when its whole namespace was paused, else `one`."""
+    """`all` if the whole namespace was paused, else `one`."""
 
 
 class Override(NamedTuple):
-    """The rule that an operator has put in the place of the code's."""
+    """The rule of an operator that replaces the rule of the code."""
 
     rule: Mapping[str, Any]
     by: str
     at: datetime | None
     declared: Mapping[str, Any]
-    """The definition as the code has it."""
+    """The definition in the code."""
     declared_rev: str
 
 
 class Bound(NamedTuple):
-    """What put an end to the ticks of a schedule: one of the two."""
+    """The bound that ended the ticks of a schedule: one of the two."""
 
     end: datetime | None = None
     max_runs: int | None = None
@@ -56,7 +56,7 @@ class Standing:
 
     schedule_id: str
     state: str
-    """`active`, `paused`, `disabled`, `finished`, `retired` or `broken`; empty where Redis does not say."""
+    """`active`, `paused`, `disabled`, `finished`, `retired` or `broken`; empty if Redis has none."""
     next_run: datetime | None
     due_at: datetime | None
     last_run: datetime | None
@@ -80,40 +80,40 @@ class Standing:
     version: int
     """Grows with every change."""
     source: str
-    """`code` or `api`; empty where Redis does not say."""
+    """`code` or `api`; empty if Redis has none."""
     app: str
     pause: Pause | None
     override: Override | None
     deferred_by: str
-    """Who has said when the next tick is due; nothing when nobody has."""
+    """The operator who moved the next tick; empty if none did."""
     unannounced_at: datetime | None
-    """Since when no running scheduler declares it: its ticks are held."""
+    """Since when no running scheduler declares it, so that its ticks are on hold."""
     tz: str
-    """A zone that exists: UTC where Redis names none."""
+    """A zone that exists; UTC if Redis has none."""
     rule: Mapping[str, Any] = field(repr=False)
     """What decides its ticks, as the ledger keeps it."""
     definition: Mapping[str, Any] = field(repr=False)
 
     @property
     def declared(self) -> Mapping[str, Any]:
-        """The definition as the code or somebody's data have it, whatever an operator has laid over it."""
+        """Return the definition in the code or in the data that declared it, without an override."""
         return self.override.declared if self.override and self.override.declared else self.definition
 
     @property
     def open_count(self) -> int | None:
-        """How many of its runs have not ended, as far as is known."""
+        """Return how many of its runs have not ended; None if run_count cannot be read."""
         if self.run_count is None:
             return None
         return max(0, self.run_count - self.success_count - self.failure_count - self.stopped_count)
 
     @property
     def ticked(self) -> int:
-        """How many of its ticks became jobs: those that somebody asked for are none."""
+        """Return how many of its ticks became jobs; requested runs do not count."""
         return max(0, (self.run_count or 0) - self.manual_count)
 
     @property
     def finished(self) -> Bound | None:
-        """Why it has finished; None if it has not, or nobody knows."""
+        """Return the bound that ended it; None if it has not finished, or the bound is unknown."""
         rule = self.schedule if self.state == "finished" else None
         if rule and rule.max_runs and (self.ticked >= rule.max_runs or not rule.end):
             return Bound(max_runs=rule.max_runs)
@@ -121,7 +121,7 @@ class Standing:
 
     @property
     def jittered(self) -> datetime | None:
-        """When its next tick is due, if jitter put that off; what is caught up with is put off for another reason."""
+        """Return when its next tick is due, if jitter delayed it; delays of catch-up do not count."""
         jitter = self.policies.jitter if self.policies else None
         if not (jitter and self.next_run and self.due_at):
             return None
@@ -129,17 +129,17 @@ class Standing:
 
     @property
     def put_off(self) -> datetime | None:
-        """When its next tick is due, if that is not its own time: by jitter, or because an operator said so."""
+        """Return when its next tick is due, if jitter or an operator changed that."""
         return self.due_at if self.deferred_by else self.jittered
 
     @functools.cached_property
     def schedule(self) -> Schedule | None:
-        """Its ticks; None where the rule cannot be read."""
+        """Return the schedule with its ticks alone; None if the rule cannot be read."""
         return ticking(self.rule)
 
     @functools.cached_property
     def policies(self) -> Schedule | None:
-        """Its policies of time; None where the definition cannot be read."""
+        """Return the schedule with all its policies; None if the definition cannot be read."""
         try:
             return serialize.read(json.dumps(dict(self.definition)))
         except DeclarationError:
@@ -147,7 +147,7 @@ class Standing:
 
 
 def read(schedule_id: str, found: Mapping[bytes, bytes]) -> Standing:
-    """A schedule from its hash, whatever that holds."""
+    """Parse the hash of a schedule, whatever it contains."""
     told = {name.decode(errors="replace"): value.decode(errors="replace") for name, value in found.items()}
     definition = parsed(told.get("definition", ""))
     rule = parsed(told.get("rule", "")) or definition
@@ -192,12 +192,12 @@ def _override(told: Mapping[str, str]) -> Override:
 
 
 def rule(written: str) -> Schedule | None:
-    """The schedule with the ticks that were written so; None for what is no rule."""
+    """Parse a rule and return a schedule with its ticks; None if it is invalid."""
     return ticking(parsed(written))
 
 
 def ticking(rule: Mapping[str, Any]) -> Schedule | None:
-    """The schedule with these ticks; None for what is no rule."""
+    """Return a schedule with the ticks of this rule; None if it is invalid."""
     try:
         return serialize.ticking(rule)
     except DeclarationError:
@@ -215,7 +215,7 @@ def _count(written: str) -> int | None:
     return int(written) if written.isascii() and written.isdigit() and len(written) < _LONG else None
 
 
-_LONG = 16  # more digits than Redis' scripts count with
+_LONG = 16  # more digits than Redis' scripts can count
 
 
 def _seconds(written: str) -> float | None:
@@ -227,7 +227,7 @@ def _seconds(written: str) -> float | None:
 
 
 def parsed(written: str) -> dict[str, Any]:
-    """The object that was written as JSON; empty for what is none."""
+    """Parse a JSON object; return an empty one if it is invalid."""
     try:
         found = json.loads(written)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""The schedulers that are alive, as their heartbeats tell."""
+"""Re-export how the running schedulers are read from their heartbeats."""
 
 from __future__ import annotations
 

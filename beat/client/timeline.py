@@ -1,15 +1,11 @@
-"""What is to come: the ticks of active schedules, slice by slice, and the instants at which many are due at once.
+"""Summarise the load of an installation, slice by slice: past runs, ticks to come, and instants with many ticks.
 
-Schedules that tick together are one rhythm, computed once. Rhythms are walked from the rarest on, for as long as there
-is time; those that tick too often for it are counted in slices alone, so that a tick every second costs no more.
+Everything is bounded, however many schedules there are and however often they tick. The result says what was left out,
+and claims nothing about it.
 
-What has been: the verdicts of all ledgers, slice by slice, and what became of the runs.
-
-No more lines are read than a person would wait for. What was left out is known, and nothing is claimed about it.
-
-The load of an installation: what its schedules did and will do, slice by slice, and where they pile up.
-
-Everything is bounded, however many schedules there are and however often they tick; what was left out is said.
+Schedules that tick together are one rhythm, which is computed once. Rhythms are walked from the rarest on, up to a
+number of ticks. Rhythms beyond that are only counted in slices, so that a tick every second costs no more. Only a
+limited number of ledger lines is read.
 """
 
 from __future__ import annotations
@@ -43,8 +39,8 @@ if TYPE_CHECKING:
 
 
 _MOST_TICKS = 100_000
-_FEWEST = 10  # schedules: fewer are no pile
-_UNUSUAL = 4  # times what a minute would have if all ticks were spread
+_FEWEST = 10  # schedules; fewer are no pile-up
+_UNUSUAL = 4  # times as many as a minute has on average
 _NAMED, _LISTED = 10, 100
 
 
@@ -54,50 +50,50 @@ class PileUp(NamedTuple):
     at: datetime
     """The first such instant."""
     times: int
-    """How often the same schedules meet, with the first."""
+    """How often the same schedules are due together, including the first time."""
     schedules: int
     names: tuple[str, ...]
-    """Of at most ten of them, in the order of the alphabet."""
+    """The ids of at most ten of them, in alphabetical order."""
 
 
 @dataclass(frozen=True)
 class Rhythm:
-    """Schedules that tick together: the same rule, and the same tick to come."""
+    """Schedules that tick together, because they have the same rule and the same next tick."""
 
     schedule: Schedule
     first: datetime
     names: Sequence[str]
-    """In the order of the alphabet."""
+    """The ids, in alphabetical order."""
     spread: bool = False
-    """Whether jitter keeps them apart: they are no pile, and each is counted where its tick is."""
+    """Whether jitter spreads their ticks. They are then no pile-up, and count at their time before jitter."""
 
     def count(self, start: datetime, end: datetime) -> int:
-        """How many ticks each of them has to come, from `start` on and before `end`."""
+        """Return how many ticks each schedule has from `start` to before `end`."""
         return self.schedule.count(max(start, self.first), end)
 
     def dues(self, start: datetime, end: datetime) -> Iterator[datetime]:
-        """When these ticks are due, but for their jitter."""
+        """Iterate over the times when these ticks are due, before jitter."""
         return self.schedule.ticks(max(start, self.first), end)
 
     def overdue(self, now: datetime) -> int:
-        """How many ticks of all of them are due and not decided yet."""
+        """Return how many ticks of all its schedules are due and undecided."""
         return max(1, self.schedule.count(self.first, now)) * len(self.names) if self.first < now else 0
 
 
 class Coming(NamedTuple):
-    """The ticks that are to come."""
+    """The ticks to come."""
 
     counts: list[int]
-    """Slice by slice."""
+    """How many there are in each slice."""
     pile_ups: list[PileUp]
-    """The largest first, at most a hundred."""
+    """The largest first, at most 100."""
     more_pile_ups: int
     often: int
-    """How many schedules tick too often to be looked at for pile-ups."""
+    """How many schedules tick too often to be searched for pile-ups."""
 
 
 def look_ahead(rhythms: Iterable[Rhythm], edges: Sequence[datetime]) -> Coming:
-    """The ticks in the slices between these edges."""
+    """Count the ticks in the slices between these edges, and find pile-ups."""
     start, end = edges[0], edges[-1]
     counts = [0] * (len(edges) - 1)
     meeting: dict[datetime, list[Rhythm]] = defaultdict(list)
@@ -118,7 +114,10 @@ def look_ahead(rhythms: Iterable[Rhythm], edges: Sequence[datetime]) -> Coming:
 
 
 def _pile_ups(meeting: dict[datetime, list[Rhythm]], usual: float) -> list[PileUp]:
-    """Instants with many more schedules than the usual minute has; those at which the same ones meet are one."""
+    """Return instants with many more schedules than a usual minute has, largest first.
+
+    Instants at which the same schedules are due are one pile-up.
+    """
     least = max(_FEWEST, _UNUSUAL * usual)
     first: dict[tuple[int, ...], datetime] = {}
     times: Counter[tuple[int, ...]] = Counter()
@@ -139,14 +138,14 @@ def _names(rhythms: Iterable[Rhythm]) -> tuple[str, ...]:
 
 
 MOST_LINES = 150_000
-"""How many lines are read for one picture, and a few more."""
+"""About how many ledger lines are read for one timeline at most."""
 DEEPEST = 4000
-"""How many lines are read of one ledger."""
-_SPARE = 4  # lines that belong to no tick of the rule: changes, runs that somebody asked for
+"""How many lines of one ledger are read at most."""
+_SPARE = 4  # lines that belong to no tick: changes and requested runs
 _SECOND = timedelta(seconds=1)
 
-# A line about a run, as the scripts write it: its type, its job, and of a verdict its instant. To read such lines whole
-# takes five times as long, and there may be many.
+# A line about a run, as the scripts write it: its type, its job, and for a decision its time. Parsing such lines as
+# JSON takes five times as long, and there may be many.
 _RUN = re.compile(
     r'\{"type":"(enqueued|succeeded|failed|stopped|lost)","tick":(?:null|"[^"\\]*"),"job":"([^"\\]*)",'
     r'(?:"by":"\w*",(?:"after":"[^"\\]*",)?(?:"queue":"[^"\\]*","why":"[^"\\]*",)?"late_ms":-?\d+,"n":\d+,"at":"([^"]*)Z"'
@@ -154,38 +153,38 @@ _RUN = re.compile(
 )
 
 Counts = Counter[tuple[int, str]]
-"""How many there are, by the number of the slice and the word for what became of them."""
+"""Numbers by the index of the slice and by outcome."""
 
 
 class Past(NamedTuple):
-    """The verdicts of all ledgers."""
+    """The decisions in all ledgers."""
 
     counts: Counts
     partial: int
-    """How many ledgers do not reach back to the first slice, or were not read so far."""
+    """How many ledgers do not reach back to the first slice, or were not read that far."""
     whole_from: datetime | None
-    """Since when those tell all."""
+    """From when on these ledgers are complete."""
 
 
 class Tally(NamedTuple):
-    """The verdicts of one ledger."""
+    """The decisions in one ledger."""
 
     counts: Counts
     reached: bool
-    """Whether the lines go back to the first slice, or to the day on which the schedule was registered."""
+    """Whether the lines reach back to the first slice, or to the registration of the schedule."""
     oldest: str
-    """When the oldest verdict was given, as text; empty if there is none."""
+    """When the oldest decision was made, as text; empty if there is none."""
 
 
 def look_back(archive: Archive, rules: Mapping[str, Schedule | None], edges: Sequence[datetime]) -> Past:
-    """What the schedules of these ids did in the slices between the edges, the last of which is now."""
+    """Return what these schedules did in the slices between the edges, the last of which is now."""
     slices, asked = Slices(edges), _shares(_lines(rules, edges[0], edges[-1]))
     found: dict[str, Tally] = {}
     short = {}
     for each, lines in archive.heads(asked):
         found[each] = slices.tally(lines, rules[each])
         if not found[each].reached and len(lines) == asked[each]:
-            short[each] = DEEPEST  # it holds more than was asked for
+            short[each] = DEEPEST  # it has more lines than were read
     again = dict(itertools.islice(short.items(), max(0, MOST_LINES - sum(asked.values())) // DEEPEST))
     found |= {each: slices.tally(lines, rules[each]) for each, lines in archive.heads(again)}
     counts: Counts = Counter()
@@ -200,14 +199,14 @@ def look_back(archive: Archive, rules: Mapping[str, Schedule | None], edges: Seq
 
 
 def _lines(rules: Mapping[str, Schedule | None], start: datetime, now: datetime) -> dict[str, int]:
-    """How many lines of each ledger are likely to tell of that time: of a tick, its verdict and its outcome."""
+    """Estimate how many lines of each ledger cover that time: two for each tick, and a few others."""
     shared = {id(rule): rule for rule in rules.values() if rule}
     ticks = {each: rule.count(start, now) for each, rule in shared.items()}
     return {each: min(2 * ticks.get(id(rule), 0) + _SPARE, DEEPEST) for each, rule in rules.items()}
 
 
 def _shares(asked: dict[str, int]) -> dict[str, int]:
-    """The same; if that is too much for all, those who ask for most get less, and as much as each other."""
+    """Return the numbers, reduced to MOST_LINES in all if necessary: the largest are cut to an equal share."""
     left = MOST_LINES
     for place, number in enumerate(sorted(asked.values())):
         share = max(1, left // (len(asked) - place))
@@ -218,14 +217,14 @@ def _shares(asked: dict[str, int]) -> dict[str, int]:
 
 
 class Slices:
-    """Slices of the past. Instants are compared as text, without the `Z`, which is how most of them come."""
+    """Slices of the past. Instants are compared as text without the `Z`, because most of them come as text."""
 
     def __init__(self, edges: Sequence[datetime]) -> None:
         self._bounds = list(itertools.pairwise(edges))
         self._edges = [_text(edge) for edge in edges[:-1]]
 
     def tally(self, lines: Iterable[bytes], rule: Schedule | None) -> Tally:
-        """What a ledger, newest line first, tells of these slices."""
+        """Count what a ledger, newest line first, has in these slices."""
         counts: Counts = Counter()
         ends: dict[str, str] = {}
         shares: dict[str, dict[str, str]] = {}
@@ -250,7 +249,7 @@ class Slices:
                 oldest = _text(about.at)
                 counts.update(self._passed(about, rule))
             elif about:
-                return Tally(counts, reached=True, oldest=oldest)  # before it was registered there was nothing
+                return Tally(counts, reached=True, oldest=oldest)  # the registration is the oldest line
             if "" < oldest < self._edges[0]:
                 return Tally(counts, reached=True, oldest=oldest)
         return Tally(counts, reached=False, oldest=oldest)
@@ -259,7 +258,7 @@ class Slices:
         return bisect_right(self._edges, at) - 1
 
     def _passed(self, entry: ledger.Skipped, rule: Schedule | None) -> Counts:
-        """A stretch of skipped ticks lies where its ticks were; where the rule does not tell, where it began."""
+        """Count skipped ticks where they were; if the rule cannot tell, count all where the first one was."""
         first, end = entry.tick, entry.last + _SECOND
         if rule and rule.count(first, end) == entry.count:
             spread = (rule.count(max(a, first), min(b, end)) for a, b in self._bounds)
@@ -269,10 +268,10 @@ class Slices:
 
 
 def glance(line: bytes) -> tuple[str, str, str | None] | ledger.Entry | None:
-    """Of a run, its job, its state from then on, and if this is its verdict, the instant; or the entry that counts.
+    """Return what a line says about the load; None if it says nothing.
 
-    Of a tick that went to all of its queues these are entries. What tells nothing about load is None, as are all
-    changes but the first.
+    A line of a run gives its job, its state from then on, and for a decision the time. A line of a broadcast, a skip or
+    the registration gives its entry.
     """
     if found := _RUN.match(line.decode(errors="replace")):
         kind, job, at = found.groups()
@@ -298,13 +297,13 @@ def _text(instant: datetime) -> str:
 
 
 LONGEST = 168
-"""Hours to both sides of now: a week."""
+"""How many hours before and after now a timeline covers at most: a week."""
 FEWEST, MOST = 20, 1000
 _MINUTES = (1, 2, 5, 10, 15, 20, 30, 60, 120, 180, 240, 360, 720, 1440)
 
 
 class Slice(NamedTuple):
-    """A stretch of time: before now, the runs that were enqueued in it, by what became of them; after now, ticks."""
+    """A stretch of time with its runs by outcome, if it is past, or else with its ticks to come."""
 
     start: datetime
     end: datetime
@@ -313,49 +312,49 @@ class Slice(NamedTuple):
     stopped: int = 0
     lost: int = 0
     open: int = 0
-    """Not known to have ended."""
+    """Runs that are not known to have ended."""
     skipped: int = 0
     """Ticks that passed without a job."""
     coming: int = 0
 
     @property
     def enqueued(self) -> int:
-        """How many became a job."""
+        """Return how many runs were enqueued."""
         return self.succeeded + self.failed + self.stopped + self.lost + self.open
 
 
 @dataclass(frozen=True, kw_only=True)
 class Timeline:
-    """The last hours and the next ones."""
+    """The load of the last and the next hours."""
 
     now: datetime
     step: timedelta
-    """The length of a slice; now cuts one in two."""
+    """The length of a slice; the slice that contains now is cut in two."""
     slices: tuple[Slice, ...]
     pile_ups: tuple[PileUp, ...]
-    """To come, the largest first."""
+    """Pile-ups to come, the largest first."""
     more_pile_ups: int
-    """How many are not listed."""
+    """How many more pile-ups there are."""
     schedules: int
     active: int
     overdue: int
-    """Ticks that are due, and about which nothing is decided yet."""
+    """How many ticks are due and undecided."""
     partial: int
-    """How many ledgers do not reach back to the first slice, or hold more than was read of them."""
+    """How many ledgers do not reach back to the first slice, or have more lines than were read."""
     whole_from: datetime | None
-    """Since when nothing is missing, if any do not."""
+    """From when on nothing is missing, if any ledger is partial."""
     unreadable: int
-    """Schedules whose rule cannot be read."""
+    """How many schedules have a rule that cannot be read."""
     often: int
-    """Schedules that tick too often to be looked at for pile-ups."""
+    """How many schedules tick too often to be searched for pile-ups."""
 
 
 class Known(NamedTuple):
-    """What there is to know of a schedule."""
+    """What the timeline needs to know about a schedule."""
 
     rule: Schedule | None
     following: datetime | None
-    """The tick to come, if it is active."""
+    """The next tick, if the schedule is active."""
     active: bool
     spread: bool = False
     """Whether it has jitter."""
@@ -364,7 +363,7 @@ class Known(NamedTuple):
 def read_timeline(
     archive: Archive, ids: Iterable[str], now: datetime, *, hours: int, slices: int, where: Zone
 ) -> Timeline:
-    """The load of these schedules, `hours` to both sides of `now`, in at most so many slices."""
+    """Return the load of these schedules, `hours` before and after `now`, in at most `slices` slices."""
     _refuse_unless(hours, "hours", 1, LONGEST)
     _refuse_unless(slices, "slices", FEWEST, MOST)
     step, edges = cut(now, hours, slices, where)
@@ -400,9 +399,10 @@ def _refuse_unless(value: object, name: str, least: int, most: int) -> None:
 
 
 def cut(now: datetime, hours: int, slices: int, where: Zone) -> tuple[timedelta, list[datetime]]:
-    """The shortest length of at most so many slices; and where they begin and end, now too.
+    """Return the length and the edges of the slices: the shortest length that needs at most `slices` of them.
 
-    That is at full hours, or parts of them, as the zone's clock shows them now. At both ends a slice may stand out.
+    The edges are full hours, or parts of them, by the present offset of the zone, and `now`. The first and the last
+    slice may reach beyond `hours`.
     """
     minutes = next(minutes for minutes in _MINUTES if -(-2 * 60 * hours // minutes) + 2 <= slices)
     second, size = clock.floor(now), 60 * minutes

@@ -1,4 +1,4 @@
-"""Runs that somebody asks for: enqueued at once by the fire script, whatever is next, and never twice."""
+"""Trigger runs: enqueue them at once, whatever tick is next, and each request at most once."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ _AGAIN_S, _LOOK_S, _ATTEND_S = 0.2, 0.1, 1.0
 
 
 class Attendance(NamedTuple):
-    """Who is alive to take a run, and to record its outcome."""
+    """The workers that can take a run, and the schedulers that can record its outcome."""
 
     queues: tuple[Queue, ...]
     """The queues of its jobs, with their workers."""
     schedulers: int
-    """How many schedulers are alive."""
+    """How many schedulers are running."""
 
 
 class Triggering(Changing):
-    """A client that asks for runs."""
+    """A client that triggers runs."""
 
     def trigger(
         self,
@@ -62,12 +62,12 @@ class Triggering(Changing):
         request: str | None = None,
         expected_version: int | None = None,
     ) -> Fired:
-        """Enqueues a run at once, and tells of it; with `wait`, when it has ended.
+        """Enqueue a run at once and return it; with `wait`, return it when it has ended.
 
-        `kwargs` are laid over those of the schedule, `args` take the place of its own. The next tick stays as it is,
-        unless `skip_next` lets this run take its place. Where runs may not overlap it is refused while one goes on,
-        unless `force` is given. What is asked for again with the same `request` (letters and digits) within an hour is
-        the same run. Arguments that the function does not take are refused, where its parameters are known.
+        `kwargs` are merged over those of the schedule, and `args` replace its own. The next tick stays as it is, unless
+        `skip_next` lets this run take its place. If runs may not overlap and one has not ended, the call is refused
+        unless `force` is given. A repeated call with the same `request` (8 to 40 letters and digits) within an hour
+        returns the same run. Arguments that the function does not accept are refused, if its parameters are known.
         """
         job = self._keys.asked(schedule_id, f"m{_request(request)}")
         tried: list[datetime] = []
@@ -90,13 +90,13 @@ class Triggering(Changing):
         return [run, *self.follow(job)][-1] if wait else run
 
     def _apps(self, found: Standing) -> set[str]:
-        """Return the applications whose code a schedule may call: one from data, that of any live scheduler."""
+        """Return the applications whose code may run: the schedule's own, or for data those of all live schedulers."""
         if found.app:
             return {found.app}
         return {each.app for each in announcements.alive(self._store, self._store.time())}
 
     def _told(self, schedule_id: str, job: str, at: datetime) -> Fired:
-        """What is known of a run that was enqueued just now: that it was, if nothing else."""
+        """Return what is known of a run that was just enqueued: if nothing else, that it was enqueued."""
         with contextlib.suppress(NoRedis):
             if run := self.get_run(job):
                 return run
@@ -119,8 +119,8 @@ class Triggering(Changing):
     ) -> Iterator[Fired]:
         """Yield a run each time its state has changed, until it has ended, or for `timeout` seconds.
 
-        While it goes on, `attend` is called about once a second with who is alive. If no scheduler is, this records
-        the outcome itself.
+        Meanwhile `attend` is called about once a second with the workers and schedulers that are alive. If no scheduler
+        is running, this method records the outcome itself.
         """
         watcher, seen, begun = self._watcher(), "", time.monotonic()
         attended = begun
@@ -136,18 +136,18 @@ class Triggering(Changing):
             self._wait(watcher)
 
     def _attendance(self, run: Fired) -> Attendance:
-        """Look who is alive to take the run, and to record its outcome."""
+        """Return the workers that can take the run, and how many schedulers can record its outcome."""
         with self._asking():
             queues = {each.queue: None for each in self._archive.progress(run.job_ids or [run.job_id]) if each.queue}
             schedulers = self._archive.beats(self._store.time())
             return Attendance(workers.look(self._store, queues), schedulers)
 
     def _watcher(self) -> Watcher:
-        """One that says nothing."""
+        """Return a run tracker that emits no events."""
         return Watcher(self._store, name=self.by, emit=lambda _event: None)
 
     def _wait(self, watcher: Watcher) -> None:
-        """A moment, in which somebody takes note of runs that have ended: a beat, or where none is alive, we."""
+        """Wait a moment; record the outcomes of ended runs if no scheduler is running to do it."""
         time.sleep(_LOOK_S)
         with self._asking():
             if not self._archive.beats(self._store.time()):
@@ -155,7 +155,7 @@ class Triggering(Changing):
 
 
 def _request(given: str | None) -> str:
-    """By what a request is known."""
+    """Return the name of a request: the given one, or a random one; raise if the given one is invalid."""
     if given is None:
         return secrets.token_hex(6)
     if not _REQUEST.fullmatch(given):
@@ -164,14 +164,14 @@ def _request(given: str | None) -> str:
 
 
 def _next(found: Standing) -> datetime:
-    """The tick whose place a run may take; refuses where there is none."""
+    """Return the tick whose place a run may take; raise Refused if there is none."""
     if found.state != "active" or found.next_run is None:
         raise Refused(f"{found.schedule_id} is {found.state or 'broken'}: it has no next tick to skip")
     return found.next_run
 
 
 def _fits(reply: Reply, schedule: Schedule) -> Reply:
-    """Return the reply; refuse the run if the schedule or its group has no free slot."""
+    """Return the reply; raise Refused with the reason if the schedule has a group and there is no free slot."""
     if reply.code != "FULL" or not schedule.group:
         return reply
     own = "" if schedule.overlap == "allow" else "it may not overlap, or "
@@ -181,14 +181,14 @@ def _fits(reply: Reply, schedule: Schedule) -> Reply:
 
 
 def asked(store: Store, rev: str, schedule: Schedule, job: str, *, now: datetime, operator: str, **named: Any) -> Reply:
-    """What Redis says to a run that somebody asks for; it goes the way that its ticks would."""
+    """Enqueue a requested run and return Redis' reply; the run goes to the queue that a tick would go to."""
     facts = Inquiry(store).about([schedule], clock.to_ms(now)).get(schedule.id, NONE)
     way = routing.route(schedule, named.get("tick") or now, facts)
     return sent(store, fire_items.manual(rev, schedule, job, way=way, keys=store.keys, **named), operator)
 
 
 def sent(store: Store, item: Item, by: str) -> Reply:
-    """What Redis says to the item; after a lost reply the same is sent again, and does nothing if it had happened."""
+    """Send the item and return Redis' reply; send it again if the reply is lost, because that is idempotent."""
     for left in reversed(range(_TRIES)):
         try:
             reply = store.fire([item], token=by).replies[0]
@@ -200,7 +200,7 @@ def sent(store: Store, item: Item, by: str) -> Reply:
             time.sleep(_AGAIN_S)
         else:
             return Reply("OK") if reply == Reply("STALE", item.job) and item.job else reply
-    raise AssertionError  # the last try has returned, or raised
+    raise AssertionError  # unreachable, because the last try returns or raises
 
 
 def _data(
@@ -208,7 +208,7 @@ def _data(
 ) -> bytes:
     """Return function and arguments as RQ writes them: those of the schedule, with `args` and `kwargs` laid over them.
 
-    Refuse arguments that do not fit the function in these applications.
+    Raise BadArguments if the arguments do not fit the function in these applications, or cannot be read here.
     """
     schedule = definition_of(found)
     own: Any = store.client.hget(store.keys.template(schedule.id), "data")
@@ -225,7 +225,7 @@ def _data(
 
 
 def _signature(store: Store, path: str, apps: Iterable[str]) -> str:
-    """Return the parameters of a function as JSON; nothing where these applications do not agree about them."""
+    """Return the parameters of a function as JSON; empty if these applications do not agree about them."""
     with store.client.pipeline(transaction=False) as pipe:
         for app in apps:
             pipe.hget(store.keys.signatures(app), path)

@@ -1,6 +1,6 @@
-"""The ticks that a schedule has to come, as they are in force: with its pause, its days of rest, and what was moved.
+"""Compute the ticks to come of a schedule, and the ticks that a pause will skip, as far as is known today.
 
-The ticks that a schedule has to come, and those that a pause makes pass, as far as is known today.
+Pauses, excluded days, jitter and moved ticks are taken into account.
 """
 
 from __future__ import annotations
@@ -26,17 +26,20 @@ _INSTANT = timedelta(microseconds=1)
 
 
 class NextTick(NamedTuple):
-    """One of them."""
+    """A tick to come."""
 
     tick: datetime
     due_at: datetime
-    """When it is to fire: not at its own time where it has jitter, or an operator moved it."""
+    """When it fires; jitter or an operator may have changed that."""
     unless: tuple[str, ...] = ()
-    """The functions of its application that may exclude its day; only a beat asks them."""
+    """Functions of its application that may exclude its day; only a scheduler calls them."""
 
 
 def ticks(found: Standing, n: int, *, resumed: datetime | None = None) -> list[NextTick]:
-    """The next `n` of them; fewer where there are no more. A pause without an end may be thought to end then."""
+    """Return the next `n` ticks, or fewer if there are no more.
+
+    `resumed` is the assumed end of a pause that has none.
+    """
     if type(n) is not int or not 1 <= n <= _MOST:
         raise BadOption(f"n {n!r:.60} must be a whole number from 1 to {_MOST:,}, as in n=5")
     schedule, first = found.policies, _first(found, resumed)
@@ -50,7 +53,7 @@ def ticks(found: Standing, n: int, *, resumed: datetime | None = None) -> list[N
 
 
 def _first(found: Standing, resumed: datetime | None) -> datetime | None:
-    """The first that will not pass in a pause; None where nobody knows of any."""
+    """Return the first tick that no pause will skip; None if there is none, or it is unknown."""
     if found.state == "active":
         return found.next_run
     end = found.pause and (found.pause.until or resumed)
@@ -60,7 +63,7 @@ def _first(found: Standing, resumed: datetime | None) -> datetime | None:
 
 
 def _awake(schedule: Schedule, first: datetime) -> Iterator[datetime]:
-    """Its ticks from the first one on, but for those on days that it excludes by date."""
+    """Yield the ticks from `first` on, except on days that the schedule excludes by date."""
     dates = tuple(set(schedule.exclude).difference(exclusions.functions(schedule.exclude)))
     tick: datetime | None = first
     while tick is not None:
@@ -77,17 +80,17 @@ def _due(found: Standing, schedule: Schedule, tick: datetime) -> datetime:
 
 
 def next_ticks(found: Standing, number: int, now: datetime) -> list[datetime]:
-    """The next ticks that become jobs, at most so many; of what is paused, those from its end on, or from now on."""
+    """Return at most `number` ticks that will become jobs; after a pause, those from its end or from now on."""
     return [each.tick for each in ticks(found, number, resumed=now)]
 
 
 def due(found: Standing) -> datetime | None:
-    """When the next tick fires: its own time, unless an operator has said otherwise."""
+    """Return when the next tick is to fire: at its own time, unless an operator moved it."""
     return found.due_at if found.deferred_by and found.due_at else found.next_run
 
 
 def held(found: Standing, end: datetime) -> Resume | None:
-    """What a pause of the schedule holds until `end`; None where nobody can tell."""
+    """Return what a pause of the schedule holds until `end`; None if that is unknown."""
     if found.policies is None or found.next_run is None:
         return None
     return decide.resume(found.policies, found.next_run, end)

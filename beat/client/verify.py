@@ -1,7 +1,7 @@
-"""Verifications of schedules as Redis has them.
+"""Verify schedules: compare their ledgers in Redis with counters, records and jobs.
 
-The jobs that exist are read first: each had its line by then, so that a ledger read afterwards must hold it, or have
-been trimmed.
+The existing jobs are read first. Each of them already had its line, so a ledger that is read afterwards must contain
+that line, unless it was trimmed.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ _COUNTS = ("success_count", "failure_count", "stopped_count")
 
 
 class Audit:
-    """What is compared with the ledgers of one schedule, or of all of them."""
+    """The facts with which the ledgers of one schedule, or of all, are compared."""
 
     def __init__(self, archive: Archive, keys: Keys, schedule_id: str | None = None) -> None:
         self._archive, self._keys = archive, keys
         self._jobs: dict[str, dict[str, datetime | None]] = defaultdict(dict)
         for job_id, run in self._runs(schedule_id):
-            asked = run.triggered_by in ASKED  # its line may have been trimmed, and that of its tick not
+            asked = run.triggered_by in ASKED  # its line may be trimmed although that of its tick is not
             self._jobs[run.schedule_id][job_id] = None if asked else run.scheduled_for
         self._owners = {job_id: record.schedule for job_id, record in archive.records()}
 
     def verify(self, schedule_id: str, since: datetime | None = None) -> Verification | None:
-        """The schedule's ledger against all that is known; None if there is no such schedule any more."""
+        """Compare the schedule's ledger with all that is known; return None if there is no such schedule any more."""
         snapshot = self._archive.snapshot(schedule_id)
         marks = snapshot.entries.landmarks()
         parents = self._parents(snapshot, marks)
-        if parents:  # each success that is known of them had its tick by now
+        if parents:  # by now, each success in these runs has had its tick here
             snapshot = self._archive.snapshot(schedule_id)
             marks = snapshot.entries.landmarks()
         if not snapshot.state:
@@ -76,25 +76,25 @@ class Audit:
         return replace(told, problems=(*snapshot.problems, *told.problems))
 
     def _parents(self, snapshot: Snapshot, landmarks: list[Changed | Acted]) -> dict[str, list[Fired]]:
-        """The runs of all that it follows, or followed."""
+        """Return the runs of each schedule that it follows, or followed."""
         ids = parents_of(landmarks, schedule_info.read("", snapshot.state).rule)
         told = {each: assemble(each, self._archive.snapshot(each).entries) for each in ids}
         return {each: [line for line in lines if isinstance(line, Fired)] for each, lines in told.items()}
 
     def _runs(self, schedule_id: str | None) -> Iterator[tuple[str, Run]]:
-        """The jobs that RQ has, with the run that each says it is, if an id like theirs is of our making."""
+        """Yield the jobs that RQ has, each with the run that its meta names, if the job id fits that run."""
         for job_id, meta in self._archive.jobs(jobs_begin(self._keys, schedule_id)):
-            serializer = "json" if meta.startswith(b"{") else "pickle"  # no pickle begins so
+            serializer = "json" if meta.startswith(b"{") else "pickle"  # a pickle never begins like this
             run = Run.read(report.beat_entry(meta, serializer))
             if run and job_id.startswith(jobs_begin(self._keys, run.schedule_id)):
                 yield job_id, run
 
     def _waiting(self, schedule_id: str, open_jobs: Collection[str]) -> tuple[set[str], set[str]]:
-        """Return the jobs whose outcome is waited for: those whose record names the schedule, and all others."""
+        """Return the open jobs whose record names the schedule, and all other open jobs."""
         owned = {job for job in open_jobs if self._owners.get(job) == schedule_id}
         return owned, {*open_jobs} - owned
 
 
 def jobs_begin(keys: Keys, schedule_id: str | None = None) -> str:
-    """What the ids of all jobs of beat's have in common, or of all jobs of one schedule."""
+    """Return the text with which the ids of all beat jobs begin, or those of one schedule."""
     return keys.job(schedule_id or "", 0).removesuffix("0" if schedule_id else "_0")

@@ -1,4 +1,4 @@
-"""Who works at the queues of a schedule, and where a run waits that nobody takes."""
+"""Read which workers serve the queues of a schedule, and in which queues runs wait that no worker takes."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ if TYPE_CHECKING:
 
 
 class Queue(NamedTuple):
-    """A queue, and who is there to take its jobs."""
+    """A queue and its workers."""
 
     name: str
     queued: int
     """How many jobs wait in it."""
     workers: int | None
-    """How many live workers read it; None if nobody lets us look."""
+    """How many live workers read it; None if beat lacks the permission to look."""
     idle: int | None
-    """How many of those do nothing."""
+    """How many of those are idle."""
     unread_since: datetime | None
-    """Since when a beat knows that no worker reads it, although ticks go there."""
+    """Since when a scheduler has known that ticks go there although no worker reads it."""
 
 
 def look(store: Store, names: Iterable[str]) -> tuple[Queue, ...]:
-    """These queues, in this order."""
+    """Return these queues with their workers, in this order."""
     wanted = list(dict.fromkeys(names))
     since = queue_workers.unread(store, wanted)
     return tuple(Queue(name, *found, since.get(name)) for name, found in queue_workers.staff(store, wanted).items())
 
 
 def of(store: Store, known: Standing) -> tuple[Queue, ...]:
-    """Those to which the ticks of a schedule may go."""
+    """Return the queues to which the ticks of a schedule may go."""
     named = known.definition.get("queue")
     names = (
         routing.all_queues(known.policies) if known.policies else (named,) if isinstance(named, str) and named else ()
@@ -48,7 +48,7 @@ def of(store: Store, known: Standing) -> tuple[Queue, ...]:
 
 
 def unread(store: Store, archive: Archive, runs: Sequence[Fired]) -> tuple[Queue, ...]:
-    """Those in which one of these runs waits, and that no live worker reads."""
+    """Return the queues in which one of these runs waits and that no live worker reads."""
     parts = (part for run in runs for part in (run.parts or (run,)))
     waiting = [each.job_id for each in parts if each.state == "queued"]
     found = look(store, (each.queue for each in archive.progress(waiting) if each.queue))

@@ -1,4 +1,4 @@
-"""What the faces say: times, verdicts, policies and states in sentences for people, and as plain data for programs."""
+"""Describe answers for the CLI, the API and the web UI: sentences for people, plain data for programs."""
 
 SCHEMA_VERSION = 1
-"""Of all documents that programs read, whichever face prints them."""
+"""The version of all JSON documents that the CLI and the API return."""

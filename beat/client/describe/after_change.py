@@ -1,4 +1,4 @@
-"""Where a schedule stands after somebody has changed it, as plain data."""
+"""Describe, as plain data, the state of a schedule after an operator has changed it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SHOWN = 3
 
 
 def plain(found: Standing) -> dict[str, Any]:
-    """As `--json` has it."""
+    """Return the schedule as `--json` prints it."""
     return {
         "id": found.schedule_id,
         "state": found.state,
@@ -30,7 +30,7 @@ def plain(found: Standing) -> dict[str, Any]:
 
 
 def passing(found: Standing) -> dict[str, Any] | None:
-    """What will pass by the end of its pause; None where that has none, or nobody can tell."""
+    """Return the ticks that its pause will skip; None if the pause has no end, or they are unknown."""
     stretch = held(found, found.pause.until) if found.pause and found.pause.until else None
     if stretch is None:
         return None
@@ -39,12 +39,12 @@ def passing(found: Standing) -> dict[str, Any] | None:
 
 
 def passed(before: Standing, found: Standing) -> int:
-    """How many ticks the end of a pause made pass."""
+    """Return how many ticks were skipped when a pause ended."""
     return max(0, (found.skip_count or 0) - (before.skip_count or 0))
 
 
 def firing(found: Standing, now: datetime) -> list[datetime]:
-    """When the next ticks fire: the first of them perhaps at a time of its own."""
+    """Return when the next ticks fire; the first may have been moved by an operator."""
     ticks = next_ticks(found, _SHOWN, now)
     moved = due(found)
     return [moved.replace(microsecond=0), *ticks[1:]] if ticks and moved and ticks[0] == found.next_run else ticks

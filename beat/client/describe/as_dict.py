@@ -1,4 +1,4 @@
-"""The lines of a history as plain data: times in UTC, durations in seconds."""
+"""Convert the lines of a history to plain data: times in UTC, durations in seconds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def plain(line: Line) -> dict[str, Any]:
-    """As `--json` has it: times in UTC, durations in seconds."""
+    """Return the line as `--json` prints it, with times in UTC and durations in seconds."""
     match line:
         case Fired():
             return {"type": "run", **_plain_run(line)}
@@ -37,7 +37,7 @@ def plain(line: Line) -> dict[str, Any]:
 
 
 def times(found: Mapping[str, Any]) -> dict[str, Any]:
-    """The same, with instants as text."""
+    """Return a copy with instants as text."""
     return {name: clock.text(value) if hasattr(value, "astimezone") else value for name, value in found.items()}
 
 

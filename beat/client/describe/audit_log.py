@@ -1,4 +1,4 @@
-"""Who did what, in words: a line for each deed, or for many of a kind."""
+"""Describe the audit log in words, with similar actions in one row."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ _VERBS = {"manual": "triggered", "backfill": "backfilled", "deferred": "moved a 
 
 
 class Done(NamedTuple):
-    """What somebody did, to one schedule or at once to several."""
+    """An action of an operator or a scheduler, on one schedule or on several at once."""
 
     at: datetime
-    """The newest of them."""
+    """The time of the newest action."""
     by: str
     verb: str
     ids: tuple[str, ...]
     """Newest first."""
     words: str
-    """What else there is to say; of several, only what is the same for all."""
+    """Further details; for several actions, only those that all of them share."""
     job: str = ""
-    """The run that somebody asked for."""
+    """The job of a requested run."""
 
 
 def told(deeds: Iterable[Deed], where: Zone) -> Iterator[Done]:
-    """Those that follow each other and are alike are one."""
+    """Yield the actions; combine similar ones that follow each other."""
     for (by, kind, reason), group in itertools.groupby(deeds, _alike):
         several = list(group)
         ids = tuple(dict.fromkeys(each.schedule_id for each in several))

@@ -1,4 +1,4 @@
-"""What was changed about a schedule, in words: its rule by the code or an operator, and what operators did to it."""
+"""Describe changes of a schedule: its rule, changed by the code or an operator, and the actions of operators."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def changed(line: Change, where: Zone) -> str:
-    """From which rule to which, and where it goes on."""
+    """Return the old and the new rule, and the next tick if it changed."""
     was = rule(line.was) if line.was else ""
     said = rule(line.rule) if was in ("", rule(line.rule)) else f"{was} → {rule(line.rule)}"
     if line.next is None and "follows" in line.rule:
@@ -28,7 +28,7 @@ def changed(line: Change, where: Zone) -> str:
 
 
 def acted(line: Action, where: Zone) -> str:
-    """Until when, and why."""
+    """Return until when the action lasts, and its reason."""
     until = instants.local(line.until, where, fine=bool(line.until.second)) if line.until else ""
     match line.type:
         case "paused":
@@ -45,7 +45,7 @@ def acted(line: Action, where: Zone) -> str:
 
 
 def paused(found: Pause, where: Zone) -> str:
-    """By whom, since when, until when, and why."""
+    """Return a sentence that names the operator, the start, the end and the reason of a pause."""
     since = f" since {instants.both(found.at.replace(microsecond=0), where)}" if found.at else ""
     until = f"until {instants.both(found.until, where)}" if found.until else "until an operator resumes it"
     why = f" ({found.reason})" if found.reason else ""
@@ -53,7 +53,7 @@ def paused(found: Pause, where: Zone) -> str:
 
 
 def rule(found: Mapping[str, Any]) -> str:
-    """A rule in the words of its definition: `0 9 * * * Europe/Berlin`, `every 15m`."""
+    """Return a rule in the words of its definition: `0 9 * * * Europe/Berlin`, `every 15m`."""
     named = f"every {found['every']}" if "every" in found else str(found.get("cron", "an unreadable rule"))
     named = f"follows {found['follows']}" if "follows" in found else named
     extra = [f"{name} {found[name]}" for name in ("phase", "anchor", "start", "end", "max_runs") if name in found]
@@ -62,7 +62,7 @@ def rule(found: Mapping[str, Any]) -> str:
 
 
 def by(line: Change | Action) -> str:
-    """The operator, if it was one: a beat need not be named, be it that it has new code, or that a pause has ended."""
+    """Return the operator of a change; empty if new code or the end of a pause made it without one."""
     by_itself = line.type == "resumed" and isinstance(line, Action) and line.until
     return "" if line.type in _BY_CODE or by_itself else f"; by {line.beat}"
 

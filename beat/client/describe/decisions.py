@@ -1,4 +1,4 @@
-"""What became of a tick, told in a sentence for people and as plain data for programs."""
+"""Describe what became of a tick: in a sentence for people and as plain data for programs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _ON_ITS_WAY = {
 
 
 def story(line: Line, where: Zone, now: datetime) -> str:
-    """What became of it, as what follows a time and a colon."""
+    """Return what became of the line's tick or run, to follow a time and a colon."""
     match line:
         case Fired():
             return ", ".join(part for part in _told(line, where, now) if part)
@@ -62,7 +62,7 @@ def story(line: Line, where: Zone, now: datetime) -> str:
 
 
 def outcome(line: Line) -> str:
-    """In a word."""
+    """Return the outcome in one word."""
     match line:
         case Fired():
             return line.state
@@ -75,7 +75,7 @@ def outcome(line: Line) -> str:
 
 
 def skipped(line: Passed, where: Zone, why: str = "") -> str:
-    """Why, and with which others; `why` may be known better than by the name of the reason."""
+    """Return why ticks were skipped, and how many; `why` replaces the usual words for the reason."""
     known = line.why or _REASONS.get(line.reason)
     why = why or (f"{line.reason} ({known})" if known else line.reason)
     others = f", one of {line.count:,} ticks until {instants.local(line.last, where)}" if line.count > 1 else ""
@@ -83,14 +83,14 @@ def skipped(line: Passed, where: Zone, why: str = "") -> str:
 
 
 def error(run: Fired) -> str:
-    """What went wrong, in a line: `KeyError: 'x'`; nothing if nothing did."""
+    """Return what went wrong, such as `KeyError: 'x'`; empty if nothing did."""
     if run.error is None:
         return run.message if run.reported else run.reason
     return ": ".join(part for part in (run.error.type, run.error.message) if part)
 
 
 def note(line: Line, where: Zone) -> str:
-    """What the last column of a table has room for."""
+    """Return the text for the last column of a table."""
     match line:
         case Passed():
             several = f"{line.count:,} ticks until {instants.local(line.last, where)}" if line.count > 1 else ""
@@ -118,13 +118,13 @@ def note(line: Line, where: Zone) -> str:
 
 
 def advised(lines: Iterable[Line]) -> list[str]:
-    """Return what to do about the runs whose function the worker could not call, once for each schedule and advice."""
+    """Return advice for runs whose function the worker could not call, once for each schedule and advice."""
     runs = (line for line in lines if isinstance(line, Fired))
     return list(dict.fromkeys(f"{run.schedule_id}: {run.advice}" for run in runs if run.advice))
 
 
 def details(run: Fired) -> list[list[str]]:
-    """The facts of a run, with a name each."""
+    """Return the facts of a run as pairs of a name and a value."""
     facts = {
         "tick": run.tick and clock.text(run.tick),
         "triggered by": run.triggered_by,
@@ -145,7 +145,7 @@ def details(run: Fired) -> list[list[str]]:
 
 
 def _told(run: Fired, where: Zone, now: datetime) -> tuple[str, ...]:
-    """From its tick to its end."""
+    """Return the parts of the story of a run, from its tick to its end."""
     return _enqueued(run), relations.went(run), _started(run, where), _ended(run, now)
 
 

@@ -1,6 +1,6 @@
-"""A schedule as plain data: its definition in the words of `@periodic`, and beside it where it stands.
+"""Export a schedule as plain data: its definition with the options of `@periodic`, and its state.
 
-What `beat list --json` prints, `beat add --file` takes: the names of options are those of `Client.add`.
+The options have the names of `Client.add`, so `beat add --file` accepts what `beat list --json` prints.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ _STANDS = (
 
 
 BESIDE = (*_STANDS, "override", "pause", "last", "declared")
-"""What stands beside the options of a schedule."""
+"""The names of the fields that are not options of the schedule."""
 
 
 def row(found: Listed, *, reveal: bool = False) -> dict[str, Any]:
-    """Return one schedule of a list; with `reveal`, also the URL of its monitor."""
+    """Return one row of a list; with `reveal`, including the URL of its monitor."""
     return {**schedule(found.standing, reveal=reveal), "last": found.last and decisions.plain(found.last)}
 
 
 def schedule(known: Standing, *, reveal: bool = False) -> dict[str, Any]:
-    """Return its definition as it was declared, what an operator has laid over it, and where it stands."""
+    """Return the definition of a schedule as it was declared, its override and its state."""
     options = known.declared if reveal else monitor.hidden(known.declared)
-    declared = {name: value for name, value in options.items() if name != "anchor"}  # which follows from start
+    declared = {name: value for name, value in options.items() if name != "anchor"}  # which is derived from start
     stands = {name: getattr(known, name) for name in _STANDS}
     empty = {name: stands[name] or None for name in ("deferred_by", "last_error", "source", "app")}
     return {
@@ -46,10 +46,10 @@ def schedule(known: Standing, *, reveal: bool = False) -> dict[str, Any]:
 
 
 def pause(found: Pause | None) -> dict[str, Any] | None:
-    """By whom, since when, until when and why."""
+    """Return a pause as plain data, if there is one."""
     return found and decisions.times({**found._asdict(), "reason": found.reason or None})
 
 
 def override(found: Override | None) -> dict[str, Any] | None:
-    """The rule that is in force, by whom and since when."""
+    """Return an override as plain data, if there is one."""
     return found and decisions.times({"rule": dict(found.rule), "by": found.by, "at": found.at})

@@ -1,4 +1,4 @@
-"""Times and lengths of time as people write and read them, in the zone of a schedule."""
+"""Read and write times and durations as people do, in the zone of a schedule."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _WEEK = 7
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _AWAY = {"yesterday": -1, "today": 0, "tomorrow": 1}
 _SHORTEST = 3
-"""Letters of the name of a day that tell it from the others."""
+"""How many letters of the name of a weekday are needed to recognise it."""
 _INSTANT, _DAY = timedelta(microseconds=1), timedelta(days=1)
 _UNITS = ((86_400, "d", 3600, "h"), (3600, "h", 60, "m"), (60, "m", 1, "s"))
 
 
 class Meant(NamedTuple):
-    """The instant that somebody meant, and what there is to say about it."""
+    """The instant that a text means, and a note about it."""
 
     instant: datetime
     note: str = ""
@@ -37,7 +37,7 @@ class Meant(NamedTuple):
 def when(written: str, where: Zone, now: datetime) -> Meant:
     """Read `03:00` (the latest that is past), `yesterday 03:00`, `2026-11-16 03:00`, `2026-11-16T02:00Z` or `2h ago`.
 
-    A time without an offset is one in the zone.
+    A time without an offset is in the zone `where`.
     """
     text = dated(written, where, now)
     if _is_day(text):
@@ -58,9 +58,10 @@ def when(written: str, where: Zone, now: datetime) -> Meant:
 
 
 def coming(written: str, where: Zone, now: datetime, name: str = "--until") -> Meant:
-    """`2h` from now; `09:00`, `monday`, `tomorrow 09:00`, `2026-11-20`, all in the zone; `2026-11-20T09:00Z`.
+    """Read `2h`, `09:00`, `monday`, `tomorrow 09:00`, `2026-11-20` or `2026-11-20T09:00Z` as a time to come.
 
-    The next such time is meant, and of a day its beginning; what is past is refused.
+    A duration counts from now, and a day means its beginning. A time without an offset is in the zone `where`. The next
+    such time is meant; a time that is past is refused.
     """
     text = " ".join(written.split()).removeprefix("in ")
     try:
@@ -77,12 +78,12 @@ def coming(written: str, where: Zone, now: datetime, name: str = "--until") -> M
 
 
 def since(written: str, where: Zone, now: datetime, name: str = "--since") -> datetime:
-    """Read `24h` as that long before now, a day as its beginning, and whatever `when` reads."""
+    """Read `24h` as that long before now, a day as its beginning, and any text that `when` reads."""
     text = dated(written, where, now)
     with contextlib.suppress(BadDuration, BadInstant, OverflowError):
         if _is_day(text):
             return _wall(datetime.fromisoformat(text), where).instant
-        if text[-1:].isalpha():  # 24 of what?
+        if text[-1:].isalpha():  # a number alone has no unit
             return now - durations.parse(text)
     with contextlib.suppress(BadInstant):
         return when(text, where, now).instant
@@ -93,7 +94,7 @@ def since(written: str, where: Zone, now: datetime, name: str = "--since") -> da
 
 
 def until(written: str, where: Zone, now: datetime, name: str = "--to") -> datetime:
-    """Read the same as `since`, but a day as its end."""
+    """Read a time as `since` does, but a day as its end."""
     text = dated(written, where, now)
     if _is_day(text):
         with contextlib.suppress(OverflowError):
@@ -102,9 +103,9 @@ def until(written: str, where: Zone, now: datetime, name: str = "--to") -> datet
 
 
 def dated(written: str, where: Zone, now: datetime) -> str:
-    """Return the text with the date instead of `today`, `yesterday`, `tomorrow` or a weekday, which is the latest.
+    """Return the text with a date in place of `today`, `yesterday`, `tomorrow` or the latest weekday of that name.
 
-    A time of day may follow the word. Any other text is returned as it stands.
+    A time of day may follow the word. Any other text is returned as it is, stripped.
     """
     text = " ".join(written.split())
     word, _, rest = text.partition(" ")
@@ -122,7 +123,7 @@ def dated(written: str, where: Zone, now: datetime) -> str:
 
 
 def both(instant: datetime, where: Zone, beside: datetime | None = None) -> str:
-    """`Mon 2026-11-16 03:00 Berlin = 02:00Z`; beside another instant of the same day, without the day."""
+    """Return `Mon 2026-11-16 03:00 Berlin = 02:00Z`, without the day if `beside` is on the same day."""
     own, other = there(instant, where), beside and there(beside, where)
     day = "" if other and other.date() == own.date() else f"{own:%a %Y-%m-%d} "
     if where.name == "UTC":
@@ -131,37 +132,37 @@ def both(instant: datetime, where: Zone, beside: datetime | None = None) -> str:
 
 
 def place(where: Zone) -> str:
-    """`New York`."""
+    """Return the city of the zone, such as `New York`."""
     return where.name.rpartition("/")[2].replace("_", " ")
 
 
 def local(instant: datetime, where: Zone, *, fine: bool = False) -> str:
-    """`2026-11-16 03:00`; `fine`: always with seconds."""
+    """Return `2026-11-16 03:00`; with `fine`, always with seconds."""
     own = there(instant, where)
     return f"{own.date()} {time_of_day(own, fine=fine)}"
 
 
 def clock_time(instant: datetime, where: Zone) -> str:
-    """`03:00:07 CET`, by the clocks of the zone."""
+    """Return `03:00:07 CET`, by the clocks of the zone."""
     return f"{there(instant, where):%H:%M:%S %Z}"
 
 
 def named(instant: datetime, where: Zone, *, fine: bool = False) -> str:
-    """`03:00 CET`, with the date only where it is not that of UTC; nothing in UTC."""
+    """Return `03:00 CET`, with the date only if it differs from the date in UTC; empty for UTC."""
     own = there(instant, where)
     day = "" if own.date() == instant.astimezone(UTC).date() else f"{own:%Y-%m-%d} "
     return "" if where.name == "UTC" else f"{day}{time_of_day(own, fine=fine)} {own:%Z}"
 
 
 def utc(instant: datetime, where: Zone, *, fine: bool = False) -> str:
-    """`02:00Z`, with the date only where it is not that of the zone."""
+    """Return `02:00Z`, with the date only if it differs from the date in the zone."""
     here = instant.astimezone(UTC)
     day = "" if here.date() == there(instant, where).date() else f"{here:%Y-%m-%d} "
     return f"{day}{time_of_day(here, fine=fine)}Z"
 
 
 def near(instant: datetime, where: Zone, now: datetime) -> str:
-    """`09:00` today, `Mon 09:00` within a week, else with the date."""
+    """Return `09:00` for today, `Mon 09:00` within a week, and any other time with its date."""
     own = there(instant, where)
     days = (own.date() - there(now, where).date()).days
     day = "" if days == 0 else f"{own:%a} " if 0 < days < _WEEK else f"{own.date()} "
@@ -169,7 +170,7 @@ def near(instant: datetime, where: Zone, now: datetime) -> str:
 
 
 def span(seconds: float) -> str:
-    """`4 ms`, `3.14 s`, `1m5s`, `2h`, `3d4h`."""
+    """Return a duration, such as `4 ms`, `3.14 s`, `1m5s`, `2h` or `3d4h`."""
     if seconds < 1:
         return f"{max(0, round(seconds * 1000))} ms"
     whole = round(seconds)
@@ -181,15 +182,15 @@ def span(seconds: float) -> str:
 
 
 def there(instant: datetime, where: Zone) -> datetime:
-    """The instant by the clocks of the zone."""
+    """Return the instant by the clocks of the zone."""
     try:
         return instant.astimezone(where.info)
-    except OverflowError:  # at the ends of the calendar a zone may have none left
+    except OverflowError:  # the local time may lie beyond the calendar
         return instant
 
 
 def time_of_day(own: datetime, *, fine: bool = False) -> str:
-    """`03:00`; with seconds where there are some, or it is to be `fine`."""
+    """Return `03:00`, with seconds if they are not 0 or `fine` is set."""
     return own.time().isoformat("seconds" if fine or own.second else "minutes")
 
 
@@ -202,7 +203,7 @@ def _is_day(text: str) -> bool:
 
 
 def _latest(of_day: time, where: Zone, now: datetime) -> Meant:
-    """The last time that the zone's clock showed this, or jumped over it."""
+    """Return the last time at which the zone's clock showed this time of day, or jumped over it."""
     today = now.astimezone(where.info).date()
     meant = _wall(datetime.combine(today, of_day), where)
     return meant if meant.instant <= now else _wall(datetime.combine(today - _DAY, of_day), where)
@@ -213,7 +214,7 @@ def _time(written: str) -> time:
 
 
 def _ahead(text: str, where: Zone, now: datetime) -> Meant:
-    """What `coming` reads; past, perhaps."""
+    """Read what `coming` reads; the result may be past."""
     word, _, rest = text.partition(" ")
     of_day = _OF_DAY.fullmatch(rest or word)
     own = zone("UTC") if of_day and of_day[2] else where
@@ -230,7 +231,7 @@ def _ahead(text: str, where: Zone, now: datetime) -> Meant:
 
 
 def _named(word: str, today: date) -> list[date]:
-    """The days that a word may mean, the nearest first; none for what is no day."""
+    """Return the days that a word may mean, nearest first; none if it names no day."""
     if word in _AWAY:
         return [today + _AWAY[word] * _DAY]
     named = [n for n, name in enumerate(_DAYS) if len(word) >= _SHORTEST and name.startswith(word)]
@@ -239,7 +240,7 @@ def _named(word: str, today: date) -> list[date]:
 
 
 def _first(days: Iterable[date], of_day: time, where: Zone, now: datetime) -> Meant:
-    """The first that is to come, of all times at which the zone's clock shows this on these days; or the last."""
+    """Return the first future time at which the zone's clock shows this on these days; the last one if all are past."""
     for day in days:
         value = datetime.combine(day, of_day)
         meant = _wall(value, where)
@@ -253,7 +254,7 @@ def _first(days: Iterable[date], of_day: time, where: Zone, now: datetime) -> Me
 
 
 def _wall(value: datetime, where: Zone) -> Meant:
-    """What the zone's clock shows, also where it jumps."""
+    """Return the instant at which the zone's clock shows this time; a note tells if it is skipped or shown twice."""
     first, second = (value.replace(tzinfo=where.info, fold=fold).astimezone(UTC) for fold in (0, 1))
     if first == second:
         return Meant(first)
@@ -261,5 +262,5 @@ def _wall(value: datetime, where: Zone) -> Meant:
     if first < second:
         note = f"{time_of_day(value)} comes twice {day}: this is the first; for the second write {clock.text(second)}"
         return Meant(first, note)
-    jump = clock.at(where.at(clock.floor(first)).start)  # what a jump skips runs right after it
+    jump = clock.at(where.at(clock.floor(first)).start)  # a tick that a jump skips runs right after it
     return Meant(jump, f"{time_of_day(value)} does not exist {day}: the clock jumps over it, and this is right after")

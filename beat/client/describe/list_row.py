@@ -1,4 +1,4 @@
-"""A schedule of a list, in as few words as there are: its rule, its state, and what somebody should know."""
+"""Describe a schedule in one row of a list: its rule, its state, and what needs attention."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LONGEST_NOTE = 120
 
 
 def rule(known: Standing, *, whole: bool) -> str:
-    """`0 9 * * * Europe/Berlin`, `every 15m`; one that is not the code's is marked."""
+    """Return the rule, such as `0 9 * * * Europe/Berlin` or `every 15m`, with a mark if it is an override."""
     found = known.definition or known.rule
     named = f"every {found['every']}" if "every" in found else str(found.get("cron", "cannot be read"))
     named = f"follows {found['follows']}" if "follows" in found else named
@@ -27,16 +27,16 @@ def rule(known: Standing, *, whole: bool) -> str:
 
 
 class Coming(NamedTuple):
-    """What comes next of a schedule."""
+    """What comes next for a schedule."""
 
     word: str
-    """`in`: it is due then; `due`: since then; `paused` until then, or for good; `after`: a success of another;
-    `held`; or nothing, where no tick comes."""
+    """`in` (due at `at`), `due` (since `at`), `paused` (until `at`, or without an end), `after` (another schedule's
+    success), `held` (on hold), or empty if no tick comes."""
     at: datetime | None = None
 
 
 def coming(known: Standing, now: datetime) -> Coming:
-    """When its next tick is due, or why there is none."""
+    """Return when its next tick is due, or why there is none."""
     due = known.due_at or known.next_run
     if known.pause:
         return Coming("paused", known.pause.until)
@@ -48,18 +48,18 @@ def coming(known: Standing, now: datetime) -> Coming:
 
 
 def going(run: Fired) -> tuple[str, datetime | None]:
-    """What a run that has not ended does, and since when."""
+    """Return what a run that has not ended is doing, and since when."""
     is_started = run.state == "started"
     return ("running" if is_started else run.state), (run.started_at if is_started else run.enqueued_at)
 
 
 def state(known: Standing) -> str:
-    """In a word, or two."""
+    """Return the state in one or two words."""
     return f"{known.state}, held" if known.state == "active" and known.unannounced_at else known.state or "unknown"
 
 
 def note(known: Standing) -> str:
-    """What somebody should know."""
+    """Return what needs attention, in one line."""
     told = []
     if known.pause:
         told.append(": ".join(part for part in (f"paused by {known.pause.by}", known.pause.reason) if part))

@@ -1,4 +1,4 @@
-"""The load of an installation as plain data."""
+"""Convert the load of an installation to plain data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def plain(found: Timeline) -> dict[str, Any]:
-    """As `--json` has it."""
+    """Return the timeline as `--json` prints it."""
     return times({
         "now": found.now,
         "step": found.step.total_seconds(),

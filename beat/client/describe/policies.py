@@ -1,4 +1,4 @@
-"""The policies of time in words: those of a schedule, and what each made of a tick."""
+"""Describe the policies of a schedule in words, and what they did to a tick."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _OVERLAP = {
 
 
 def words(schedule: Schedule, ticked: int) -> dict[str, str]:
-    """Those that are not as they would be anyway, a sentence each; so many of its ticks have become jobs."""
+    """Return a sentence for each policy that is not the default; `ticked` is how many ticks became jobs."""
     more = [f"and {len(schedule.exclude) - _MOST:,} more"] if len(schedule.exclude) > _MOST else []
     rests = ", ".join([exclusions.words(schedule.exclude[:_MOST]), *more])
     late, window = schedule.misfire_after, schedule.catchup_window
@@ -50,7 +50,7 @@ def words(schedule: Schedule, ticked: int) -> dict[str, str]:
 
 
 def skipped(told: Explanation, passed: Passed, where: Zone) -> str:
-    """Why the tick passed without a job."""
+    """Return why the tick was skipped."""
     reason = passed.reason
     match reason:
         case "misfire":
@@ -76,7 +76,7 @@ def skipped(told: Explanation, passed: Passed, where: Zone) -> str:
 
 
 def _elsewhere(told: Explanation, passed: Passed) -> str:
-    """What other schedules did, or left undone."""
+    """Return how a full group or an unmet requirement caused the skip."""
     if passed.reason == "dependency":
         return passed.why or "what it requires had not happened"
     name = (passed.waited and passed.waited.group) or (told.policies and told.policies.group)
@@ -85,7 +85,7 @@ def _elsewhere(told: Explanation, passed: Passed) -> str:
 
 
 def _operated(told: Explanation, passed: Passed, where: Zone) -> str:
-    """What somebody did, or left undone."""
+    """Return how an operator, or the retirement of the schedule, caused the skip."""
     if passed.reason == "retired":
         return f"no running scheduler declared the schedule any more, and {passed.beat} retired it"
     if passed.reason == "instead":
@@ -98,7 +98,7 @@ def _operated(told: Explanation, passed: Passed, where: Zone) -> str:
 
 
 def waits(told: Explanation, where: Zone, now: datetime) -> str:
-    """For what the tick waits, and since when."""
+    """Return what the tick waits for, and since when."""
     policy = f" (overlap={told.policies.overlap!r})" if told.policies else ""
     if told.waits and told.waits.group:
         policy = f" (the group {told.waits.group} is full)"
@@ -113,7 +113,7 @@ def waits(told: Explanation, where: Zone, now: datetime) -> str:
 
 
 def bound(found: Bound, where: Zone) -> str:
-    """What put an end to a schedule."""
+    """Return the bound that ended a schedule."""
     return f"end: {instants.both(found.end, where)}" if found.end else f"max_runs: {found.max_runs:,}"
 
 
@@ -146,7 +146,7 @@ def _in_the_way(told: Explanation, passed: Passed, where: Zone) -> str:
 
 
 def _room(schedule: Schedule | None) -> str:
-    """What the option allows."""
+    """Return what the overlap policy allows."""
     if schedule is None or schedule.overlap == "allow":
         return "there was no room for another"
     running, waiting = schedule.max_running or 1, schedule.max_waiting or 1
@@ -186,7 +186,10 @@ def _waited(line: Waits | None, told: Explanation, where: Zone) -> str:
 
 
 def _day(told: Explanation, where: Zone) -> str:
-    """The day, and what of the schedule's own words names it: a function is not asked, it is the one that is left."""
+    """Return the day and the option that excludes it.
+
+    If no date of the schedule matches, a function must have excluded the day. It is not called again.
+    """
     day = instants.there(told.instant, where).date()
     exclude = told.policies.exclude if told.policies else ()
     paths = exclusions.functions(exclude)

@@ -1,7 +1,4 @@
-"""The policies of place in words and as plain data: where ticks go, and on whom they wait.
-
-Where a run went, and whom it follows, in words.
-"""
+"""Describe how a schedule relates to others and where its runs go, in words and as plain data."""
 
 from __future__ import annotations
 
@@ -28,7 +25,7 @@ _MOST = 10
 
 
 def words(known: Standing, found: Places, where: Zone, now: datetime) -> dict[str, str]:
-    """What `beat show` says of it, a sentence each."""
+    """Return the relations of a schedule for `beat show`, a sentence each."""
     schedule = known.policies
     told = {
         "group": _group(found.group) if found.group else "",
@@ -44,7 +41,7 @@ def words(known: Standing, found: Places, where: Zone, now: datetime) -> dict[st
 
 
 def queues(known: Standing) -> str:
-    """That of a schedule, or those among which its route chooses."""
+    """Return the queue of a schedule, or the queues among which its route chooses."""
     schedule = known.policies
     if schedule and schedule.route == "broadcast":
         return f"all of {', '.join(schedule.queues)} (broadcast)"
@@ -54,12 +51,12 @@ def queues(known: Standing) -> str:
 
 
 def missing(parent: Parent, where: Zone, now: datetime) -> str:
-    """Why a schedule that follows another has no tick."""
+    """Return why a schedule that follows another one has no tick."""
     return f"no tick: it follows {_parent(parent, where, now)}"
 
 
 def plain(found: Places) -> dict[str, Any]:
-    """As `--json` has it."""
+    """Return the relations as `--json` prints them."""
     return {
         "group": found.group and shared(found.group),
         "requires": [parent(each) for each in found.requires],
@@ -70,7 +67,7 @@ def plain(found: Places) -> dict[str, Any]:
 
 
 def shared(found: Shared) -> dict[str, Any]:
-    """A group; without limits nobody says how many may run."""
+    """Return a group as plain data; its limits are None if Redis has none."""
     limits = found.limits
     return {
         "name": found.name,
@@ -83,7 +80,7 @@ def shared(found: Shared) -> dict[str, Any]:
 
 
 def parent(found: Parent) -> dict[str, Any]:
-    """A schedule that is required, or followed; without a state there is none."""
+    """Return a schedule that is required or followed as plain data; its state is None if it does not exist."""
     named = times(found._asdict())
     return named | {"state": named["state"] or None}
 
@@ -133,7 +130,7 @@ _SLOW = "slow: "
 
 
 def went(run: Fired) -> str:
-    """Where a run went and why, if there was a choice: `went to fast: shortest, 3 in line`."""
+    """Return where a run went and why, if there was a choice: `went to fast: shortest, 3 in line`."""
     if run.shards:
         return f"went to all of its {run.shards} queues"
     if not run.queue:
@@ -144,13 +141,13 @@ def went(run: Fired) -> str:
 
 
 def followed(run: Fired, parent: str | None, where: Zone) -> str:
-    """After which success it fired."""
+    """Return after which success the run fired."""
     at = f" at {instants.both(run.tick.replace(microsecond=0), where)}" if run.tick else ""
     return f"follows {parent or 'another'}: fired because {run.after} succeeded{at}"
 
 
 def part(found: Part) -> str:
-    """What became of one part, in a line."""
+    """Return what became of one part of a broadcast, in one line."""
     by = f" by worker {found.worker}" if found.worker else ""
     took = f" after {instants.span(found.duration)}" if found.duration is not None else ""
     said = found.error and ": ".join(part for part in (found.error.type, found.error.message) if part)
@@ -159,7 +156,7 @@ def part(found: Part) -> str:
 
 
 def short(run: Fired) -> str:
-    """Where it went, in as few words as there are."""
+    """Return where the run went, in few words."""
     if run.parts:
         counts = Counter(part.state for part in run.parts)
         return f"{len(run.parts)} queues: " + ", ".join(f"{number} {state}" for state, number in counts.items())

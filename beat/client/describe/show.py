@@ -1,4 +1,4 @@
-"""All that there is to say about one schedule: a line for each fact, and as plain data."""
+"""Describe all facts about one schedule: in lines for people and as plain data."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _THEN = 3
 
 
 def state(found: Overview, where: Zone) -> dict[str, str]:
-    """Where it stands, by the names of the facts; those of which there is nothing to say are empty."""
+    """Return the state of a schedule by the names of the facts; a fact that does not apply is empty."""
     known, now = found.standing, found.now
     return {
         "state": f"{known.state}{_finished(known, where)}",
@@ -68,7 +68,7 @@ def _finished(known: Standing, where: Zone) -> str:
 
 
 def _operated(known: Standing, where: Zone) -> dict[str, str]:
-    """What keeps it from ticking, and whose doing that is."""
+    """Return what keeps the schedule from ticking: a pause, or that it is on hold."""
     told = {}
     if known.pause:
         told["paused"] = changes.paused(known.pause, where).removeprefix("the schedule is paused ")
@@ -81,7 +81,7 @@ def _operated(known: Standing, where: Zone) -> dict[str, str]:
 
 
 def _overridden(known: Standing, where: Zone) -> dict[str, str]:
-    """Both rules, where an operator has laid one over that of the code."""
+    """Return the rule of the code and the operator, if the rule is overridden."""
     if known.override is None:
         return {}
     code, since = ticking(known.declared), known.override.at
@@ -93,7 +93,7 @@ def _overridden(known: Standing, where: Zone) -> dict[str, str]:
 
 
 def _next(known: Standing, where: Zone, now: datetime) -> dict[str, str]:
-    """The next tick that becomes a job, and the two that follow."""
+    """Return the next tick that becomes a job, and the two after it."""
     if known.state not in {"active", "paused"} or known.policies is None:
         return {"next": f"{_when(known.next_run, where, now)}{_put_off(known, where)}"}
     ticks = upcoming.ticks(known, _THEN)
@@ -128,12 +128,12 @@ def _waiting(found: Overview, where: Zone) -> str:
 
 
 def _room(found: Overview) -> Room | None:
-    """What its slot has room for; None where runs may overlap."""
+    """Return the capacity of its slots; None if runs may overlap."""
     return slot(found.standing.policies) if found.standing.policies else None
 
 
 def _listed(named: list[str], most: int | None) -> str:
-    """`1 of 2: …`, where there may be so many; the first few by name."""
+    """Return the first few names, after `1 of 2:` if the number is limited."""
     more = [f"and {len(named) - _MOST:,} more"] if len(named) > _MOST else []
     counted = f"{len(named):,} of {most:,}: " if named and most else ""
     return counted + ", ".join([*named[:_MOST], *more])
@@ -162,12 +162,12 @@ def _when(instant: datetime | None, where: Zone, now: datetime) -> str:
 
 
 def since(found: Statistics, where: Zone) -> str:
-    """How far back its ledger goes."""
+    """Return from when on the ledger has lines."""
     return f"since {instants.both(found.since.replace(microsecond=0), where)}" if found.since else ""
 
 
 def statistics(found: Statistics) -> list[list[str]]:
-    """How it has been doing: a name and a value each."""
+    """Return the statistics as pairs of a name and a value."""
     rate = found.success_rate
     rows = {
         "runs": f"{found.runs:,}" if found.runs else "",
@@ -188,7 +188,7 @@ def _spread(found: Spread | None, per_second: int = 1) -> str:
 
 
 def plain(known: Standing, *, reveal: bool = False) -> dict[str, Any]:
-    """Return where the schedule stands, as `--json` has it; with `reveal`, also the URL of its monitor."""
+    """Return the schedule as `--json` prints it; with `reveal`, including the URL of its monitor."""
     hidden = dict if reveal else monitor.hidden
     named = {each.name: getattr(known, each.name) for each in fields(known) if each.name != "schedule_id"}
     return {
@@ -205,8 +205,8 @@ def plain(known: Standing, *, reveal: bool = False) -> dict[str, Any]:
 
 
 def measured(found: Statistics) -> dict[str, Any]:
-    """How it has been doing, as `--json` has it: all durations in seconds."""
+    """Return the statistics as `--json` prints them, with all durations in seconds."""
     named = asdict(found)
-    late = named.pop("late_ms")  # all durations are in seconds
+    late = named.pop("late_ms")  # in milliseconds
     named["late"] = late and {name: value if name == "count" else value / 1000 for name, value in late.items()}
     return {**decisions.times(named), "success_rate": found.success_rate}

@@ -1,4 +1,4 @@
-"""How an installation is doing, in one sentence: what is wrong first, and what comes next."""
+"""Summarise an installation in one sentence: first what is wrong, then what comes next."""
 
 from __future__ import annotations
 
@@ -18,53 +18,53 @@ if TYPE_CHECKING:
 Level = Literal["bad", "warn", "good", "none"]
 _NAMED = 2
 OFF_S = 5.0
-"""How far two clocks may be apart before anybody should know."""
+"""From how many seconds on a difference between two clocks is reported."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Situation:
-    """What the sentence is made of."""
+    """The facts for the sentence."""
 
     now: datetime
     active: int = 0
     paused: int = 0
     broken: int = 0
     failing: int = 0
-    """Of all of them, how many failed when they last ran."""
+    """How many of all schedules failed when they last ran."""
     late: int = 0
-    """Due for longer than a beat may need, and not decided."""
+    """How many are undecided although they have been due for too long."""
     held: int = 0
-    """Due, and no running scheduler declares them."""
+    """How many are due, but no running scheduler declares them."""
     beats: int = 0
     stuck: tuple[str, ...] = ()
-    """The beats that live and do not pass."""
+    """The schedulers that are alive but complete no cycles."""
     missing: tuple[str, ...] = ()
-    """The beats that went without a word."""
+    """The schedulers that disappeared without signing off."""
     hold_until: datetime | None = None
-    """Redis' clock has jumped, and nothing fires until then."""
+    """Until when nothing fires because Redis' clock has jumped."""
     clock_s: float = 0.0
-    """How far Redis' clock is ahead of this machine's; less than 0 if it is behind."""
+    """How many seconds Redis' clock is ahead of this machine's; negative if it is behind."""
     next_id: str = ""
     next_at: datetime | None = None
 
     @property
     def schedules(self) -> int:
-        """Those that are there to tick: what has finished, is disabled or retired is not spoken of."""
+        """Return how many schedules should tick; finished, disabled and retired ones do not count."""
         return max(self.active + self.paused + self.broken, self.failing)
 
     @property
     def fires(self) -> bool:
-        """Whether anything does."""
+        """Return whether anything fires."""
         return bool(self.beats and self.active and not self.hold_until)
 
 
 def sentence(found: Situation) -> str:
-    """All of it, as in `All 14 schedules on time. Next: cache_warm in 41 s.`."""
+    """Return the summary, such as `All 14 schedules on time. Next: cache_warm in 41 s.`."""
     return " ".join(part for part in (state(found), following(found)) if part)
 
 
 def state(found: Situation) -> str:
-    """How it is, without what comes next."""
+    """Return the summary without what comes next."""
     told = list(_machinery(found))
     wrong = _wrong(found)
     if not found.schedules:
@@ -78,7 +78,7 @@ def state(found: Situation) -> str:
 
 
 def following(found: Situation) -> str:
-    """What comes next, and when; nothing where nothing fires."""
+    """Return what comes next, and when; empty if nothing fires."""
     if not (found.fires and found.next_at and found.next_id):
         return ""
     seconds = (found.next_at - found.now).total_seconds()
@@ -87,7 +87,7 @@ def following(found: Situation) -> str:
 
 
 def level(found: Situation) -> Level:
-    """How bad it is."""
+    """Return how bad the situation is."""
     if not found.schedules:
         return "none"
     if found.failing or found.late or found.broken or not found.beats or found.hold_until:
@@ -97,7 +97,7 @@ def level(found: Situation) -> Level:
 
 
 def due(known: Standing, beats: int, now: datetime) -> str:
-    """Why a tick that is due has no verdict yet, as far as a glance tells."""
+    """Return why a due tick is undecided, as far as the state of the schedule tells."""
     late = instants.span(max(0.0, (now - (known.due_at or now)).total_seconds()))
     if known.unannounced_at:
         return f"due for {late}, and held: no running scheduler declares it"
@@ -106,7 +106,7 @@ def due(known: Standing, beats: int, now: datetime) -> str:
 
 
 def _wrong(found: Situation) -> str:
-    """`2 of 14 schedules are failing, 1 is late.`; nothing where nothing is."""
+    """Return what is wrong, such as `2 of 14 schedules are failing, 1 is late.`; empty if nothing is."""
     numbers = {"failing": found.failing, "late": found.late, "broken": found.broken, "held": found.held}
     first, *others = [(number, word) for word, number in numbers.items() if number] or [(0, "")]
     if not first[0]:
@@ -134,7 +134,7 @@ def _every(number: int) -> str:
 
 
 def _machinery(found: Situation) -> Iterator[str]:
-    """What is wrong with beats and clocks."""
+    """Yield what is wrong with schedulers and clocks."""
     if not found.beats:
         yield "No scheduler is running: nothing fires." if found.schedules else "No scheduler is running."
     if found.missing:

@@ -1,4 +1,4 @@
-"""Ticks, each with what the clocks of its zone do to it."""
+"""Add notes to ticks about what daylight saving time (DST) does to them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def ticks_after(rule: Clocked, start: datetime) -> Iterator[tuple[datetime, str]]:
-    """Ticks after `start`, each with what DST did to it."""
+    """Yield the ticks after `start`, each with a note about DST."""
     previous = start
     while True:
         tick = rule.after(previous)
@@ -24,7 +24,7 @@ def ticks_after(rule: Clocked, start: datetime) -> Iterator[tuple[datetime, str]
 
 
 def notes(schedule: Schedule, ticks: Iterable[datetime]) -> Iterator[str]:
-    """What DST does to each of these ticks of a schedule, which follow each other; mostly nothing."""
+    """Yield a note about DST for each of these ticks of a schedule, which follow each other; most notes are empty."""
     previous: datetime | None = None
     for tick in ticks:
         yield note(schedule.timing, previous or schedule.before(tick) or tick, tick)
@@ -32,5 +32,5 @@ def notes(schedule: Schedule, ticks: Iterable[datetime]) -> Iterator[str]:
 
 
 def note(rule: Timing, previous: datetime, tick: datetime) -> str:
-    """What DST did to the tick, or dropped between the previous one and it."""
+    """Return what DST did to the tick, or dropped between the previous tick and this one."""
     return rule.note(previous, tick) if isinstance(rule, Cron) else ""

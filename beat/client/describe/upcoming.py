@@ -1,4 +1,4 @@
-"""Ticks to come as plain data: of a rule that somebody tries, and of a schedule that is there."""
+"""Convert ticks to come to plain data: those of a rule to try, and those of a schedule."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def plain(rule: Clocked, where: Zone, found: Iterable[tuple[datetime, str]], now: datetime) -> dict[str, Any]:
-    """A rule in words and its ticks, as `--json` has them."""
+    """Return a rule in words and its ticks, as `--json` prints them."""
     normalised = rule.normalised if isinstance(rule, Cron) else durations.short(rule.period)
     told = [_told(tick, where, now, note) for tick, note in found]
     rules = {"expression": str(rule), "normalised": normalised, "description": rule.describe()}
@@ -27,7 +27,7 @@ def plain(rule: Clocked, where: Zone, found: Iterable[tuple[datetime, str]], now
 
 
 def of(known: Standing, coming: Iterable[NextTick], where: Zone, now: datetime) -> list[dict[str, Any]]:
-    """The ticks of a schedule in the same words, and when each is to fire."""
+    """Return the ticks of a schedule in the same form, and when each is to fire."""
     listed = list(coming)
     noted = tick_notes.notes(known.policies, (each.tick for each in listed)) if known.policies else [""] * len(listed)
     return [

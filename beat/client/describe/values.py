@@ -1,4 +1,4 @@
-"""Values as people write them: `name=value`, where the value is JSON if it can be, and else text."""
+"""Read and write values as people type them: `name=value`, where the value is JSON, or else text."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ if TYPE_CHECKING:
 
 
 def value(written: str) -> Any:
-    """`5` is a number, `true` a truth, `[1, 2]` a list, `"5"` a text; what is no JSON is a text as it stands."""
+    """Parse a value: `5` is a number, `true` a boolean, `[1, 2]` a list; text that is not JSON stays as it is."""
     return _read(written)
 
 
 def written(value: Any) -> str:
-    """The value as somebody would write it, and `value` reads it; what JSON has no word for, as Python writes it."""
+    """Return the value so that `value` reads it again; a value that JSON cannot hold is written as in Python."""
     if isinstance(value, str) and _read(value) == value:
         return value
     return json.dumps(value, ensure_ascii=False, default=repr)
 
 
 def pairs(written: Iterable[str], option: str) -> dict[str, Any]:
-    """Each `name=value`; refuses what is none, and a name that comes twice."""
+    """Parse each `name=value`; raise BadOption for any other text, and for a repeated name."""
     found: dict[str, Any] = {}
     for each in written:
         name, sign, text = each.partition("=")
@@ -37,7 +37,7 @@ def pairs(written: Iterable[str], option: str) -> dict[str, Any]:
 
 
 def arguments(written: str | None, named: Iterable[str]) -> tuple[list[Any] | None, dict[str, Any] | None]:
-    """Those of `--args` (a list, or an object for those with names) and of `--arg`; None where none are given."""
+    """Return the arguments of `--args` (a list, or an object for named ones) and of `--arg`; None if not given."""
     args, kwargs = None, pairs(named, "--arg")
     if written is not None:
         whole = value(written)

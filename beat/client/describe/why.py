@@ -1,4 +1,4 @@
-"""What became of one tick, or why there is none: in a sentence, and as plain data."""
+"""Describe what became of one tick, or why there is none, in a sentence and as plain data."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _STATES = {
 
 
 def sentence(told: Explanation, where: Zone, now: datetime) -> str:
-    """The answer, as what follows the time and a colon."""
+    """Return the answer, to follow a time and a colon."""
     return _SENTENCES[told.answer](told, where, now)
 
 
@@ -144,7 +144,7 @@ _SENTENCES: Mapping[str, Callable[[Explanation, Zone, datetime], str]] = {
 
 
 def plain(told: Explanation) -> dict[str, Any]:
-    """As `--json` has it."""
+    """Return the answer as `--json` prints it."""
     return decisions.times({
         "schedule": told.schedule_id,
         "instant": told.instant,

@@ -1,4 +1,4 @@
-"""Who works at a queue, in words and as plain data."""
+"""Describe the workers of queues, in words and as plain data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def workers(queues: Sequence[Queue], where: Zone) -> str:
-    """How many work at each of these; nothing where nobody may know."""
+    """Return how many workers each of these queues has; empty if that is unknown."""
     known = [(each, words) for each in queues if (words := _workers(each, where))]
     alone = len(queues) == 1
     return "; ".join(words if alone or not each.workers else f"{words} at {each.name}" for each, words in known)
@@ -32,14 +32,14 @@ def _workers(queue: Queue, where: Zone) -> str:
 
 
 def nobody(queue: Queue, where: Zone, waiting: str = "") -> str:
-    """That no worker reads a queue, and what to do about it."""
+    """Return a sentence that says that no worker reads the queue, and how to start one."""
     at = queue.unread_since
     since = f" since {instants.both(at.replace(microsecond=0), where)}" if at else ""
     return f"no live worker reads {queue.name}{since}{waiting}: rq worker {shell_quoting.arguments(queue.name)}"
 
 
 def awaited(state: str, worker: str | None, queues: Sequence[Queue], schedulers: int, where: Zone) -> str:
-    """Say what a run waits for, and who is missing that should bring it there."""
+    """Return what a run waits for, and which workers or schedulers are missing."""
     match state:
         case "started":
             waits = f"waiting for worker {worker} to end the run" if worker else "waiting for the run to end"
@@ -54,5 +54,5 @@ def awaited(state: str, worker: str | None, queues: Sequence[Queue], schedulers:
 
 
 def plain(queues: Iterable[Queue]) -> list[dict[str, Any]]:
-    """As `--json` has it."""
+    """Return the queues as `--json` prints them."""
     return [decisions.times(each._asdict()) for each in queues]
