@@ -91,8 +91,7 @@ class Rule(NamedTuple):
         return (self.own, *self.others)
 
     def reading(self) -> Rule:
-        """Return the read-only part of the rule; scripts may still be called with beat's keys, but can only read them.
-        """
+        """Return the read-only part of the rule; scripts may still be called with beat's keys, and only read them."""
         others = (each.reading() for each in self.others)
         return Rule(self.own.reading(), tuple(each for each in others if each.commands and each.keys))
 
@@ -130,7 +129,8 @@ def _theirs(keys: Keys, *, replaces: bool) -> Iterator[Grant]:
     yield Grant((f"~{job_template.QUEUES_KEY}",), ("sadd", "type"))
     pushed = ("llen", "lpos", "lpush", "lrange", *(["lrem"] if replaces else []), "rpush", "type")
     yield Grant((f"~{job_template.queue_key('*')}",), pushed)
-    touched = (f"{job}{begin}*", f"{job}{_ASKED}", job, f"{result}{begin}*", f"{result}{_ASKED}")  # a skip has no job
+    # A skip passes an empty job id, so the bare prefix is needed, too.
+    touched = (f"{job}{begin}*", f"{job}{_ASKED}", job, f"{result}{begin}*", f"{result}{_ASKED}")
     yield Grant(
         tuple(f"~{each}" for each in touched),
         ("del", "exists", "expire", "hget", "hmget", "hset", "pexpire", "type", "xrevrange"),

@@ -28,8 +28,7 @@ _PAGE = 500
 
 
 def kinds(row: Row) -> Iterator[str]:
-    """Yield the kinds of a schedule: its state unless active, and failing, overridden or unannounced where they apply.
-    """
+    """Yield the kinds of a schedule: its state unless active, and failing, overridden or unannounced."""
     if row.state in STATES:
         yield row.state
     elif row.state != "active":

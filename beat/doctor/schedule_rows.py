@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from beat.storage.store import Store
 
-_PAGE = 500  # so that no script of a page keeps Redis for 25 ms
-_BETWEEN = "\x1f"  # 31
+_PAGE = 500  # keeps the script below 25 ms per page
+_BETWEEN = "\x1f"  # '\31' in survey.lua
 
 
 class Row(NamedTuple):
@@ -22,9 +22,7 @@ class Row(NamedTuple):
 
     id: str
     kind: str
-    """The type of its key: `hash`, `none` if there is no such schedule, or another type; `unreadable` if it does not
-    parse.
-    """
+    """The type of its key: `hash`, `none` if there is no such schedule, or another type."""
     score: str = ""
     locked: str = ""
     """How many ms its lock still lasts."""
