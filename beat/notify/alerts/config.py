@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _FIELDS = ("channels", "rules")
 _MOST = 100
-"""The limit for rules and for channels, as each event is tested against each rule and each channel has a thread."""
+"""The limit for rules and for channels: each event is tested against each rule, and each channel has a thread."""
 
 
 class Alerts(NamedTuple):
