@@ -187,7 +187,7 @@ def parsed(shown: str, module: str | None, text: str) -> Code:
 
 
 def _bindings(node: ast.AST, *, top: bool) -> Iterator[tuple[str, ast.expr | None]]:
-    """Yield the names that a node binds or changes, each with its value; None stands for a change."""
+    """Yield the names that a node binds or changes, each with its value; None stands for a change or unknown value."""
     match node:
         case ast.Assign():
             for target in node.targets:
