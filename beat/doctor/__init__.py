@@ -1,6 +1,7 @@
-"""The doctor: looks at everything that could be wrong with an installation, and says what to do about it.
+"""Diagnose an installation: find what is wrong or could go wrong, and say what to do about it.
 
-First the facts are read, then each is judged by a function of its own. Nothing is written, and no beat needs to live.
+The facts are read first; then a function for each topic judges them. Nothing is written except Redis' script cache, and
+no scheduler needs to run.
 """
 
 from __future__ import annotations
@@ -27,15 +28,15 @@ __all__ = ["LEVELS", "OK", "PROBLEM", "Doctor", "Finding"]
 
 
 class Doctor(Connected):
-    """Examines one installation. `redis` is a URL, a client, or what the settings say; options are settings by name."""
+    """The diagnosis of one installation; `redis` is a URL or a client, and options are settings by name."""
 
     def examine(self, say: Callable[[int], None] = lambda _: None) -> list[Finding]:
-        """Every finding, in the order in which a person would look; `say` hears how many schedules were read so far."""
+        """Return all findings in the order of the report; `say` is called with the number of schedules read so far."""
         with self._asking():
             return list(self._findings(say))
 
     def vitals(self) -> list[Finding]:
-        """The findings about the server, the beats and the format of the keys: no schedule is looked at for them."""
+        """Return the findings about the server, the schedulers and the keys, without reading any schedule."""
         with self._asking():
             server_check.greet(self._store.client)
             found = collect.server(self._store, self._where)
@@ -51,7 +52,7 @@ class Doctor(Connected):
             ]
 
     def rule(self, *, every_feature: bool = False) -> tuple[Rule, list[str]]:
-        """The least rights for this server and what is in use there, and the features that were left out."""
+        """Return the ACL rule for this server and the features in use, and the features that were left out."""
         with self._asking():
             server_check.greet(self._store.client)
             info = collect.tried(self._store.client.info)
@@ -64,7 +65,7 @@ class Doctor(Connected):
         found = collect.server(self._store, self._where)
         yield from judging_server.judge(found)
         if not isinstance(found.info, Unseen) and any(server_check.refusals(found.info)):
-            return  # with such a server nothing else makes sense
+            return  # no other check is meaningful on such a server
         taken = collect.tried(lambda: self._take(found.now, say))
         if isinstance(taken, Unseen):
             yield unseen("schedules", "number", taken.right, "the schedules")
@@ -76,7 +77,7 @@ class Doctor(Connected):
         yield from judging_rights.judge(acl.look(self._store, self._rule(found.info, features)))
 
     def _looks(self, taken: Taken, now: datetime) -> dict[str, Callable[[], Iterator[Finding]]]:
-        """What there is to look at beside the server, in this order: each is read, and then judged."""
+        """Return the checks beside that of the server, by topic and in order; each reads its facts and judges them."""
         store, settings = self._store, self.settings
         return {
             "memory": lambda: growth.judge(collect.growth(store, settings, taken, now)),
@@ -98,7 +99,7 @@ class Doctor(Connected):
         return self._features(None if isinstance(taken, Unseen) else taken)
 
     def _features(self, taken: Taken | None) -> list[str]:
-        """What is in use; where there is nothing to tell by, all that could be."""
+        """Return the features in use that need more rights; include those whose use cannot be determined."""
         nobody_knows = taken is None or not taken.total
         used = {
             acl.REPLACE: nobody_knows or (taken and taken.replaces),
@@ -113,7 +114,7 @@ class Doctor(Connected):
 
 
 def _looked(group: str, look: Callable[[], Iterator[Finding]]) -> list[Finding]:
-    """What was found, or what keeps it from being found."""
+    """Return the findings of one check, or one finding that says why the check could not be made."""
     name = group.partition(" ")[0]
     try:
         return list(look())

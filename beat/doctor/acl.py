@@ -1,9 +1,8 @@
-"""Asks Redis what this user may do, without doing any of it; nobody needs a right for that but to run scripts.
+"""Define the smallest Redis ACL rule with which beat works, and compare it with the rights of the current user.
 
-The least rights: what a user of Redis must be allowed, so that a beat and the command line work, and no more.
-
-On its own keys beat may do what its scripts do: their texts say which commands those are. On RQ's keys each command is
-named with the keys that it needs: queues can be filled and not deleted, and of jobs only beat's own can be touched.
+On its own keys beat may use the commands of its scripts, which are read from their texts. On RQ's keys each command is
+granted only with the key patterns that it needs: queues can be filled but not deleted, and only beat's own jobs can be
+changed. Rights are probed without running the commands, which needs no right but that to run scripts.
 """
 
 from __future__ import annotations
@@ -27,22 +26,22 @@ if TYPE_CHECKING:
 
 REPLACE, GROUPS, DATABASE = "overlap='replace'", "readers of events in groups", "a database other than 0"
 FEATURES = (REPLACE, GROUPS, DATABASE)
-"""What not everybody uses, and what needs more rights."""
+"""The features that need more rights."""
 _SCRIPTS = {"take": GROUPS, "decide": GROUPS, "withdraw": REPLACE}
-_COSTLY = {"sort_ro"}  # it would need the right to read every key; without it more commands do the same
-_ASKED = "x"  # by what name the scripts ask whether they may touch a job: parts/allowed.lua
+_COSTLY = {"sort_ro"}  # needs the right to read every key; without it the script uses more commands
+_ASKED = "x"  # the job id with which parts/allowed.lua probes the rights of a script
 _SETINFO_SINCE = (7, 2)
 
-# What is sent from Python, beside the scripts.
+# Commands that Python sends outside of scripts.
 _EVERYWHERE = "exec info multi ping script|exists script|load time"
 _ON_OUR_KEYS = (
     "del exists get hget hgetall hlen hmget hscan hset hsetnx lindex llen lrange memory|usage mget pexpire scard "
     "smismember sscan type xinfo|groups xinfo|stream xlen xread zadd zcard zcount zmscore zrange zrangebylex "
     "zrangebyscore zrank zrem zscan"
 )
-_NAMES = "scan"  # `beat verify` looks for jobs by their names
+_NAMES = "scan"  # `beat verify` finds jobs by their key names
 _IN_GROUPS = {"xack", "xgroup|destroy"}
-# What changes no key: all that the questions need, and the page where it only shows.
+# Read-only commands: enough for queries and for a read-only web UI.
 _READING = frozenset(
     f"{_EVERYWHERE} {_NAMES} client|setinfo eval evalsha exists get hexists hget hgetall hlen hmget hrandfield hscan "
     "hvals lindex llen lpos lrange memory|usage mget pttl scard select sismember smembers smismember srandmember sscan "
@@ -55,16 +54,20 @@ class Grant(NamedTuple):
     """Some commands on some keys or channels: a selector of Redis' ACL."""
 
     keys: tuple[str, ...]
-    """Patterns, as `~beat:*`, `%R~rq:worker:*` (only to be read), `&rq:pubsub:*` (a channel)."""
+    """Patterns such as `~beat:*`, `%R~rq:worker:*` (read only) and `&rq:pubsub:*` (a channel)."""
     commands: tuple[str, ...]
-    """As `hset`, `xinfo|stream`."""
+    """Names such as `hset` and `xinfo|stream`."""
 
     def words(self) -> list[str]:
-        """As the ACL has it."""
+        """Return the grant in the words of ACL SETUSER."""
         return [*self.keys, *(f"+{command}" for command in self.commands)]
 
     def reading(self) -> Grant:
-        """What of it changes no key; a script is handed its keys whole, and each of its commands is looked at."""
+        """Return the read-only part of the grant.
+
+        A grant whose commands are all read-only keeps its key patterns. So does one for scripts, because a script
+        declares its keys for reading and writing; each command inside a script is checked separately.
+        """
         commands = tuple(each for each in self.commands if each in _READING)
         if commands == self.commands:
             return self
@@ -75,36 +78,39 @@ class Grant(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """All that one user may do."""
+    """All rights of one user."""
 
     own: Grant
-    """On beat's keys, and on none."""
+    """The commands on beat's keys, and those without a key."""
     others: tuple[Grant, ...]
-    """On RQ's."""
+    """The grants on RQ's keys."""
 
     @property
     def grants(self) -> tuple[Grant, ...]:
-        """All of them."""
+        """Return all grants."""
         return (self.own, *self.others)
 
     def reading(self) -> Rule:
-        """What of it changes nothing. A script may be called with any of beat's keys, and can only read them."""
+        """Return the read-only part of the rule; scripts may still be called with beat's keys, and only read them."""
         others = (each.reading() for each in self.others)
         return Rule(self.own.reading(), tuple(each for each in others if each.commands and each.keys))
 
     def words(self) -> list[str]:
-        """The rule, for ACL SETUSER. A user's passwords stay as they are: a new one has none, and cannot log in yet."""
+        """Return the rule in the words of ACL SETUSER.
+
+        An existing user keeps its passwords; a new user has none and cannot log in yet.
+        """
         cleared = ["on", "resetkeys", "resetchannels", "-@all", "clearselectors"]
         selectors = (f"({' '.join(each.words())})" for each in self.others)
         return [*cleared, *self.own.words(), *selectors]
 
     def command(self, user: str) -> str:
-        """To be pasted at the prompt of redis-cli, or piped into it."""
+        """Return the ACL SETUSER command for redis-cli."""
         return " ".join(["ACL", "SETUSER", user, *self.words()])
 
 
 def rule(keys: Keys, features: Iterable[str] = FEATURES, version: tuple[int, ...] = (7, 0)) -> Rule:
-    """The rule for these keys and features, in the words that a server of this version knows."""
+    """Return the rule for these keys and features, with the commands that a server of this version knows."""
     wanted = set(features)
     used = (scripts.script(name) for name in scripts.names() if _SCRIPTS.get(name) in {None, *wanted})
     commands = {command for script in used for command in script.commands} - _COSTLY
@@ -116,14 +122,15 @@ def rule(keys: Keys, features: Iterable[str] = FEATURES, version: tuple[int, ...
 
 
 def _theirs(keys: Keys, *, replaces: bool) -> Iterator[Grant]:
-    """RQ's keys, family by family."""
+    """Yield the grants on RQ's keys, one for each family of keys."""
     ours, job, result = f"~{keys.prefix}*", job_template.job_key(""), job_template.RESULTS_PREFIX
     begin = jobs_begin(keys)
     yield Grant((ours, f"~{job_template.QUEUES_KEY}"), ("eval", "evalsha"))
     yield Grant((f"~{job_template.QUEUES_KEY}",), ("sadd", "type"))
     pushed = ("llen", "lpos", "lpush", "lrange", *(["lrem"] if replaces else []), "rpush", "type")
     yield Grant((f"~{job_template.queue_key('*')}",), pushed)
-    touched = (f"{job}{begin}*", f"{job}{_ASKED}", job, f"{result}{begin}*", f"{result}{_ASKED}")  # a skip has no job
+    # A skip passes an empty job id, so the bare prefix is needed, too.
+    touched = (f"{job}{begin}*", f"{job}{_ASKED}", job, f"{result}{begin}*", f"{result}{_ASKED}")
     yield Grant(
         tuple(f"~{each}" for each in touched),
         ("del", "exists", "expire", "hget", "hmget", "hset", "pexpire", "type", "xrevrange"),
@@ -171,7 +178,7 @@ _ONLY_ASKED = {f"%R~{job_template.SUSPENDED_KEY}", f"%R~{job_template.workers_ke
 
 
 def excess() -> dict[str, list[str]]:
-    """What nobody needs for beat: in words, and as a command."""
+    """Return rights that beat never needs: a description of each, and a command that probes it."""
     return {
         "read any key": ["get", _FOREIGN],
         "change any key": ["set", _FOREIGN, "x"],
@@ -186,7 +193,7 @@ def excess() -> dict[str, list[str]]:
 
 
 def look(store: Store, rule: Rule) -> Rights:
-    """What the user lacks of the rule, and what it may beyond."""
+    """Probe which rights of the rule the current user lacks, and which unneeded rights it has."""
     user, needed, probes = server_check.user(store.client), list(samples(rule)), excess()
     said = tried(lambda: may(store, [*(each.command for each in needed), *probes.values()]))
     if isinstance(said, Unseen):
@@ -202,23 +209,23 @@ def look(store: Store, rule: Rule) -> Rights:
 
 
 def may(store: Store, commands: Sequence[Sequence[str]]) -> list[bool]:
-    """Whether this user may do each of these commands."""
+    """Return whether the current user may run each of these commands."""
     found: list[Any] = connection.run(store.client, "may", [[json.dumps(words)] for words in commands])
     return [each == 1 for each in found]
 
 
 class Sample(NamedTuple):
-    """A command that a rule allows."""
+    """A command that a rule allows, for probing."""
 
     command: list[str]
     right: str
-    """In words: `+hset on ~beat:*`."""
+    """The right as text: `+hset on ~beat:*`."""
     is_only_asked: bool
-    """Whether a beat does without: only who asks needs it."""
+    """Whether only the command line needs it, not a scheduler."""
 
 
 def samples(rule: Rule) -> Iterator[Sample]:
-    """One for each command and each pattern of the rule."""
+    """Yield a sample for each command and each key pattern of the rule."""
     for grant in rule.grants:
         for name in grant.commands:
             for command, patterns in _commands(grant, name):
@@ -227,7 +234,7 @@ def samples(rule: Rule) -> Iterator[Sample]:
 
 
 def _commands(grant: Grant, name: str) -> Iterator[tuple[list[str], str]]:
-    """With the patterns that each is about."""
+    """Yield commands that a grant allows, each with the key patterns that it needs."""
     words, keys = name.split("|"), [_key(pattern) for pattern in grant.keys]
     if name in _OF_NO_KEY:
         yield [*words, *_OF_NO_KEY[name]], ""
@@ -243,5 +250,5 @@ def _commands(grant: Grant, name: str) -> Iterator[tuple[list[str], str]]:
 
 
 def _key(pattern: str) -> str:
-    """A key, or a channel, of that pattern."""
+    """Return a key or channel that matches the pattern."""
     return re.sub(r"^(%\w+)?[~&]", "", pattern).replace("*", "x")

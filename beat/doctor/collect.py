@@ -1,4 +1,4 @@
-"""Reads the facts, each with few commands; who may not ask for one learns which right is lacking."""
+"""Read the facts for the doctor with few commands; a missing right becomes `Unseen` instead of an error."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _PAGE = 500
 
 
 def tried(ask: Callable[[], T]) -> T | Unseen:
-    """What was asked for, or the right that is lacking for it."""
+    """Return the result of `ask`, or the right that the user lacks for it."""
     try:
         return ask()
     except connection.Refused as e:
@@ -48,21 +48,21 @@ def tried(ask: Callable[[], T]) -> T | Unseen:
 
 
 def is_refused(reply: object) -> bool:
-    """Whether Redis does not let this user do it, or does not let anybody."""
+    """Return whether Redis denied a command: this user may not run it, or the server does not know it."""
     return isinstance(reply, connection.Refused) and (connection.forbids(reply) or "unknown command" in str(reply))
 
 
 def lacking(error: Exception) -> str:
-    """The right that Redis would have asked for, as far as it says."""
+    """Return the right that Redis missed, as far as its error says."""
     command = re.search(r"'([\w|-]+)' command|command '([\w|-]+)'", str(error))
     if command:
         return f"+{(command[1] or command[2]).lower()}"
-    # Of a command inside a script Redis 7.0 does not say which it is; what is lacking is told among the rights.
+    # Redis 7.0 does not name a command inside a script; the findings about rights name what is lacking.
     return "the right to these keys" if "key" in str(error) else "a right that Redis does not name"
 
 
 def server(store: Store, url: str) -> Server:
-    """The Redis, and how fast it answers."""
+    """Return what Redis says about itself, and how fast it answers."""
     client: Any = store.client
     pings = []
     for _ in range(PINGS):
@@ -74,7 +74,7 @@ def server(store: Store, url: str) -> Server:
 
 
 def beats(store: Store, settings: Settings, now: datetime, schedules: int) -> Beats:
-    """Those that are alive."""
+    """Return the live schedulers."""
     alive = tuple(living.alive(store, now))
     return Beats(alive, now, __version__, max(STUCK, 3 * settings.interval), schedules)
 
@@ -86,7 +86,7 @@ def declarations(store: Store, now: datetime) -> Declarations:
     except connection.Refused as e:
         if is_refused(e):
             raise
-        return Declarations(0)  # there are no heartbeats to be read, which is said about the schedulers
+        return Declarations(0)  # heartbeats are unreadable; the findings about schedulers say so
     declared = {each.digest: announcements.declared(store, each.digest) for each in live}
     conflicts: list[Conflict] = []
     unrelated: list[tuple[str, str]] = []
@@ -112,7 +112,7 @@ def _undeclared(store: Store, app: str, known: Container[str]) -> Iterator[Case]
     except connection.Refused as e:
         if is_refused(e):
             raise
-        return  # it is no set
+        return  # the key is not a set
     strangers = sorted(each for each in ids if each not in known)
     for schedule_id, fields in schedule_rows.details(store, strangers, *_UNDECLARED).items():
         if fields["state"] == "active" and not fields["unannounced_at"]:
@@ -120,7 +120,7 @@ def _undeclared(store: Store, app: str, known: Container[str]) -> Iterator[Case]
 
 
 def growth(store: Store, settings: Settings, taken: Taken, now: datetime) -> Growth:
-    """Sizes and rates of some ledgers, and of the outbox."""
+    """Return sizes and rates of a sample of ledgers, and the size of the event stream."""
     keys, sample = store.keys, schedule_rows.details(store, taken.sample, "state", "rule", "kept")
     with store.client.pipeline(transaction=False) as pipe:
         for each in sample:
@@ -147,7 +147,7 @@ def _ledger(told: Mapping[str, str], size: Any, now: datetime) -> Ledger:
 
 
 def queues(store: Store, places: Mapping[str, Places], now: datetime) -> Queues:
-    """Their jobs and workers."""
+    """Return the jobs and workers of each queue."""
     names, found = sorted(places), []
     for page in pages(names, _PAGE):
         with store.client.pipeline(transaction=False) as pipe:
@@ -166,7 +166,7 @@ def queues(store: Store, places: Mapping[str, Places], now: datetime) -> Queues:
 
 
 def kept(store: Store, app: str, from_data: Sequence[Case], now: datetime, locks: Sequence[Far] = ()) -> Kept:
-    """Whether what stands in Redis can be used."""
+    """Return whether beat's keys in Redis can be used: types, format, scripts, clock, functions."""
     strange = tried(store.strange)
     found = _meta(store)
     loaded, refused = load_scripts(store)
@@ -199,7 +199,7 @@ def far(store: Store, app: str) -> tuple[Far, ...]:
         for key in indexes:
             pipe.zrange(key, -1, -1, withscores=True)
         pipe.zcard(store.keys.open)
-        pipe.time()  # last: what was written meanwhile lies no further ahead
+        pipe.time()  # last, so that values written meanwhile do not seem too far ahead
         replies = pipe.execute(raise_on_error=False)
     if refused := next(filter(is_refused, replies), None):
         raise refused
@@ -212,7 +212,7 @@ def far(store: Store, app: str) -> tuple[Far, ...]:
 
 
 def _held(meta: Mapping[str, str], now: datetime) -> datetime | None:
-    """Return until when the clock guard holds everything; a hold that begins in the future is undone, and is None."""
+    """Return until when the clock guard holds all ticks, or None; a hold that begins in the future does not count."""
     begins, until = (meta.get(name, "") for name in ("hold_from", "hold_until"))
     if not all(each.isdecimal() and len(each) < _LONG for each in (begins or "0", until)):
         return None
@@ -237,12 +237,12 @@ def _meta(store: Store) -> dict[str, str]:
     except connection.Refused as e:
         if is_refused(e):
             raise
-        return {}  # it is no hash, which is said elsewhere
+        return {}  # not a hash; the findings about key types say so
     return {name: value.decode(errors="replace") for name, value in zip(names, values, strict=True) if value}
 
 
 def load_scripts(store: Store) -> tuple[int | Unseen, dict[str, str]]:
-    """How many Redis knew before, and which it does not take."""
+    """Load all scripts; return how many Redis knew before, and the error for each that it rejects."""
     client: Any = store.client
     every = [scripts.script(name) for name in scripts.names()]
     known = tried(lambda: client.script_exists(*(each.sha for each in every)))
@@ -260,7 +260,7 @@ def load_scripts(store: Store) -> tuple[int | Unseen, dict[str, str]]:
 
 
 def _unexposed(store: Store, from_data: Sequence[Case]) -> list[Case]:
-    """Those whose function nobody has announced."""
+    """Return the cases whose function no application exposes."""
     client: Any = store.client
     paths = sorted({case.words for case in from_data if case.words})
     known: set[str] = set()
@@ -268,15 +268,15 @@ def _unexposed(store: Store, from_data: Sequence[Case]) -> list[Case]:
         try:
             scores = client.zmscore(store.keys.functions, page)
         except connection.Refused:
-            return []  # it is of another type, or hidden
+            return []  # of another type, or this user may not read it
         known.update(itertools.compress(page, (score is not None for score in scores)))
     return [case for case in from_data if case.words not in known]
 
 
 def groups(store: Store) -> bool:
-    """Whether somebody reads the outbox in groups."""
+    """Return whether the event stream has consumer groups; True if this user may not know."""
     client: Any = store.client
     try:
         return bool(client.xinfo_groups(store.keys.events))
     except connection.Refused as e:
-        return is_refused(e)  # nobody knows; or there is no outbox yet
+        return is_refused(e)  # otherwise there is no event stream yet

@@ -1,4 +1,4 @@
-"""The facts that the doctor judges by: read once, from one installation, and never changed."""
+"""Define the facts by which the doctor judges; each is read once and never changed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Unseen(NamedTuple):
-    """What could not be read, because this user lacks a right."""
+    """A fact that could not be read because this user lacks a right."""
 
     right: str
     """As the ACL names it: `+info`."""
@@ -23,13 +23,13 @@ class Unseen(NamedTuple):
 
 @dataclass(frozen=True)
 class Server:
-    """The Redis."""
+    """The Redis server."""
 
     url: str
-    """Without its secrets."""
+    """The URL without its secrets."""
     info: Mapping[str, Any] | Unseen
     now: datetime
-    """By its own clock."""
+    """The time of Redis' clock."""
     pings_ms: tuple[float, ...] = ()
 
 
@@ -37,18 +37,18 @@ class Ledger(NamedTuple):
     """One ledger of the sample."""
 
     size: int | None
-    """Bytes; None if nobody let us look."""
+    """In bytes; None if this user may not read it."""
     verdicts: int
     per_day: float
-    """How many ticks its schedule has in a day; 0 if it does not tick."""
+    """How many ticks its schedule has per day; 0 if it does not tick."""
 
 
 @dataclass(frozen=True)
 class Growth:
-    """What the ledgers and the outbox take, and how fast that grows."""
+    """How large the ledgers and the event stream are, and how fast they grow."""
 
     ledgers: int
-    """How many there are."""
+    """How many ledgers there are."""
     sample: tuple[Ledger, ...]
     history_limit: int
     events: int | None
@@ -58,19 +58,19 @@ class Growth:
 
 @dataclass(frozen=True)
 class Beats:
-    """Who is alive."""
+    """The live schedulers."""
 
     alive: tuple[Instance, ...]
     now: datetime
     version: str
-    """Of the beat that looks."""
+    """The version of the command that asks."""
     patience: timedelta
-    """How old a last pass may be."""
+    """How old the last cycle of a working scheduler may be."""
     schedules: int
 
 
 class Case(NamedTuple):
-    """One schedule of a kind, and what there is to say about it."""
+    """One schedule of a kind, with details."""
 
     id: str
     words: str = ""
@@ -85,7 +85,7 @@ class Unfit(NamedTuple):
 
 
 class Late(NamedTuple):
-    """A schedule whose tick should have its verdict."""
+    """A schedule whose tick is overdue for a decision."""
 
     id: str
     seconds: float
@@ -94,24 +94,24 @@ class Late(NamedTuple):
 
 @dataclass(frozen=True)
 class Census:
-    """The schedules, counted by what they are."""
+    """The schedules, counted by state and kind."""
 
     total: int = 0
     states: Mapping[str, int] = field(default_factory=dict)
     kinds: Mapping[str, int] = field(default_factory=dict)
-    """How many are broken, failing, paused, overridden, retired, unannounced."""
+    """How many are broken, failing, paused, overridden, retired or on hold."""
     cases: Mapping[str, tuple[Case, ...]] = field(default_factory=dict)
-    """A few of each kind."""
+    """A few schedules of each kind."""
     late: int = 0
     latest: tuple[Late, ...] = ()
-    """The latest of them first."""
+    """The most overdue schedules, worst first."""
     unfit: tuple[Unfit, ...] = ()
-    """The newest run of each failed because the worker could not call its function."""
+    """The schedules whose newest run failed because the worker could not call their function."""
 
 
 @dataclass(frozen=True)
 class Declarations:
-    """What live schedulers declare."""
+    """The declarations of live schedulers."""
 
     announcers: int
     """How many announcements there are; schedulers of the same code share one."""
@@ -124,23 +124,23 @@ class Declarations:
 
 @dataclass(frozen=True)
 class Index:
-    """`beat:due` against the hashes: how many do not agree, after a second look."""
+    """The ids whose entry in `beat:due` or in a state's set disagrees with their hash, after a second look."""
 
     looked: int = 0
     no_hash: tuple[str, ...] = ()
-    """Indexed or listed, but there is no such schedule."""
+    """Ids in an index without a schedule."""
     no_entry: tuple[str, ...] = ()
-    """Active, or paused until a time, but not indexed."""
+    """Schedules that are active, or paused until a time, and not in `beat:due`."""
     not_active: tuple[str, ...] = ()
-    """Indexed, but not active."""
+    """Schedules in `beat:due` that are not active."""
     elsewhere: tuple[str, ...] = ()
-    """Indexed for another time than that at which they are due."""
+    """Schedules in `beat:due` with a score other than the time at which they are due."""
     unlisted: tuple[str, ...] = ()
-    """Not in the set of their state, or in another one."""
+    """Schedules missing from the set of their state, or listed in another one."""
 
 
 class Queue(NamedTuple):
-    """A queue of schedules."""
+    """A queue that schedules use."""
 
     name: str
     active: int
@@ -148,18 +148,18 @@ class Queue(NamedTuple):
     due_at: datetime | None
     """When the next of them is due."""
     queued: int | None
-    """How many jobs wait in it; None if nobody let us look."""
+    """How many jobs wait in it; None if this user may not read it."""
     workers: int | None
-    """How many live workers listen to it; None if nobody let us look."""
+    """How many live workers listen to it; None if this user may not read it."""
     strange: str = ""
-    """The key that should be the queue and is of another type."""
+    """The queue's key, if it is of another type."""
     unread_since: datetime | None = None
-    """Since when a beat knows that no worker listens, although ticks go there."""
+    """When a scheduler first noticed that ticks go there and no worker listens."""
 
 
 @dataclass(frozen=True)
 class Queues:
-    """All of them."""
+    """All queues that schedules use."""
 
     queues: tuple[Queue, ...]
     suspended: bool
@@ -167,20 +167,20 @@ class Queues:
 
 
 class Far(NamedTuple):
-    """A lock that lasts longer than it may, or an index with a score that lies further ahead than it may."""
+    """A lock that lasts longer than it may, or an index with a score further ahead than it may be."""
 
     key: str
     ms: int
-    """How long, or how far; -1 for ever."""
+    """How long or how far, in ms; -1 for ever."""
     most_ms: int
 
 
 @dataclass(frozen=True)
 class Kept:
-    """Whether what stands in Redis can be used."""
+    """Whether beat's keys in Redis can be used."""
 
     strange: tuple[str, ...] | Unseen
-    """Keys of the wrong type, in words."""
+    """A sentence for each key of the wrong type."""
     format: str
     understood: int
     hold_until: datetime | None
@@ -188,26 +188,26 @@ class Kept:
     loaded: int | Unseen
     """How many of the scripts Redis knew already."""
     refused: Mapping[str, str]
-    """Those that it does not take, and why."""
+    """The scripts that Redis rejects, with the error."""
     unexposed: tuple[Case, ...] = ()
     """Schedules from data whose function no application exposes."""
     now: datetime | None = None
     setback: Setback | None = None
-    """That Redis' clock went back."""
+    """Set if Redis' clock went back."""
     far: tuple[Far, ...] | Unseen = ()
-    """What lies too far ahead."""
+    """Locks and scores that lie too far ahead."""
 
 
 @dataclass(frozen=True)
 class Rights:
-    """What this user may do."""
+    """The rights of this user."""
 
     user: str
     lacks: tuple[str, ...] | Unseen
-    """What beat needs and it may not."""
+    """The missing rights that a scheduler needs."""
     lacks_asking: tuple[str, ...] = ()
-    """What only the command line needs."""
+    """The missing rights that only the command line needs."""
     excess: tuple[str, ...] = ()
-    """What it may, and need not."""
+    """The rights that it has and that beat never needs."""
     probed: tuple[str, ...] = ()
-    """All of that for which was looked."""
+    """All unneeded rights that were probed."""

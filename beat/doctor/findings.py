@@ -1,4 +1,4 @@
-"""What the doctor finds: a level, what is the case, and what to do about it."""
+"""Define what the doctor finds: a level, a sentence, and a remedy."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 OK, NOTE, WARNING, PROBLEM = LEVELS = ("ok", "note", "warning", "problem")
-"""`note`: good to know, or it could not be looked at. `warning`: it will go wrong one day. `problem`: it goes wrong."""
+"""`note`: good to know, or not checked. `warning`: it will go wrong one day. `problem`: it goes wrong now."""
 RULE = "beat doctor --acl"
-"""Prints all that a user needs."""
+"""The command that prints all rights that a user needs."""
 _NAMED = 3
 
 
@@ -20,17 +20,17 @@ class Finding(NamedTuple):
     """One line of the report."""
 
     group: str
-    """What it is about: redis, memory, beats, schedules, queues, state, rights."""
+    """The topic: redis, memory, beats, schedules, queues, state or rights."""
     check: str
-    """Which check found it: a word that stays the same."""
+    """The stable name of the check that found it."""
     level: str
     what: str
     remedy: str = ""
-    """A command or a setting to paste, or what to do; nothing where all is well."""
+    """A command or setting to paste, or advice; empty where all is well."""
 
 
 def unseen(group: str, check: str, right: str, what: str) -> Finding:
-    """What could not be looked at, and which right that would need."""
+    """Return the finding for something that could not be read, with the right that this would need."""
     return Finding(group, check, NOTE, f"could not look at {what}: this user lacks {right}", RULE)
 
 
@@ -40,7 +40,7 @@ def rename(key: str) -> str:
 
 
 def some(names: Sequence[str], count: int | None = None) -> str:
-    """`a, b, c and 4 more`."""
+    """Return the first names and how many more there are, as in `a, b, c and 4 more`."""
     total = len(names) if count is None else count
     shown = names[:_NAMED]
     more = total - len(shown)
@@ -48,12 +48,12 @@ def some(names: Sequence[str], count: int | None = None) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """`1 schedule`, `1,200 schedules`."""
+    """Return a number with its noun, as in `1 schedule` or `1,200 schedules`."""
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 def size(number: float) -> str:
-    """`12 KB`, `3.1 MB`: so many bytes, as people say it."""
+    """Return a number of bytes with its unit, as in `12 KB` or `3.1 MB`."""
     units = ["TB", "GB", "MB", "KB", "bytes"]
     while number >= _KILO and len(units) > 1:
         number, _ = number / _KILO, units.pop()
@@ -64,7 +64,7 @@ _KILO, _TWO_DIGITS = 1024, 10
 
 
 def span(seconds: float) -> str:
-    """`12s`, `5m`, `3h`, `4d`: a length of time in its largest unit."""
+    """Return a length of time in its largest unit, as in `12s`, `5m`, `3h` or `4d`."""
     for name, length in (("d", 86_400), ("h", 3600), ("m", 60)):
         if seconds >= length:
             return f"{seconds / length:.0f}{name}"

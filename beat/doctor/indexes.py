@@ -1,7 +1,7 @@
-"""The indexes against the schedules: `due` by time, and a set for each state that is not active.
+"""Compare the indexes with the schedules: `due` by time, and a set for each state that is not active.
 
-They are only indexes: a live beat makes them anew from the hashes. What does not agree is looked at twice, for a beat
-may have been at work.
+A live scheduler rebuilds the indexes from the hashes. Every disagreement is checked a second time, because a scheduler
+may have been changing that schedule.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 STATES = ("paused", "disabled", "finished", "retired", "broken")
 LISTED = (*STATES, "failing", "overridden")
-"""What there is a set of."""
+"""The kinds of schedules for which there is a set."""
 _PAGE = 500
 
 
 def kinds(row: Row) -> Iterator[str]:
-    """What a schedule is, beside active."""
+    """Yield the kinds of a schedule: its state unless active, and failing, overridden or unannounced."""
     if row.state in STATES:
         yield row.state
     elif row.state != "active":
@@ -42,13 +42,13 @@ def kinds(row: Row) -> Iterator[str]:
 
 
 def disagrees(row: Row, now_ms: int) -> str:
-    """How a schedule and its entry in `due` do not agree, as `Index` calls it; nothing if they do."""
+    """Return how a schedule's entry in `due` is wrong, as a field of `Index`, or an empty string if it is right."""
     if row.kind == "none":
         return "no_hash"
     due = ms(row.pause_until if row.state == "paused" else row.due_at)
     is_waiting = row.state == "active" or (row.state == "paused" and due is not None)
     if row.kind != "hash" or row.locked or (is_waiting and due is None):
-        return ""  # somebody is at work on it, or it is broken, which is said elsewhere
+        return ""  # a scheduler is changing it, or it is broken, which another finding says
     if not is_waiting:
         return "not_active" if row.score else ""
     if not row.score:
@@ -58,7 +58,7 @@ def disagrees(row: Row, now_ms: int) -> str:
 
 
 def look(store: Store, looked: int, suspects: Sequence[str], found: Mapping[str, Sequence[str]]) -> Index:
-    """What still does not agree: of those that did not in `due`, and of the sets, by the ids that were found."""
+    """Check the suspects of `due` a second time, and compare each set with the ids that were found for it."""
     wrong: dict[str, set[str]] = defaultdict(set)
     for ids in pages(suspects, _PAGE):
         now_ms = clock.to_ms(store.time())
@@ -89,6 +89,6 @@ def _are_members(store: Store, name: str, ids: Sequence[str]) -> list[bool]:
 
 
 def ms(written: str) -> int | None:
-    """The instant that was written so, in ms; None for what is none."""
+    """Return the instant in ms, or None if the text is not an instant."""
     found = clock.found(written)
     return None if found is None else clock.to_ms(found)

@@ -1,4 +1,4 @@
-"""The census: counts the schedules by what they are."""
+"""Count the schedules by state and kind."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
     from beat.storage.store import Store
 
 SAMPLE = 200
-"""Of how many ledgers the size is asked."""
+"""The largest number of ledgers whose size is read."""
 _CASES = 5
 _LONGEST = 60  # characters of an error
 _FAILING = 100
-"""Of how many failing schedules the newest run is read."""
+"""The largest number of failing schedules whose newest run is read."""
 _NEWEST = 20
-"""Lines of a ledger among which the newest outcome is."""
+"""How many lines of a ledger are searched for the newest outcome."""
 _TOLD = (
     "state", "last_error", "consecutive_failures", "unannounced_at", "paused_by", "pause_reason", "overridden_by",
 )  # fmt: skip
 
 
 class Places(NamedTuple):
-    """A queue of schedules."""
+    """How schedules use one queue."""
 
     active: int
     due_at: str
@@ -43,7 +43,7 @@ class Places(NamedTuple):
 
 
 class Taken:
-    """What a census counts as it goes."""
+    """The running counts over all schedules."""
 
     def __init__(self, store: Store, now: datetime, late_after: timedelta, lock_ttl: timedelta, known: int) -> None:
         self._keys, self._lock_ms = store.keys, lock_ttl // timedelta(milliseconds=1)
@@ -62,16 +62,16 @@ class Taken:
 
     @property
     def looked(self) -> int:
-        """How many ids there were."""
+        """Return how many ids were read."""
         return len(self._seen)
 
     @property
     def total(self) -> int:
-        """How many of them are schedules."""
+        """Return how many of the ids are schedules."""
         return sum(self.states.values())
 
     def take(self, page: Iterable[Row]) -> None:
-        """Counts a page of schedules."""
+        """Count a page of schedules, and ignore ids that were counted before."""
         for row in page:
             if row.id in self._seen:
                 continue
@@ -110,7 +110,7 @@ def take(
     *,
     lock_ttl: timedelta = timedelta(milliseconds=lifetimes.LOCK_MS),
 ) -> Taken:
-    """Counts all of them; `say` hears how many so far, page by page."""
+    """Count all schedules; `say` is called after each page with the number of ids so far."""
     taken = Taken(store, now, late_after, lock_ttl, schedule_rows.number(store))
     for page in schedule_rows.read(store):
         taken.take(page)
@@ -119,7 +119,7 @@ def take(
 
 
 def told(store: Store, taken: Taken) -> Census:
-    """What was counted, with words about a few of each kind."""
+    """Return the counts, with details about a few schedules of each kind."""
     latest = heapq.nlargest(_CASES, taken.late, key=lambda each: each.seconds)
     few = {kind: ids[:_CASES] for kind, ids in taken.kinds.items()}
     named = {each for ids in few.values() for each in ids} | {each.id for each in latest}
@@ -150,7 +150,7 @@ def _unfit(store: Store, ids: Sequence[str]) -> Iterator[Unfit]:
 
 
 def _words(kind: str, told: Mapping[str, str]) -> str:
-    """What there is to say about a schedule of that kind."""
+    """Return the details about a schedule of that kind."""
     match kind:
         case "broken":
             return told["last_error"][:_LONGEST]

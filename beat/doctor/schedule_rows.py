@@ -1,4 +1,4 @@
-"""The survey: reads every schedule, in pages. Whatever the doctor knows of schedules comes from here."""
+"""Read every schedule in pages, for all checks of schedules."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 
     from beat.storage.store import Store
 
-_PAGE = 500  # so that no script of a page keeps Redis for 25 ms
-_BETWEEN = "\x1f"  # 31
+_PAGE = 500  # keeps the script below 25 ms per page
+_BETWEEN = "\x1f"  # '\31' in survey.lua
 
 
 class Row(NamedTuple):
-    """One schedule, as survey.lua tells of it; what is not there is empty."""
+    """One schedule as survey.lua returns it; missing values are empty."""
 
     id: str
     kind: str
-    """The type of its key: `hash`, `none` if there is no such schedule, or what somebody else has put there."""
+    """The type of its key: `hash`, `none` if there is no such schedule, or another type."""
     score: str = ""
     locked: str = ""
-    """For how many ms its lock lasts."""
+    """How many ms its lock still lasts."""
     state: str = ""
     due_at: str = ""
     pause_until: str = ""
@@ -36,28 +36,28 @@ class Row(NamedTuple):
     overlap: str = ""
     overridden: str = ""
     func: str = ""
-    """Of a schedule from data."""
+    """Only for schedules from data."""
 
 
 def read(store: Store) -> Iterator[list[Row]]:
-    """Every schedule that the set or the index knows, in pages; some may come twice."""
+    """Yield pages of all schedules that the set or the index knows; some may come twice."""
     try:
         for ids in pages(itertools.chain.from_iterable(store.ids()), _PAGE):
             yield page(store, ids)
     except Refused as e:
         if forbids(e):
             raise
-        # the set or the index is of another type, which is said elsewhere
+        # the set or the index is of another type, which the findings about key types say
 
 
 def page(store: Store, ids: Sequence[str]) -> list[Row]:
-    """These schedules; what belongs together is seen together."""
+    """Return these schedules, each with its lock and index score as of the same moment."""
     lines: list[bytes] = store.run("survey", [[each] for each in ids])
     return [_row(each, line.decode(errors="replace")) for each, line in zip(ids, lines, strict=True)]
 
 
 def number(store: Store) -> int:
-    """How many the set knows."""
+    """Return how many schedules the set knows."""
     try:
         return int(store.client.scard(store.keys.schedules))
     except Refused as e:
@@ -67,7 +67,7 @@ def number(store: Store) -> int:
 
 
 def details(store: Store, ids: Sequence[str], *fields: str) -> dict[str, dict[str, str]]:
-    """More fields of a few schedules; what is not there is empty."""
+    """Return more fields of a few schedules; missing values are empty."""
     found: dict[str, dict[str, str]] = {}
     for some in pages(ids, _PAGE):
         with store.client.pipeline(transaction=False) as pipe:
@@ -84,6 +84,6 @@ def details(store: Store, ids: Sequence[str], *fields: str) -> dict[str, dict[st
 
 def _row(schedule_id: str, line: str) -> Row:
     parts = line.split(_BETWEEN)
-    if len(parts) != len(Row._fields) - 1:  # somebody has written such a character into the hash
+    if len(parts) != len(Row._fields) - 1:  # a value contains the separator
         parts = ["unreadable"]
     return Row(schedule_id, *parts)

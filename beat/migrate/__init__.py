@@ -1,4 +1,7 @@
-"""Moving in: reads the schedules of a predecessor, without running anything of it, and says what cannot come along."""
+"""Import the schedules of rq-scheduler, rq cron, Celery or crontab, and report those that cannot move.
+
+Their files are read without running them, unless `--import` asks for it.
+"""
 
 from __future__ import annotations
 

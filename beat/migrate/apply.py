@@ -1,4 +1,4 @@
-"""Adds what was found to an installation, one by one: what is refused is told, and the others go on."""
+"""Add imported schedules to an installation one by one; a schedule that beat rejects does not stop the others."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ _COMMAND = "it is a command, and only a function can be added: save the Python t
 
 
 class Adder(Protocol):
-    """What `Client` can."""
+    """The part of `Client` that adds a schedule."""
 
     def add(
         self, schedule_id: str, /, *, func: str, cron: str | None, replace: bool, **given: Unpack[Options]
     ) -> object:
-        """Adds one schedule, or raises."""
+        """Add one schedule, or raise BeatError."""
 
 
 @dataclass(frozen=True)
 class Added:
-    """What became of one."""
+    """The result for one schedule."""
 
     found: Found
     refused: str | None = None
-    """Why it was not added."""
+    """Why it was not added; None if it was."""
 
 
 def add(client: Adder, reading: Reading, *, replace: bool = False) -> Iterator[Added]:
-    """Adds each; where there is no Redis, or a wrong setting, it ends with that."""
+    """Add each schedule and yield the results; raise NoRedis or ConfigError, which would stop every schedule."""
     for found in reading.found:
         yield Added(found, _COMMAND if found.command else _refusal(client, found, replace=replace))
 

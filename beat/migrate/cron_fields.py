@@ -1,6 +1,7 @@
-"""The fields of an expression as sets of numbers: how to write them, and how to join days of month and of week.
+"""Write fields of a cron expression from sets of numbers, and combine days of the month with days of the week.
 
-beat joins the two days as Debian's cron does: one of them must match, unless one begins with `*`: then both must.
+beat combines the two day fields as Debian's cron does: a date must match one of them, or both if either field begins
+with `*`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _WRAPPED = re.compile(r"(\w+)-(\w+)(?:/(\d+))?", re.ASCII)
 
 
 def written(values: Collection[int], column: Field) -> str:
-    """The shortest text for these values: `*`, `0,30`, `9-17`, `5-55/10`."""
+    """Return the shortest text for these values, as in `*`, `0,30`, `9-17` or `5-55/10`."""
     chosen = sorted(values)
     if chosen == list(column.values):
         return "*"
@@ -41,15 +42,15 @@ def written(values: Collection[int], column: Field) -> str:
 
 
 def _run(run: list[int]) -> str:
-    return f"{run[0]}-{run[-1]}" if len(run) > 2 else ",".join(map(str, run))  # noqa: PLR2004 (two are no range)
+    return f"{run[0]}-{run[-1]}" if len(run) > 2 else ",".join(map(str, run))  # noqa: PLR2004 (a range needs three)
 
 
 def both(days: Collection[int], weekdays: Collection[int]) -> tuple[str, str]:
-    """The two fields for dates that match both; refuses the few that no expression can say."""
+    """Return the two day fields for dates that match both; raise NotCarried if no expression can say that."""
     day, weekday = written(days, DAY), written(weekdays, WEEKDAY)
     if "*" in (day, weekday):
         return day, weekday
-    if DAY.low in days:  # */31 is the first, and begins with a star
+    if DAY.low in days:  # */31 means day 1, and begins with a star
         return _starred(f"*/{DAY.high}", set(days) - {DAY.low}, DAY), weekday
     if WEEKDAY.low in weekdays:
         return day, _starred(f"*/{WEEKDAY.high + 1}", set(weekdays) - {WEEKDAY.low}, WEEKDAY)
@@ -65,7 +66,7 @@ def _starred(first: str, others: set[int], column: Field) -> str:
 
 
 def either(day: str, weekday: str) -> tuple[str, str]:
-    """Return the two fields so that a date needs to match one of them: neither begins with a star."""
+    """Return the two day fields for dates that match at least one of them, so neither field begins with a star."""
     return _unstarred(day, DAY), _unstarred(weekday, WEEKDAY)
 
 
@@ -84,7 +85,7 @@ def kept(text: str, column: Field, values: Collection[int]) -> str:
 
 
 def unwrapped(text: str, column: Field) -> str:
-    """A field in which no range runs backwards: `fri-mon` is `5,6,0,1`, and `?` is `*`."""
+    """Return the field without ranges that run backwards: `fri-mon` becomes `5,6,0,1`, and `?` becomes `*`."""
     return "*" if text == "?" else ",".join(_forwards(item, column) for item in text.split(","))
 
 

@@ -1,6 +1,6 @@
-"""crontab(5): each line becomes a function that runs its command, because a command is not a function.
+"""Read a crontab(5): each line becomes a function that runs its command, because a schedule needs a function.
 
-Fields, days and the changes of the clocks mean the same to beat as to Debian's cron.
+Fields, days and clock changes mean the same to beat as to Debian's cron.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _NOTES = (
 
 @dataclass
 class _Line:
-    """A line of the table, and what the lines above have set."""
+    """A line of the table, with the variables that earlier lines set."""
 
     number: int
     text: str
@@ -46,7 +46,10 @@ class _Line:
 
 
 def read(place: str, *, tz: str | None = None, system: bool = False) -> Reading:
-    """The table in a file, or piped in for `-`; `system` has a user before each command, as /etc/crontab does."""
+    """Return the table in a file, or on standard input for `-`.
+
+    With `system`, each command has a user before it; /etc/crontab and the files of /etc/cron.d imply it.
+    """
     file = files.read(place)
     own = tz or timezone.zone_name()
     with_user = system or bool(_SYSTEM.fullmatch(place))
@@ -60,7 +63,7 @@ def read(place: str, *, tz: str | None = None, system: bool = False) -> Reading:
 
 
 def _lines(text: str) -> Iterator[_Line]:
-    """What is neither empty, nor a comment, nor a variable."""
+    """Yield the lines that are not empty, comments or variables."""
     environ: dict[str, str] = {}
     for number, line in enumerate(text.split("\n"), start=1):
         stripped = line.strip()
@@ -103,7 +106,11 @@ def _made(line: _Line, where: str, tz: str, *, with_user: bool) -> Found:
 
 
 def _command(text: str, environ: Mapping[str, str]) -> Command:
-    r"""`%` ends the command, and what follows is its input, in which each further one ends a line; `\%` is a `%`."""
+    r"""Return the command of a line.
+
+    The first `%` ends the command line. The rest is its input, in which each further `%` is a line break. `\%` is a
+    plain `%`.
+    """
     parts = [part.replace(r"\%", "%") for part in re.split(r"(?<!\\)%", text)]
     return Command(
         line=parts[0].strip(),
@@ -115,7 +122,7 @@ def _command(text: str, environ: Mapping[str, str]) -> Command:
 
 
 def _called(line: str) -> str:
-    """What people would call a command: the name of its program or script."""
+    """Return a name for a command: that of its program or script."""
     try:
         words = shlex.split(line.replace("(", " ").replace(")", " "))
     except ValueError:

@@ -1,6 +1,6 @@
-"""What the package `crontab` reads in a field: rq-scheduler computes its next runs with it.
+"""Read cron fields as the package `crontab` does, with which rq-scheduler computes its next runs.
 
-It differs from beat: `sun-sun` is every day of the week to it, and a step may reach beyond its range.
+The package differs from beat: `sun-sun` means every day of the week, and a step may exceed its range.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 _ANY = {"*", "?"}
 _MOVING = ("l", "z")
-"""The last day of a month, the last Friday of one, some days before its end."""
+"""Prefixes for the last day of a month, the last Friday of a month, or a day some days before its end."""
 
 
 def values(text: str, column: Field) -> frozenset[int]:
-    """Return the values of a field; raise NotCarried for what the package refuses, or reads anew in each month."""
+    """Return the values of a field; raise NotCarried for what the package rejects, or what varies by month."""
     items = text.lower().split(",")
     if any(item.startswith(_MOVING) for item in items):
         raise NotCarried(f"its {column.name} {text!r:.60} is another day in each month")

@@ -1,6 +1,6 @@
-"""The files in which predecessors keep their schedules: found by path or by dotted name, and read, never run.
+"""Read the files in which other tools keep their schedules, found by path or by dotted name.
 
-The user's modules, run because `--import` asked for it: what they hold once they have been imported.
+Files are read as text. Only `module`, for `--import`, imports and thereby runs the user's code.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ _HERE = "-"
 
 
 class File(NamedTuple):
-    """The text of a file, and what it is called."""
+    """The text of a file, with its names."""
 
     shown: str
-    """Relative to the current directory when below it."""
+    """The path, relative to the current directory if the file is below it."""
     module: str | None
-    """The name under which it can be imported, if there is one."""
+    """The dotted name under which it can be imported, if there is one."""
     text: str
 
 
 def read(place: str) -> File:
-    """The text of any file; `-` is what is piped in."""
+    """Return the text of a file, or of standard input for `-`."""
     if place == _HERE:
-        if sys.stdin is None:  # it was closed when Python started
+        if sys.stdin is None:  # standard input was closed when Python started
             raise NoSource("nothing is piped in")
         return File("stdin", None, _decoded(sys.stdin.buffer.read(_LARGEST + 1), "stdin"))
     try:
@@ -47,7 +47,7 @@ def read(place: str) -> File:
 
 
 def read_python(place: str) -> File:
-    """The text of a Python file, given by its path or by the name under which it is imported; nothing is imported."""
+    """Return the text of a Python file, found by its path or by its dotted name without importing anything."""
     if not finder.is_dotted(place) or place.endswith(".py") or finder.is_file(place):
         return read(place)._replace(module=_module(place))
     roots = [finder.current(), *map(Path, sys.path)]
@@ -64,7 +64,7 @@ def read_python(place: str) -> File:
 def _module(place: str) -> str | None:
     try:
         return finder.locate(place).name
-    except LoadError:  # not a name that Python could import
+    except LoadError:  # Python cannot import that name
         return None
 
 
@@ -78,7 +78,7 @@ def _decoded(raw: bytes, place: str) -> str:
 
 
 def module(place: str) -> ModuleType:
-    """The module of that path or dotted name, imported."""
+    """Import the module of that path or dotted name, and return it."""
     loader.prepare()
     name = finder.locate(place).name
     loaded = loader.load(place)
@@ -88,7 +88,7 @@ def module(place: str) -> ModuleType:
 
 
 def attribute(owner: Any, path: str, shown: str) -> Any:
-    """`app.conf.beat_schedule` of a module."""
+    """Return a nested attribute such as `app.conf.beat_schedule`; raise NoSource if a name is missing."""
     for name in path.split("."):
         try:
             owner = getattr(owner, name)
@@ -99,5 +99,5 @@ def attribute(owner: Any, path: str, shown: str) -> Any:
 
 
 def path_of(function: Any) -> str:
-    """The dotted path of a function, or of what a decorator has made of one."""
+    """Return the dotted path of a function, or of the object that a decorator made of it."""
     return f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', type(function).__name__)}"

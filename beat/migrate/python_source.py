@@ -1,7 +1,7 @@
-"""A Python file, read and not run: what its names mean, and the values that it writes as literals.
+"""Read a Python file without running it: resolve its names, and evaluate the literals that it contains.
 
-A value is known when it is a literal, a constant of the same file, a sum or a product of such, or made by one of the
-few calls that the reader knows. Everything else is refused: it is known only when the file runs.
+A value is known if it is a literal, a constant of the same file, arithmetic on known values, or one of the few calls
+that the reader knows. Everything else is rejected, because only running the file could tell.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ class Code:
     tree: ast.Module
 
     def where(self, node: ast.expr | ast.stmt) -> str:
-        """`app/celery.py:12`."""
+        """Return the position of a node, as in `app/celery.py:12`."""
         return f"{self.shown}:{node.lineno}"
 
     @functools.cached_property
     def imports(self) -> dict[str, str]:
-        """Each imported name → the dotted path of what it is."""
+        """Return the dotted path of each imported name."""
         names: dict[str, str] = {}
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Import):
@@ -73,12 +73,12 @@ class Code:
 
     @functools.cached_property
     def own(self) -> frozenset[str]:
-        """The functions that the file itself defines."""
+        """Return the functions that the file itself defines at its top level."""
         return frozenset(n.name for n in self.tree.body if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef))
 
     @functools.cached_property
     def constants(self) -> dict[str, ast.expr]:
-        """The names that are given a value once, at the top of the file, and never changed."""
+        """Return the names that are assigned once, at the top level, and never changed."""
         given: dict[str, list[ast.expr | None]] = {}
         top = frozenset(self.tree.body)
         for node in ast.walk(self.tree):
@@ -88,17 +88,17 @@ class Code:
 
     @functools.cached_property
     def maybe(self) -> frozenset[ast.AST]:
-        """All that stands in a condition or a loop: whether it runs, or how often, the file does not say."""
+        """Return all nodes in conditions and loops, which may run never or several times."""
         return frozenset(inner for node in ast.walk(self.tree) if isinstance(node, _MAYBE) for inner in ast.walk(node))
 
     @functools.cached_property
     def unsure(self) -> frozenset[ast.AST]:
-        """That, and all that stands in a function: it runs when that is called, if it is."""
+        """Return all nodes in conditions, loops and functions; a function may be called never or several times."""
         later = (inner for node in ast.walk(self.tree) if isinstance(node, _LATER) for inner in ast.walk(node))
         return self.maybe.union(later)
 
     def dotted(self, node: ast.expr) -> str | None:
-        """The path of what a name or `a.b.c` refers to, as far as imports and definitions tell."""
+        """Return the path that a name or `a.b.c` refers to, as far as imports and definitions tell."""
         if isinstance(node, ast.Name):
             mine = f"{self.module}.{node.id}" if self.module and node.id in self.own else None
             return self.imports.get(node.id, mine)
@@ -107,8 +107,8 @@ class Code:
             return f"{owner}.{node.attr}" if owner else None
         return None
 
-    def value(self, node: ast.expr, calls: Calls = {}, depth: int = 0) -> Any:  # noqa: B006 (never changed)
-        """What an expression is; refuses what only running the file could tell."""
+    def value(self, node: ast.expr, calls: Calls = {}, depth: int = 0) -> Any:  # noqa: B006 (read only)
+        """Return the value of an expression; raise NotCarried if only running the file could tell."""
         if depth > _DEEPEST:
             raise self._unknown(node)
         inner = functools.partial(self.value, calls=calls, depth=depth + 1)
@@ -175,10 +175,10 @@ class Code:
 
 
 def parsed(shown: str, module: str | None, text: str) -> Code:
-    """The file's syntax tree; refuses what is not Python, with the line."""
+    """Return the parsed file; raise BadSource with the line number if it is not Python."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what Python thinks of the file's style
+            warnings.simplefilter("ignore")  # such as invalid escapes in the file
             return Code(shown, module, ast.parse(text))
     except SyntaxError as e:
         raise BadSource(f"{shown}:{e.lineno or 1}: this is not Python: {e.msg}") from e
@@ -187,7 +187,7 @@ def parsed(shown: str, module: str | None, text: str) -> Code:
 
 
 def _bindings(node: ast.AST, *, top: bool) -> Iterator[tuple[str, ast.expr | None]]:
-    """The names that a node gives a value, and the value if it is known: a change is a value that is not."""
+    """Yield the names that a node binds or changes, each with its value; None stands for a change or unknown value."""
     match node:
         case ast.Assign():
             for target in node.targets:
@@ -205,12 +205,12 @@ def _bindings(node: ast.AST, *, top: bool) -> Iterator[tuple[str, ast.expr | Non
 
 
 def _names(target: ast.expr) -> Iterator[str]:
-    """`x` of `x`, `x, y`, `x[0]`, `x.y`."""
+    """Yield the names in an assignment's target: `x` for `x`, `x[0]` and `x.y`; `x` and `y` for `x, y`."""
     yield from (each.id for each in ast.walk(target) if isinstance(each, ast.Name))
 
 
 def shown(node: ast.expr) -> str:
-    """The expression on one line, not too long."""
+    """Return the expression on one line, shortened."""
     try:
         text = " ".join(ast.unparse(node).split())
     except RecursionError:  # a sum of a thousand terms

@@ -1,6 +1,6 @@
-"""What a predecessor's schedules are in beat's words: those that can move in, and those that cannot, with the reason.
+"""Represent another tool's schedules in beat's terms: those that can move, and those that cannot, with the reason.
 
-Whatever is found has been tried as a schedule: beat would take it as it stands.
+Every `Found` of a `Reading` was validated as a schedule, so beat would accept it unchanged.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _PLAIN = (type(None), bool, int, str, bytes)
 
 
 class NotCarried(Exception):
-    """Why one schedule cannot move in; the others can."""
+    """One schedule cannot move; the text says why."""
 
 
 @dataclass(frozen=True)
 class Command:
-    """A line that a shell runs, as cron would start it."""
+    """A shell command line, with the environment that cron would start it in."""
 
     line: str
     stdin: str | None = None
@@ -45,12 +45,12 @@ class Command:
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """A schedule that can move in."""
+    """A schedule that can move."""
 
     name: str
-    """What the predecessor calls it."""
+    """Its name in the other tool."""
     where: str
-    """`app/celery.py:12`, or the key in Redis."""
+    """The source, as in `app/celery.py:12`, or the key in Redis."""
     id: str
     func: str = ""
     """The dotted path of its function; empty for a command."""
@@ -62,13 +62,13 @@ class Found:
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     queue: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
-    """The other options of a declaration, by name."""
+    """The other options of a declaration by name."""
     notes: tuple[str, ...] = ()
-    """What was not carried over, or has changed, and why."""
+    """What was not carried over or has changed, and why."""
     command: Command | None = None
 
     def given(self) -> dict[str, Any]:
-        """All that a declaration says beside the function, the id and the expression; nothing that it need not say."""
+        """Return the options of a declaration beside function, id and expression, without empty ones."""
         said = {
             "every": self.every,
             "seconds": self.seconds,
@@ -80,14 +80,14 @@ class Found:
         return {**{name: value for name, value in said.items() if value not in _UNSAID}, **self.options}
 
     def schedule(self) -> Schedule:
-        """The schedule itself; refuses what beat would refuse."""
+        """Return the schedule; raise DeclarationError if beat would reject it."""
         given: Any = {"id": self.id, **self.given()}
         return declare(self.func or f"schedules.{identifier(self.id)}", self.cron, given, Defaults())
 
 
 @dataclass(frozen=True)
 class Left:
-    """A schedule that cannot move in."""
+    """A schedule that cannot move."""
 
     name: str
     where: str
@@ -96,32 +96,32 @@ class Left:
 
 @dataclass(frozen=True)
 class Draft:
-    """A schedule of the predecessor that has yet to be understood."""
+    """A schedule of the other tool before conversion."""
 
     name: str
     where: str
     make: Callable[[], Found]
-    """Raises NotCarried where that cannot be."""
+    """A function that converts it, or raises NotCarried if it cannot move."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """All that was read of a predecessor."""
+    """The result of reading another tool's schedules."""
 
     source: str
     place: str
     found: tuple[Found, ...]
     left: tuple[Left, ...]
     notes: tuple[str, ...]
-    """What concerns them all."""
+    """Notes that concern all schedules."""
 
 
 def gathered(
     source: str, place: str, drafts: Iterable[Draft], notes: Iterable[str] = (), *, intervals: str = ""
 ) -> Reading:
-    """Each draft tried as a schedule: it is found, or it is left with the reason.
+    """Convert and validate each draft, and return those that can move and those that cannot, with the reason.
 
-    `notes` concern them all; `intervals` is one about intervals, if there are any.
+    `notes` concern all schedules; `intervals` is a note to add if any schedule has an interval.
     """
     found: list[Found] = []
     left: list[Left] = []
@@ -140,14 +140,14 @@ def gathered(
 
 
 class _Ids:
-    """Each id once."""
+    """A set of ids that keeps each id unique."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
         self._numbers: dict[str, int] = {}
 
     def free(self, wanted: str) -> str:
-        """That, or with the next number behind it."""
+        """Return the wanted id or, if it is taken, the id with the next free number appended."""
         free = wanted
         while free in self._taken:
             number = self._numbers[wanted] = self._numbers.get(wanted, 1) + 1
@@ -167,33 +167,33 @@ def _tried(made: Found, ids: _Ids) -> Found:
 
 
 def slug(name: str) -> str:
-    """An id that is as near to `name` as an id can be."""
+    """Return a valid id that resembles `name`."""
     letters = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
     return _STRANGE.sub("-", letters).strip("-")[:_LONGEST] or "schedule"
 
 
 def identifier(schedule_id: str) -> str:
-    """A Python name that is as near to an id as a name can be."""
+    """Return a valid Python name that resembles an id."""
     name = schedule_id.replace("-", "_").lower()
     return f"run_{name}" if name[:1].isdigit() or keyword.iskeyword(name) or keyword.issoftkeyword(name) else name
 
 
 def positional(value: object) -> tuple[Any, ...]:
-    """Positional arguments; refuses what is no list."""
+    """Return positional arguments as a tuple; raise NotCarried if the value is not a list."""
     if value is None or isinstance(value, list | tuple):
         return tuple(value or ())
     raise NotCarried(f"args is {value!r:.60}, not a list")
 
 
 def named(value: object, name: str = "kwargs") -> Mapping[str, Any]:
-    """Named arguments, or options; refuses what is no dict whose keys are text."""
+    """Return named arguments or options as a dict; raise NotCarried if the value is not a dict with text keys."""
     if value is None or value == () or (isinstance(value, Mapping) and all(isinstance(key, str) for key in value)):
         return dict(value or {})
     raise NotCarried(f"{name} is {value!r:.60}, not a dict whose keys are text")
 
 
 def refuse_unplain(value: object, path: str) -> None:
-    """Refuses what cannot be written down: only None, bool, numbers, text, bytes, lists, tuples and dicts can."""
+    """Raise NotCarried for a value that is not None, bool, number, text, bytes, or a list, tuple or dict of these."""
     if type(value) in _PLAIN or (type(value) is float and math.isfinite(value)):
         return
     if isinstance(value, list | tuple) and type(value) in (list, tuple):

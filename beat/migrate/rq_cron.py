@@ -1,7 +1,7 @@
-"""`rq cron`: the calls of `register` in its configuration file.
+"""Read the calls of `register` in a configuration file of `rq cron`.
 
-RQ reads cron expressions with croniter, in UTC: a sixth field is seconds, at the end; where both days are restricted,
-one of them is enough, even if it begins with a star.
+RQ evaluates cron expressions with croniter in UTC. The sixth field is seconds, and stands last. If both day fields are
+restricted, a date needs to match only one of them, even if the other begins with a star.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PARAMETERS = (
     "func", "queue_name", "args", "kwargs", "interval", "cron", "job_timeout", "result_ttl", "ttl", "failure_ttl",
     "meta", "webhooks", "name",
 )  # fmt: skip
-_KEPT = ("job_timeout", "result_ttl", "ttl", "failure_ttl", "meta")  # RQ's names are beat's
+_KEPT = ("job_timeout", "result_ttl", "ttl", "failure_ttl", "meta")  # named the same in RQ and beat
 _DEFAULT_RESULT_TTL = 500
 _WITH_YEAR = 7
 _SECOND = timedelta(seconds=1)
@@ -42,7 +42,7 @@ _COMPARED_FROM = [
     datetime(2028, 2, 28, tzinfo=UTC),
     datetime(2030, 6, 30, tzinfo=UTC),
 ]
-"""A new year, the end of February with and without a 29th, the end of a month."""
+"""From where ticks are compared: a new year, ends of February with and without a 29th, the end of a month."""
 _STOP = "stop `rq cron` before beat runs these, or every job comes twice"
 _INTERVALS = (
     "intervals: rq cron counts from its own start, and runs each at once; "
@@ -51,7 +51,7 @@ _INTERVALS = (
 
 
 def read(place: str, *, importing: bool = False) -> Reading:
-    """The jobs of a configuration file, by its path or dotted name; it runs only with `importing`."""
+    """Return the jobs of a configuration file, by its path or dotted name; the file runs only with `importing`."""
     drafts = list(_imported(place) if importing else _written(place))
     return gathered("rq-cron", place, drafts, [_STOP], intervals=_INTERVALS)
 
@@ -96,7 +96,7 @@ def _imported(place: str) -> Iterator[Draft]:
 
 
 def _registry() -> list[dict[str, Any]]:
-    """Where `rq.cron.register` keeps what it is told, once somebody has imported it."""
+    """Return the list in which `rq.cron.register` stores jobs, or an empty list if nothing has imported `rq.cron`."""
     return getattr(sys.modules.get("rq.cron"), "_job_data_registry", [])
 
 
@@ -135,7 +135,7 @@ def _expression(written: object) -> tuple[str, bool]:
     if len(words) == _WITH_YEAR:
         raise NotCarried(f"{written!r} has a field for the year, and beat's expressions have none: use start= and end=")
     seconds = len(words) == len(SIX)
-    cron = _fields(written, words) if seconds or len(words) == len(FIVE) else written  # a macro, or nonsense
+    cron = _fields(written, words) if seconds or len(words) == len(FIVE) else written  # a macro, or invalid
     _refuse_other_ticks(written, Cron(cron, "UTC", seconds))
     return cron, seconds
 
@@ -148,7 +148,7 @@ def _fields(written: str, words: list[str]) -> str:
     except expansion.Unreadable as e:
         Cron(
             " ".join([*texts[5:], *texts[:5]]), "UTC", len(texts) == len(SIX), seed=""
-        )  # beat's own refusal is clearer
+        )  # raises beat's own, clearer error
         raise NotCarried(f"rq cron reads {written!r} in another way than beat: {e}") from e
     texts = [
         cron_fields.kept(text, column, each.values)
@@ -162,7 +162,7 @@ def _fields(written: str, words: list[str]) -> str:
 
 
 def _refuse_other_ticks(written: str, cron: Cron) -> None:
-    """Refuse an expression that ticks otherwise by croniter's own walk, whatever the reason."""
+    """Raise NotCarried if croniter's next ticks differ from beat's, whatever the reason."""
     for start in _COMPARED_FROM:
         theirs = expansion.ticks(written, start, _COMPARED)
         ours = list(itertools.islice(cron.ticks(start + _SECOND), _COMPARED))

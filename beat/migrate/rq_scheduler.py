@@ -1,8 +1,8 @@
-"""rq-scheduler: a sorted set of job ids by their next time, and each job as RQ keeps it.
+"""Read the jobs of rq-scheduler from Redis: a sorted set of job ids by their next time, and RQ's hash of each job.
 
-A job's meta says how it repeats. Expressions are those of the package `crontab`: all fields must match, a sixth is the
-year, of seven the first are seconds. Whatever use_local_timezone says, rq-scheduler follows the clock of its host.
-Jobs are pickles: they are read as plain data, and nothing in them is imported or called.
+A job's meta says how it repeats. Expressions are read as the package `crontab` does: all fields must match, a sixth
+field is the year, and of seven the first is seconds. rq-scheduler follows the clock of its host, whatever
+`use_local_timezone` says. Jobs are pickles; they are read as plain data, without importing or calling anything.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ JOB = "rq:job:"
 _PAGE = 500
 _OWN = {"cron_string", "interval", "repeat", "use_local_timezone", "queue_class_name"}
 _NUMBERS = {"timeout": "job_timeout", "ttl": "ttl", "result_ttl": "result_ttl", "failure_ttl": "failure_ttl"}
-_DULL = {"timeout": 180, "result_ttl": -1}  # RQ's own, and what keeps a job that comes again and again
+_DULL = {"timeout": 180, "result_ttl": -1}  # RQ's default, and rq-scheduler's for periodic jobs
 _CALLBACK_TIMEOUT = 60
 _CALLBACKS = {"success": "on_success", "failure": "on_failure", "stopped": "on_stopped"}
 _YEAR, _SECONDS = 6, 7
@@ -44,7 +44,7 @@ _STOP = "stop rqscheduler before beat runs these, or every job comes twice"
 
 
 def read(redis: Redis, *, tz: str | None = None) -> Reading:
-    """The periodic jobs of the rq-scheduler of that Redis; expressions are in `tz`, or in this host's zone."""
+    """Return the periodic jobs of rq-scheduler in that Redis; expressions are in `tz`, by default this host's zone."""
     own = tz or timezone.zone_name()
     drafts = [
         Draft(name, f"{JOB}{name}", functools.partial(_made, name, score, job, own))
@@ -57,7 +57,7 @@ def read(redis: Redis, *, tz: str | None = None) -> Reading:
 
 
 def _jobs(redis: Redis) -> Iterator[tuple[str, float, Mapping[bytes, bytes]]]:
-    """Each job's id, its next time in seconds, and its hash, in the order of the times."""
+    """Yield each job's id, its next time in seconds, and its hash, ordered by time."""
     start = 0
     while page := _page(redis, start):
         pipeline = redis.pipeline(transaction=False)
@@ -115,7 +115,7 @@ def _text(raw: bytes | None) -> str:
 
 
 def _meta(raw: bytes | None) -> tuple[dict[str, Any], bool]:
-    """The job's meta, and whether there are objects in it."""
+    """Return the job's meta, and whether it contains objects that are not plain data."""
     if not raw:
         return {}, False
     meta, stranger = _plain(raw, "meta")
@@ -132,12 +132,12 @@ def _plain(raw: bytes, what: str) -> tuple[Any, Opaque | None]:
 
 
 def _called(data: bytes) -> tuple[str, tuple[Any, ...], Mapping[str, Any]]:
-    """The function and its arguments; refuses what is not plain data."""
+    """Return the function and its arguments; raise NotCarried if they are not plain data."""
     try:
         unpacker = zlib.decompressobj()
         raw = unpacker.decompress(data, LARGEST + 1)
     except zlib.error:
-        raw = data  # as RQ reads it, too
+        raw = data  # not compressed; RQ accepts that, too
     value, _ = _plain(raw, "call")
     if not isinstance(value, list | tuple) or len(value) != 4 or not isinstance(value[0], str):  # noqa: PLR2004
         raise NotCarried("its call is not one of RQ's: a function, an object, arguments")
@@ -165,7 +165,7 @@ def _stranger(value: Any) -> str:
 
 
 def _options(job: Mapping[str, bytes], func: str) -> tuple[dict[str, Any], list[str]]:
-    """RQ's options of the job, and what beat has nothing like."""
+    """Return RQ's options of the job, and notes on those without a counterpart in beat."""
     numbers = {field: _number(job.get(field)) for field in _NUMBERS}
     kept: dict[str, Any] = {
         _NUMBERS[field]: number for field, number in numbers.items() if number not in (None, _DULL.get(field))
@@ -205,14 +205,14 @@ def _rule(meta: Mapping[str, Any], score: float, tz: str) -> tuple[dict[str, Any
 
 
 def _repeats(repeat: object) -> dict[str, Any]:
-    """How many runs are left: rq-scheduler counts down, and runs what says 0 once more."""
+    """Return the option for the remaining runs; rq-scheduler counts down and still runs a job at 0 once more."""
     if not isinstance(repeat, int) or repeat < 0:
         return {}
     return {"max_runs": max(repeat, 1)}
 
 
 def _checked(cron: Cron, at: Any) -> list[str]:
-    """The time that rq-scheduler has computed proves the zone, or another."""
+    """Return a note if the next time that rq-scheduler has computed is no tick in this zone."""
     try:
         fits = cron.after(at - _SECOND) == at
     except DeclarationError:
@@ -232,11 +232,11 @@ def _expression(written: object) -> tuple[str, bool]:
         words = words[:-1]
     columns = SIX if len(words) == len(SIX) else FIVE
     if len(words) != len(columns):
-        return written, False  # a macro, or what beat refuses with a reason
+        return written, False  # a macro, or beat rejects it with a reason
     try:
         chosen = [crontab_package.values(text, column) for text, column in zip(words, columns, strict=True)]
     except NotCarried:
-        Cron(" ".join(words), seconds=columns is SIX, seed="")  # beat's own refusal is clearer
+        Cron(" ".join(words), seconds=columns is SIX, seed="")  # raises beat's own, clearer error
         raise
     texts = [cron_fields.kept(*each) for each in zip(words, columns, chosen, strict=True)]
     if "*" not in (texts[-3], texts[-1]):

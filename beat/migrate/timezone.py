@@ -1,6 +1,6 @@
-"""The zone of this machine's own clock, by its name: what a predecessor that follows its host's clock is taken to keep.
+"""Find the name of this machine's time zone, which other tools follow if they use their host's clock.
 
-beat itself never asks: machines differ in what is local.
+beat itself never asks for it, because it differs between machines.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _UTC = {"Etc/UTC", "Etc/UCT", "Etc/Zulu", "Etc/Universal", "UCT", "Zulu", "Unive
 
 
 def zone_name(environ: Mapping[str, str] = os.environ, etc: Path = _ETC) -> str:
-    """By TZ, /etc/localtime or /etc/timezone; UTC where none of them names a zone."""
+    """Return the zone of TZ, /etc/localtime or /etc/timezone; return UTC if none of them names a zone."""
     told = environ.get("TZ", "").removeprefix(":")
     kept = [told] if told else [_linked(etc / "localtime"), _written(etc / "timezone")]
     found = next((name for name in kept if name in names()), "UTC")

@@ -1,6 +1,7 @@
-"""Prints schedules as Python: a module that declares them with beat, and says what it does not.
+"""Write schedules as Python: a module that declares them with beat, with comments on what cannot move.
 
-Whatever a predecessor wrote, it stands in the module as a literal or in a comment, and never as code.
+Text from the other tool appears in the module only as a literal or in a comment, except the dotted path of a
+function, and so cannot become code.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ if TYPE_CHECKING:
     from beat.migrate.result import Command, Found, Reading
 
 _WIDTH = 100
-_PLAIN = re.compile(r"/[\w@%+=:,./ -]+", re.ASCII)  # a program by its path, and nothing that a shell would touch
+_PLAIN = re.compile(r"/[\w@%+=:,./ -]+", re.ASCII)  # a program's path and arguments without shell syntax
 _CALLED = {"rq-scheduler": "rq-scheduler", "rq-cron": "rq cron", "celery": "Celery", "crontab": "crontab"}
 _TAKEN = {"beat", "datetime", "os", "pathlib", "subprocess"}
 
 
 def module(reading: Reading) -> str:
-    """A module that declares all that was found, and lists in comments what could not move in."""
+    """Return the text of a module that declares all schedules, and lists in comments those that cannot move."""
     parts = [_documented(f"Schedules that moved in from {_CALLED[reading.source]}: {reading.place}"), ""]
     parts += _imports(reading)
     parts += _listed("All of them:", [(None, note) for note in reading.notes])
@@ -52,7 +53,7 @@ def _imports(reading: Reading) -> Iterator[str]:
 
 
 def _home(path: str) -> str:
-    """The module of a function: what comes before its name, and before the class that it may stand in."""
+    """Return the module of a function's path, without the class that may contain the function."""
     parts = path.split(".")[:-1]
     return ".".join(parts[:-1] if len(parts) > 1 and parts[-1][:1].isupper() else parts)
 
@@ -81,7 +82,7 @@ def _function(found: Found, names: set[str]) -> list[str]:
         name += "_"
     names.add(name)
     command = found.command
-    assert command is not None  # noqa: S101 (the caller has looked)
+    assert command is not None  # noqa: S101 (the caller has checked)
     return [
         "",
         *_head(found),
@@ -98,14 +99,14 @@ def _head(found: Found) -> Iterator[str]:
 
 
 def _declared(found: Found, name: str) -> list[str]:
-    """What stands in the parentheses beside the function, whose name is the id if none is given."""
+    """Return the arguments of a declaration after the function, whose name is the default id."""
     rule = [written(found.cron)] if found.cron is not None else [f"every={written(found.every)}"]
     said = {**({"id": found.id} if found.id != name else {}), **found.given()}
     return rule + [f"{key}={written(value)}" for key, value in said.items() if key != "every"]
 
 
 def _run(command: Command) -> list[str]:
-    """How cron starts a command: by its shell, in the home directory."""
+    """Return the arguments of `subprocess.run` for a command; it uses a shell unless the command is plain."""
     words = command.line.split() if _PLAIN.fullmatch(command.line) else [command.shell, "-c", command.line]
     line = [written(words)]
     line += ["check=True", f"cwd={_text(command.home) if command.home else 'pathlib.Path.home()'}"]
@@ -126,7 +127,7 @@ def _indented(text: str) -> str:
 
 
 def written(value: Any) -> str:
-    """A value as Python that makes the same value again."""
+    """Return a Python expression that evaluates to an equal value."""
     if isinstance(value, datetime):
         at = value.astimezone(UTC)
         parts = [at.year, at.month, at.day, at.hour, at.minute, at.second]
@@ -147,7 +148,7 @@ def _mapping(value: Mapping[Any, Any]) -> str:
 
 
 def _text(text: str) -> str:
-    """In double quotes where that needs no more backslashes; nothing in it that a terminal would obey."""
+    """Return a string literal without control characters, in double quotes unless that needs more backslashes."""
     quoted = repr(text)
     return f'"{quoted[1:-1]}"' if quoted[0] == "'" and '"' not in quoted else quoted
 

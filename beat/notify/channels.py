@@ -1,4 +1,7 @@
-"""Channels: where alerts go. A channel is complete and checked, and never shows its URL or its secret."""
+"""Read and validate the channels to which alerts are sent.
+
+A `Channel` is complete and valid, and neither its `repr` nor its `str` shows the URL's path or the secret.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +18,10 @@ from beat.errors import BadOption, did_you_mean
 
 KINDS = ("webhook", "slack", "command")
 FUNCTION = "function"
-"""A kind that no setting names: `@beat.on_event` makes it."""
+"""The kind of a channel that `@beat.on_event` makes; no setting can name it."""
 TIMEOUT = timedelta(seconds=5)
 MARGIN = timedelta(seconds=5)
-"""So much longer than its timeout a message may be on its way."""
+"""How much longer than its channel's timeout the lease of a message lasts."""
 _MOST_TIMEOUT = timedelta(minutes=1)
 FIELDS = ("kind", "url", "url_env", "command", "secret", "secret_env", "timeout")
 NAME = re.compile(r"[A-Za-z0-9_-]{1,60}", re.ASCII)
@@ -26,7 +29,7 @@ NAME = re.compile(r"[A-Za-z0-9_-]{1,60}", re.ASCII)
 
 @dataclass(frozen=True)
 class Channel:
-    """One channel."""
+    """One channel, complete and valid."""
 
     name: str
     kind: str
@@ -37,16 +40,19 @@ class Channel:
     timeout: timedelta = TIMEOUT
 
     def __str__(self) -> str:
-        """What it is, without what should not be shown."""
+        """Return the kind with the host or the program name, and no secret."""
         if self.kind == "command":
-            return f"command {os.path.basename(self.command[0])}"  # noqa: PTH119 (it is no path of ours)
+            return f"command {os.path.basename(self.command[0])}"  # noqa: PTH119 (only its name is shown)
         if self.url:
             return f"{self.kind} at {urlsplit(self.url).hostname}"
         return self.kind
 
 
 def read(name: str, given: object, place: str, environ: Mapping[str, str]) -> Channel:
-    """A channel as somebody writes it; refuses what is none, in a sentence that shows no secret."""
+    """Return the channel that one table of the settings describes.
+
+    Raises BadOption with a message that starts with `place` and shows no secret.
+    """
     if not isinstance(given, Mapping):
         raise BadOption(f"{place} must be a table, with `kind` and `url` or `command`, not {type(given).__name__}")
     if not NAME.fullmatch(str(name)):
@@ -80,7 +86,7 @@ def _made(name: str, given: Mapping[str, Any], environ: Mapping[str, str]) -> Ch
 
 
 def _given(name: str, given: Mapping[str, Any], environ: Mapping[str, str]) -> str:
-    """The value itself, or that of the variable which is named instead. None of it is ever shown."""
+    """Return a field's value, or that of the environment variable in `<name>_env`; errors never show it."""
     variable = given.get(f"{name}_env")
     if variable is not None and name in given:
         raise BadOption(f"{name} and {name}_env say two things: give one of them")
@@ -130,5 +136,5 @@ def _command(given: object) -> tuple[str, ...]:
 
 
 def lease_ms(channel: Channel) -> int:
-    """For how long a message of this channel may be on its way before somebody else sends it."""
+    """Return for how many ms a message is hidden from other schedulers while one of them sends it."""
     return (channel.timeout + MARGIN) // timedelta(milliseconds=1)

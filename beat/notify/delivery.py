@@ -1,19 +1,14 @@
-"""The sender: hands the messages of one channel over, one after the other, until the channel has taken each.
+"""Deliver messages: alerts to channels, and pings to monitoring services.
 
-Each channel has a thread in each beat. A message that is on its way is hidden from the other beats for as long as that
-may take; one that a killed beat had in hand is sent again, with the same incident.
+Each channel has one `Sender` thread per scheduler. Redis keeps the messages and leases each one to a single sender, so
+a message that a killed scheduler was sending is sent again with the same incident. Messages are retried for a day.
 
-Hands one message to one channel, within its time; or says in a line why the channel has not taken it.
+Each monitoring service has one `Lane`, an in-memory queue with a thread of its own, so a slow service delays no other.
+Pings are retried for a quarter of an hour, because a newer ping says more. The pings of one schedule stay in order. An
+outage of a service is logged once when it starts and once when it ends; pings that were given up are counted and
+logged.
 
-No line shows a URL or a secret.
-
-The way to one service: what it is to be told, in order, in a thread of its own, so that it delays no other.
-
-A message is tried again for a quarter of an hour, with pauses that grow; then it is given up, for what is newer says
-more. A service that is silent is left alone meanwhile; where one answers that it cannot take something now, only the
-messages about that schedule wait: those about one stay in order, and no other has to wait for them.
-
-A service that fails is told of once, and once when it is back. What was given up is counted, and said.
+No log line or error shows a URL or a secret.
 """
 
 from __future__ import annotations
@@ -54,15 +49,15 @@ if TYPE_CHECKING:
 SIGNATURE, INCIDENT = "X-Beat-Signature", "X-Beat-Incident"
 _SHOWN = 200
 _LATE = 100
-"""So many messages are remembered that a function took after its time."""
+"""How many alerts are remembered that a function finished after its timeout."""
 
 
 class NotTaken(Exception):
-    """The channel has not taken a message; why, in a line that can be shown."""
+    """A channel did not accept a message; the text says why and is safe to log."""
 
 
 def send(channel: Channel, facts: Mapping[str, Any]) -> str:
-    """What the channel said when it took the message; raises NotTaken otherwise."""
+    """Send an alert and return the channel's answer; raise NotTaken when the channel does not accept it."""
     match channel.kind:
         case "command":
             return _command(channel, facts)
@@ -73,7 +68,7 @@ def send(channel: Channel, facts: Mapping[str, Any]) -> str:
 
 
 def _escaped(text: str) -> str:
-    """As Slack wants it: `<!channel>` in somebody's error would wake everybody."""
+    """Escape text for Slack, so that `<!channel>` in an error message does not notify the whole channel."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
@@ -88,7 +83,7 @@ def _post(channel: Channel, content: Mapping[str, Any], facts: Mapping[str, Any]
     except TimeoutError:
         raise NotTaken(_too_slow(channel)) from None
     except HTTPException as e:
-        raise NotTaken(f"did not answer in HTTP: {type(e).__name__}") from None  # its words may be those of the URL
+        raise NotTaken(f"did not answer in HTTP: {type(e).__name__}") from None  # its text may contain the URL
     except (OSError, ValueError) as e:
         raise NotTaken(f"{type(e).__name__}: {getattr(e, 'strerror', None) or 'cannot be reached'}") from None
     if not answer.is_good:
@@ -123,9 +118,10 @@ def _command(channel: Channel, facts: Mapping[str, Any]) -> str:
 
 
 class Caller:
-    """Calls a function of the application, one call at a time: one that hangs cannot be ended, and is not repeated.
+    """Call a function of the application, one call at a time.
 
-    One that was too slow may return after all: then that message is taken, and it is not called with it again.
+    A call that exceeds its timeout cannot be interrupted, and no other call starts until it returns. If it returns
+    without an error after all, its alert counts as delivered and the function is not called with it again.
     """
 
     def __init__(self, channel: Channel) -> None:
@@ -134,7 +130,7 @@ class Caller:
         self._taken: deque[Mapping[str, Any]] = deque(maxlen=_LATE)
 
     def send(self, facts: Mapping[str, Any]) -> str:
-        """As `send` does."""
+        """Call the function with an alert, and return or raise NotTaken as `send` does."""
         if self._has_taken(facts):
             return "returned"
         if self._thread and self._thread.is_alive():
@@ -146,7 +142,7 @@ class Caller:
                 if self._channel.function:
                     self._channel.function(dict(facts))
                 self._taken.append(facts)
-            except BaseException as e:  # noqa: BLE001 (whatever it is, the function has not taken it)
+            except BaseException as e:  # noqa: BLE001 (any exception means that the alert was not accepted)
                 raised.append(e)
 
         self._thread = threading.Thread(target=call, name=f"beat-alerts-{self._channel.name}-call", daemon=True)
@@ -171,11 +167,11 @@ def _too_slow(channel: Channel) -> str:
 
 _LONGEST_WAIT_S = 1.0
 _TRIED = 10_000
-"""Of so many messages it is known how often they were tried."""
+"""For how many messages at most the number of attempts is remembered."""
 
 
 class Sender:
-    """One channel's in one beat; `made` gives it a connection of its own."""
+    """The service that sends the messages of one channel; `made` opens a Redis connection of its own."""
 
     def __init__(self, made: Callable[[], Kept], channel: Channel, emit: Emit) -> None:
         self.name = f"alerts-{channel.name}"
@@ -186,7 +182,7 @@ class Sender:
         self._kept: Kept | None = None
 
     def run(self, stopping: threading.Event) -> None:
-        """Sends what there is to send."""
+        """Send the messages that are due until `stopping` is set."""
         kept = self._kept = self._kept or self._made()
         while not stopping.is_set():
             found = kept.hand(self._channel.name, lease=channels.lease_ms(self._channel))
@@ -196,7 +192,7 @@ class Sender:
                 stopping.wait(min(self._wait_s(found), _LONGEST_WAIT_S))
 
     def send(self, kept: Kept, found: Handed) -> None:
-        """Hands over one message, or has it tried again later."""
+        """Send one message, and on failure schedule a retry or give the message up when it is older than a day."""
         facts, function = found.facts(), self._channel.function
         try:
             (self._caller.send if function else lambda said: send(self._channel, said))(facts)
@@ -240,24 +236,27 @@ class Sender:
 
 GIVE_UP_S = 900.0
 MOST = 10_000
-"""How many messages wait for a service, about; then nothing more is read, or the oldest are given up if it fails."""
+"""About how many pings may wait for a service; a full queue pauses the reading of events.
+
+While the service fails, reading goes on and the oldest pings are given up.
+"""
 _FIRST_S, _LONGEST_REST_S = 1.0, 60.0
 _IDLE_S = 60.0
 
 
 class Letter(NamedTuple):
-    """A message to a service."""
+    """A ping in the queue of a service."""
 
     schedule_id: str
     request: Request
     done: Callable[[], None]
-    """Called when it was taken, or is given up."""
+    """A callback for when the service accepted the ping or it was given up."""
     until: float
-    """When it is given up, by the monotonic clock."""
+    """The monotonic time, in seconds, after which it is given up."""
 
 
 class Lane:
-    """One service, and what it has yet to be told."""
+    """The delivery queue of one monitoring service."""
 
     def __init__(self, service: str, emit: Emit, send: Callable[[Request], Failure | None] = send_ping) -> None:
         self._service, self._emit, self._send = service, emit, send
@@ -266,18 +265,18 @@ class Lane:
         self._changed = threading.Condition()
         self._stopping = threading.Event()
         self._works = False
-        self._rests: dict[str, tuple[float, float]] = {}  # schedule id → until when, and how long the next time
-        self._failing: set[str] = set()  # the ids of schedules; nothing stands for all of them
+        self._rests: dict[str, tuple[float, float]] = {}  # schedule id → end of its pause, length of the next
+        self._failing: set[str] = set()  # schedule ids; '' stands for the whole service
         self._failing_since = 0.0
         self._given_up = 0
 
     @property
     def is_full(self) -> bool:
-        """Whether it should be put nothing more for now. Who waited for a service that fails would delay the others."""
+        """Return whether reading should pause; it does not while the service fails, for the sake of other services."""
         return len(self._letters) >= MOST and not self._failing
 
     def put(self, letter: Letter) -> None:
-        """It is sent after those that were put before."""
+        """Append a ping, and start the thread if it is not running."""
         with self._changed:
             if len(self._letters) >= MOST and self._failing:
                 self._drop(max(MOST // 10, 1))
@@ -288,13 +287,13 @@ class Lane:
                 threading.Thread(target=self._run, name=f"beat-monitor-{self._service}", daemon=True).start()
 
     def stop(self) -> None:
-        """Nothing more is sent, but for what is on its way."""
+        """Stop sending after the current attempt."""
         self._stopping.set()
         with self._changed:
             self._changed.notify()
 
     def _drop(self, count: int) -> None:
-        """The oldest; many at a time, so that it is not said for each."""
+        """Give up the oldest `count` pings at once, so that one event reports them all."""
         for letter in [self._letters.popleft() for _ in range(count)]:
             self._rests.pop(letter.schedule_id, None)
             letter.done()
@@ -309,7 +308,10 @@ class Lane:
                 letter.done()
 
     def _next(self) -> Letter | None:
-        """None when it is time to stop, or nothing has come for long: then the thread ends."""
+        """Remove and return the first ping that may be sent now.
+
+        Returns None, which ends the thread, when it is time to stop or the queue was empty for a minute.
+        """
         with self._changed:
             while not self._stopping.is_set():
                 soonest_s = _IDLE_S
@@ -325,7 +327,10 @@ class Lane:
             return None
 
     def _deliver(self, letter: Letter) -> bool:
-        """Whether it was taken, or given up; not so when it has to wait, or it is time to stop."""
+        """Send one ping, and return whether it is done: accepted or given up.
+
+        Returns False when the ping was put back to wait, or when it is time to stop.
+        """
         pause_s = _FIRST_S
         while not self._stopping.is_set():
             failure = self._send(letter.request)
@@ -352,10 +357,10 @@ class Lane:
             self._letters.appendleft(letter)
 
     def _say(self, schedule_id: str, failure: Failure) -> None:
-        """A service that is away is told of once; one that refuses a monitor, once for each."""
+        """Report a failure: once per outage of the service, and once per schedule whose pings it rejects."""
         event = Event("monitor_failed", schedule_id, {"service": self._service, "error": failure.words})
         if failure.final:
-            # What only the body of an answer says may change with every ping: it is not said again for each.
+            # The body of a response may differ for each ping, so a rejection is reported once per schedule and text.
             self._once.say(schedule_id if failure.alone else f"{schedule_id} {failure.words}", event)
             return
         subject = schedule_id if failure.alone else ""

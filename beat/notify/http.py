@@ -1,10 +1,8 @@
-"""One message, posted: what became of it, in words that hold no secret.
+"""Post one message by HTTP within a deadline, and report the result without secrets.
 
-Posts one message by HTTP, within its time, and tells what came back.
-
-It goes where it is addressed, through the proxy that the environment names for it, and nowhere else: who followed a
-redirection would make a GET of it, and hand a key to whoever is named there. Nothing is kept open. What is raised may
-hold the URL in its words: the caller decides what of it can be shown.
+A request goes to its own URL, through the proxy that the environment names, and nowhere else. Redirects are not
+followed, because urllib would turn the POST into a GET and send the key to the host that the redirect names. No
+connection is kept open. Exceptions from `post` may contain the URL, so the caller decides which parts to show.
 """
 
 from __future__ import annotations
@@ -29,27 +27,27 @@ if TYPE_CHECKING:
 
 
 class Answer(NamedTuple):
-    """What the other side said."""
+    """The response of the server."""
 
     status: int
     body: bytes
-    """As much of it as was asked for."""
+    """At most as many bytes as `post` was told to read."""
 
     @property
     def is_good(self) -> bool:
-        """Whether it was taken."""
+        """Return whether the status is 2xx."""
         return self.status // 100 == 2  # noqa: PLR2004 (2xx)
 
     @property
     def leads_elsewhere(self) -> bool:
-        """Whether it names another place, which nobody follows."""
+        """Return whether the status is 3xx, a redirect, which is not followed."""
         return self.status // 100 == 3  # noqa: PLR2004 (3xx)
 
 
 def post(url: str, body: bytes, headers: Mapping[str, str], patience_s: float, *, longest: int = 0) -> Answer:
-    """Raises TimeoutError when the time is over, and OSError, HTTPException or ValueError when it cannot be posted.
+    """Post `body` and return the response with at most `longest` bytes of its body.
 
-    Of the answer's body, at most `longest` bytes are read.
+    Raises TimeoutError when the deadline passes, and OSError, HTTPException or ValueError when the request fails.
     """
     request = urllib.request.Request(url, body, dict(headers), method="POST")  # noqa: S310 (no other scheme has a handler)
     with _Deadline(patience_s) as deadline:
@@ -61,7 +59,10 @@ def post(url: str, body: bytes, headers: Mapping[str, str], patience_s: float, *
 
 
 class _Deadline:
-    """Hangs up when the time is over: who sends a byte now and then is never too slow for a socket's own limit."""
+    """Close the connection when the deadline passes.
+
+    A socket's own timeout does not suffice, because it starts again with every byte that the server sends.
+    """
 
     def __init__(self, seconds: float) -> None:
         self._timer = threading.Timer(seconds, self._end)
@@ -71,7 +72,7 @@ class _Deadline:
         self._is_over = False
 
     def watch(self, line: socket.socket) -> None:
-        """One at a time. It is a way of our own to the same line, for TLS takes the socket that it is given."""
+        """Watch one socket at a time, through a duplicate of it, because TLS takes over the original."""
         with self._lock:
             self._close()
             self._line = line.dup()
@@ -101,11 +102,11 @@ class _Deadline:
         with self._lock:
             self._close()
         if self._is_over and (error is None or isinstance(error, OSError | HTTPException)):
-            raise TimeoutError from None  # also where something came by then: it may only look like an answer
+            raise TimeoutError from None  # even if a response arrived: the shutdown may have cut it short
 
 
 class _Watched(HTTPConnection):
-    """Its line is watched from the first moment: while a proxy is asked, and while TLS shakes hands."""
+    """A connection that the deadline watches from the start, also during the proxy handshake and the TLS handshake."""
 
     def __init__(self, deadline: _Deadline, *args: Any, **options: Any) -> None:
         self._deadline, self._sock = deadline, None
@@ -123,11 +124,11 @@ class _Watched(HTTPConnection):
 
 
 class _Secured(_Watched, HTTPSConnection):
-    """The same with TLS."""
+    """A watched connection with TLS."""
 
 
 class _Lines(urllib.request.AbstractHTTPHandler):
-    """Opens the connections; whatever is answered is an answer."""
+    """Open watched connections, and return every response as it is, whatever its status."""
 
     def __init__(self, deadline: _Deadline) -> None:
         super().__init__()
@@ -152,7 +153,7 @@ def _opener(deadline: _Deadline) -> urllib.request.OpenerDirector:
 
 @functools.cache
 def _authorities() -> ssl.SSLContext:
-    """Made when the first message is posted, for it reads the certificates of all authorities."""
+    """Return the TLS context, which is made at the first HTTPS request because loading all CA certificates is slow."""
     made = ssl.create_default_context()
     made.set_alpn_protocols(["http/1.1"])
     return made
@@ -165,17 +166,17 @@ _LONGEST, _LONGEST_ANSWER = 200, 100
 
 
 class Failure(NamedTuple):
-    """A message that did not arrive, or was not taken."""
+    """A message that did not arrive, or that the service rejected."""
 
     words: str
     final: bool
-    """Whether it would be the same another time."""
+    """Whether a retry would fail in the same way."""
     alone: bool = False
-    """Whether the service answers: others may fare better."""
+    """Whether the service answered, so that other messages may still succeed."""
 
 
 def send_ping(request: Request, patience_s: float = PATIENCE_S) -> Failure | None:
-    """None when it was taken."""
+    """Post a ping and return the failure, or None when the service accepted it."""
     headers = {"User-Agent": f"beat/{__version__}", **request.headers}
     try:
         answer = post(request.url, request.body, headers, patience_s, longest=_LONGEST_ANSWER)
@@ -184,7 +185,7 @@ def send_ping(request: Request, patience_s: float = PATIENCE_S) -> Failure | Non
         return Failure(f"no answer within {patience_s:g} s", final=False)
     except (OSError, HTTPException) as e:
         return Failure(_line(e) or type(e).__name__, final=False)
-    except Exception as e:  # noqa: BLE001 (a bug is no reason to be silent about all that comes after)
+    except Exception as e:  # noqa: BLE001 (a bug in one ping must not stop all later ones)
         return Failure(type(e).__name__, final=True)
     if not answer.is_good:
         again = answer.status in _AGAIN or answer.status >= _SERVER
@@ -193,7 +194,7 @@ def send_ping(request: Request, patience_s: float = PATIENCE_S) -> Failure | Non
 
 
 def _told(answer: Answer) -> str:
-    """In our own words: what a server writes beside the number could be anything."""
+    """Describe a bad status in beat's own words, because the server's reason phrase could contain anything."""
     phrase = f" {HTTPStatus(answer.status).phrase}" if answer.status in set(HTTPStatus) else ""
     moved = ", and beat follows nobody elsewhere: write the URL that it leads to"
     return f"it answers {answer.status}{phrase}{moved if answer.leads_elsewhere else ''}"

@@ -1,1 +1,1 @@
-"""The judgements: each a pure function of facts that were read, which yields findings."""
+"""Judge the facts: each check is a pure function of facts that yields findings."""

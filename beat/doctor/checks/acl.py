@@ -1,4 +1,4 @@
-"""Judges what this user of Redis may do: too little, or more than is needed."""
+"""Judge the rights of this Redis user: too few, or more than needed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _RULE = f"{RULE} | redis-cli"
 
 
 def judge(found: Rights) -> Iterator[Finding]:
-    """What is lacking, then what is too much."""
+    """Yield findings about missing rights, then about unneeded ones."""
     if isinstance(found.lacks, Unseen):
         yield unseen("rights", "lacking", found.lacks.right, f"what user {found.user} may do")
         return

@@ -1,4 +1,4 @@
-"""Judges what live schedulers declare: whether two of them contradict each other, and what none of them declares."""
+"""Judge what live schedulers declare: whether two of them contradict each other, and what none of them declares."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def judge(found: Declarations) -> Iterator[Finding]:
-    """Judge all of it; without a live scheduler there is nothing to say."""
+    """Yield findings about conflicts and undeclared schedules; yield none without a live scheduler."""
     if not found.announcers:
         return
     for each in found.conflicts:

@@ -1,4 +1,4 @@
-"""Judges how much the ledgers and the outbox take, how fast that grows, and where it ends."""
+"""Judge how large the ledgers and the event stream are, how fast they grow, and how large they will become."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from beat.doctor.facts import Growth, Ledger
 
 A_TICK = 480
-"""Bytes of a tick that was fired and succeeded, where there are too few to measure."""
-_ENOUGH = 20  # ticks, to tell how much one takes
-_SPARE = 1.2  # the outbox is trimmed by whole blocks
+"""The assumed bytes of a tick that was fired and succeeded, for ledgers with too few ticks to measure."""
+_ENOUGH = 20  # ticks in a ledger, to measure the size of one
+_SPARE = 1.2  # the event stream is trimmed by whole blocks
 
 
 class Estimate(NamedTuple):
-    """Of all ledgers, in bytes."""
+    """The size of all ledgers together, in bytes."""
 
     now: float
     per_day: float
@@ -26,13 +26,13 @@ class Estimate(NamedTuple):
 
 
 def judge(found: Growth) -> Iterator[Finding]:
-    """Ledgers, then the outbox."""
+    """Yield findings about the ledgers, then about the event stream."""
     yield from ledgers(found)
     yield from events(found)
 
 
 def ledgers(found: Growth) -> Iterator[Finding]:
-    """An estimate from a sample."""
+    """Estimate the size of all ledgers from a sample."""
     if not found.sample:
         yield Finding("memory", "ledgers", OK, "there are no ledgers yet")
         return
@@ -52,7 +52,7 @@ def ledgers(found: Growth) -> Iterator[Finding]:
 
 
 def events(found: Growth) -> Iterator[Finding]:
-    """The outbox is one stream, trimmed to about `events_limit`."""
+    """Compare the length of the event stream with `events_limit`, to which it is trimmed approximately."""
     if found.events is None:
         return
     taken = "" if found.events_size is None else f", {size(found.events_size)}"
@@ -67,7 +67,7 @@ def events(found: Growth) -> Iterator[Finding]:
 
 
 def estimate(sample: Sequence[Ledger], ledgers: int, limit: int) -> Estimate:
-    """What all ledgers take, by those of the sample. A ledger that is full loses a tick for each that comes."""
+    """Estimate the size of all ledgers from the sample; a full ledger no longer grows."""
     now = per_day = in_the_end = 0.0
     for each in sample:
         taken = each.size if each.size is not None else each.verdicts * A_TICK

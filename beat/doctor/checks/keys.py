@@ -1,4 +1,4 @@
-"""Judges what stands in Redis: whether it is of a kind that this version of beat understands."""
+"""Judge whether this version of beat can use its keys in Redis."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def judge(found: Kept) -> Iterator[Finding]:
 
 
 def layout(found: Kept) -> Iterator[Finding]:
-    """A beat leaves alone what a newer one wrote."""
+    """Compare the format of the keys; a scheduler leaves keys of a newer format alone."""
     if found.format in {"", str(found.understood)}:
         written = f"the keys are of format {found.format}" if found.format else "no scheduler has written here yet"
         yield Finding("state", "format", OK, written)
@@ -39,7 +39,7 @@ def layout(found: Kept) -> Iterator[Finding]:
 
 
 def types(found: Kept) -> Iterator[Finding]:
-    """Somebody else has put something there."""
+    """Report keys that another program replaced with another type."""
     if isinstance(found.strange, Unseen):
         yield unseen("state", "types", found.strange.right, "the types of the keys")
         return
@@ -51,7 +51,7 @@ def types(found: Kept) -> Iterator[Finding]:
 
 
 def scripts(found: Kept) -> Iterator[Finding]:
-    """A script that Redis has not seen is sent whole: that is no fault."""
+    """Report scripts that Redis rejects; a script that is new to Redis is loaded and is no fault."""
     if isinstance(found.loaded, Unseen):
         yield unseen("state", "scripts", found.loaded.right, "the scripts")
         return
@@ -65,7 +65,7 @@ def scripts(found: Kept) -> Iterator[Finding]:
 
 
 def hold(found: Kept) -> Iterator[Finding]:
-    """After a jump of Redis' clock nothing fires until the new time has lasted a minute."""
+    """Report a hold: after a forward jump of Redis' clock nothing fires until the new time has lasted a minute."""
     if found.hold_until and found.now and found.hold_until > found.now:
         left = span((found.hold_until - found.now).total_seconds())
         what = f"Redis' clock jumped forward: nothing fires for {left}, until {clock.text(found.hold_until)}"
@@ -75,14 +75,14 @@ def hold(found: Kept) -> Iterator[Finding]:
 
 
 def setback(found: Kept) -> Iterator[Finding]:
-    """After Redis' clock went back a schedule fires nothing before its next tick."""
+    """Report that Redis' clock went back; a schedule then fires nothing before its next tick."""
     if found.setback:
         level = PROBLEM if found.setback.stops_everything else WARNING
         yield Finding("state", "clock", level, found.setback.words, REMEDY)
 
 
 def far(found: Kept) -> Iterator[Finding]:
-    """A lock that lasts too long keeps every scheduler from its work."""
+    """Report locks and scores that lie too far ahead; such a lock stops every scheduler."""
     if isinstance(found.far, Unseen):
         yield unseen("state", "ahead", found.far.right, "what lies too far ahead")
     elif found.far:
@@ -99,7 +99,7 @@ def _ahead(ms: int) -> str:
 
 
 def functions(found: Kept) -> Iterator[Finding]:
-    """What was added at run time needs an application that exposes its function."""
+    """Report schedules added at run time whose function no application exposes."""
     if found.unexposed:
         words = [f"{each.id} ({each.words})" for each in found.unexposed]
         what = f"{counted(len(words), 'schedule')} of functions that no application exposes: {some(words)}"

@@ -1,4 +1,4 @@
-"""Judges the queues: whether somebody takes the jobs that are put into them."""
+"""Judge the queues: whether workers take the jobs that beat enqueues."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def judge(found: Queues) -> Iterator[Finding]:
-    """A line for each queue that nobody listens to, and one for all others."""
+    """Yield a finding for each queue without a worker, and one for all others."""
     if found.suspended:
         yield Finding("queues", "suspended", WARNING, "RQ's workers are suspended: no job is taken", "rq resume")
     hidden = [each.name for each in found.queues if each.workers is None or (each.queued is None and not each.strange)]

@@ -1,4 +1,4 @@
-"""Judges the beats: whether any is alive, whether they are alike, and what their clocks show."""
+"""Judge the schedulers: whether any is alive, whether they match, and how far their clocks are off."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _START = "beat run app.tasks"
 
 
 def judge(found: Beats) -> Iterator[Finding]:
-    """All about those that are alive."""
+    """Yield all findings about the live schedulers."""
     yield from alive(found)
     if found.alive:
         yield from passes(found)
@@ -30,7 +30,7 @@ def judge(found: Beats) -> Iterator[Finding]:
 
 
 def alive(found: Beats) -> Iterator[Finding]:
-    """Nothing fires without a beat."""
+    """Report how many schedulers run; without one nothing fires."""
     names = [each.name for each in found.alive]
     if len(names) > 1:
         yield Finding("beats", "alive", OK, f"{counted(len(names), 'scheduler')} running: {some(names)}")
@@ -44,7 +44,7 @@ def alive(found: Beats) -> Iterator[Finding]:
 
 
 def passes(found: Beats) -> Iterator[Finding]:
-    """A beat that shows life, but does not look for what is due, is stuck."""
+    """Report schedulers that send heartbeats but no longer check for due ticks."""
     stuck = 0
     for each in found.alive:
         since = each.last_pass or each.started_at
@@ -63,7 +63,7 @@ def passes(found: Beats) -> Iterator[Finding]:
 
 
 def versions(found: Beats) -> Iterator[Finding]:
-    """Differing versions are right during a deploy, and only then."""
+    """Report schedulers of different versions, which are right only during a deploy."""
     by_version = _grouped(found.alive, lambda each: each.version or "unknown")
     if len(by_version) > 1:
         what = f"schedulers of different versions: {_listed(by_version)}"
@@ -76,7 +76,7 @@ def versions(found: Beats) -> Iterator[Finding]:
 
 
 def tzdata(found: Beats) -> Iterator[Finding]:
-    """Where the rules of a zone have changed, different data mean different ticks."""
+    """Report different time zone data: where the rules of a zone have changed, the ticks differ."""
     by_release = _grouped(found.alive, lambda each: each.tzdata or "unknown")
     if len(by_release) > 1:
         what = f"time zone data differ: {_listed(by_release)}; where a zone has new rules, so do its ticks"
@@ -87,7 +87,10 @@ def tzdata(found: Beats) -> Iterator[Finding]:
 
 
 def clocks(found: Beats) -> Iterator[Finding]:
-    """Redis' clock decides what is due; but logs, and times that workers note, are by the machines' own."""
+    """Compare the schedulers' clocks with Redis' clock.
+
+    Redis' clock decides what is due. Log lines, and the times that workers write, use the clocks of their machines.
+    """
     known = [(each.name, each.clock_offset_ms) for each in found.alive if each.clock_offset_ms is not None]
     off = [(name, offset) for name, offset in known if abs(offset) >= _OFF_MS]
     for name, offset in off:

@@ -1,4 +1,4 @@
-"""Judges the schedules: which are broken, late or failing, and which do not run because somebody wants it so."""
+"""Judge the schedules: which are broken, late or failing, and which an operator has stopped or changed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from beat.doctor.facts import Case, Census, Index
 
 _PROBLEMS = 5
-"""How many problems of workers' code are told one by one."""
+"""The largest number of problems in workers' code that get a finding each."""
 STATES = ("active", "paused", "disabled", "finished", "retired", "broken")
 
 
@@ -21,9 +21,9 @@ class _Kind(NamedTuple):
     level: str
     what: str
     remedy: str
-    """The command that helps the first of them."""
+    """The command that helps with the first schedule of this kind."""
     options: str | None = None
-    """If the command takes the id of the schedule: what else it takes."""
+    """The options of the command after the schedule's id; None if the command takes no id."""
 
 
 _KINDS = {
@@ -40,7 +40,7 @@ _KINDS = {
 
 
 def judge(found: Census) -> Iterator[Finding]:
-    """All about the schedules."""
+    """Yield all findings about the schedules."""
     yield from numbers(found)
     yield from late(found)
     for kind in _KINDS:
@@ -63,7 +63,7 @@ def unfit(found: Census) -> Iterator[Finding]:
 
 
 def numbers(found: Census) -> Iterator[Finding]:
-    """How many there are."""
+    """Report how many schedules there are in each state."""
     if not found.total:
         yield Finding("schedules", "number", NOTE, "Redis knows no schedule", "beat run app.tasks")
         return
@@ -72,7 +72,7 @@ def numbers(found: Census) -> Iterator[Finding]:
 
 
 def late(found: Census) -> Iterator[Finding]:
-    """Due for longer than misfire_after, and nobody is at work on them."""
+    """Report schedules that are overdue by more than `misfire_after` and that no scheduler has locked."""
     if not found.total:
         return
     if not found.late:
@@ -84,7 +84,7 @@ def late(found: Census) -> Iterator[Finding]:
 
 
 def of_a_kind(found: Census, kind: str) -> Iterator[Finding]:
-    """Nothing, if there is none."""
+    """Report the schedules of a kind; without any, yield an OK for the kinds that are problems or warnings."""
     number, about = found.kinds.get(kind, 0), _KINDS[kind]
     if not number:
         if about.level in {PROBLEM, WARNING} and kind != "unknown" and found.total:
@@ -97,7 +97,7 @@ def of_a_kind(found: Census, kind: str) -> Iterator[Finding]:
 
 
 def index(found: Index) -> Iterator[Finding]:
-    """The index is rebuilt from the hashes by a live beat, once in a minute."""
+    """Report where the indexes disagree with the hashes; a live scheduler rebuilds them once a minute."""
     wrong = {
         "without a hash": found.no_hash,
         "not indexed": found.no_entry,

@@ -1,4 +1,4 @@
-"""Judges the Redis: what it is, how fast it answers, what it keeps, and whether it has room."""
+"""Judge the Redis server: its version and role, latency, persistence, eviction and memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MB = 1024 * 1024
 
 
 def judge(found: Server) -> Iterator[Finding]:
-    """All about the server itself."""
+    """Yield all findings about the server."""
     if isinstance(found.info, Unseen):
         what = f"what {found.url} is: version, role, persistence, eviction, memory"
         yield unseen("redis", "version", found.info.right, what)
@@ -35,7 +35,7 @@ def judge(found: Server) -> Iterator[Finding]:
 
 
 def identity(info: Mapping[str, Any], url: str) -> Iterator[Finding]:
-    """Version and role; what beat refuses is a problem."""
+    """Report version and role; a server that beat rejects is a problem."""
     refused = {remark.about: remark for remark in redis_server.refusals(info)}
     if "version" not in refused:
         yield Finding("redis", "version", OK, f"{redis_server.version(info)} at {url}")
@@ -47,7 +47,7 @@ def identity(info: Mapping[str, Any], url: str) -> Iterator[Finding]:
 
 
 def latency(pings_ms: tuple[float, ...]) -> Iterator[Finding]:
-    """Every tick costs two round trips."""
+    """Report the time of a PING; every tick costs two round trips."""
     if not pings_ms:
         return
     median, worst = statistics.median(pings_ms), max(pings_ms)
@@ -63,7 +63,7 @@ def latency(pings_ms: tuple[float, ...]) -> Iterator[Finding]:
 
 
 def persistence(info: Mapping[str, Any], now: int) -> Iterator[Finding]:
-    """What a crash would lose; and what Redis could not write."""
+    """Report what a crash would lose, and writes to disk that failed."""
     remark = next((each for each in redis_server.advice(info) if each.about == "persistence"), None)
     changes = int(info.get("rdb_changes_since_last_save", 0))
     age = span(max(0, now - int(info.get("rdb_last_save_time", now))))
@@ -85,7 +85,7 @@ def persistence(info: Mapping[str, Any], now: int) -> Iterator[Finding]:
 
 
 def eviction(info: Mapping[str, Any]) -> Iterator[Finding]:
-    """Redis must not throw keys away."""
+    """Report whether Redis may evict keys, which it must not."""
     remark = next((each for each in redis_server.advice(info) if each.about == "eviction"), None)
     evicted = int(info.get("evicted_keys", 0))
     if "maxmemory_policy" not in info:
@@ -100,7 +100,7 @@ def eviction(info: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def memory(info: Mapping[str, Any]) -> Iterator[Finding]:
-    """How much room is left."""
+    """Report how much memory is left."""
     used, most = int(info.get("used_memory", 0)), int(info.get("maxmemory", 0))
     whole = int(info.get("total_system_memory", 0))
     limit, name = (most, "maxmemory") if most else (whole, "the memory of its machine")

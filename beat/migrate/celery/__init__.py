@@ -1,6 +1,6 @@
-"""Celery's `beat_schedule`: each entry is a task by its name, a schedule, arguments and options.
+"""Read Celery's `beat_schedule`, whose entries have a task name, a schedule, arguments and options.
 
-A task's name is the path of its function, unless somebody has given it another.
+A task's name is assumed to be the path of its function, which is Celery's default.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _SECOND = timedelta(seconds=1)
 _KEYS = {"task", "schedule", "args", "kwargs", "options", "relative"}
-_NO_MEANING = {  # option → what becomes of it
+_NO_MEANING = {  # option → why it is dropped
     "priority": "RQ's queues have no priorities inside: name a queue",
     "soft_time_limit": "job_timeout is the one limit that RQ knows",
     "countdown": "RQ runs a job as soon as a worker is free",
@@ -40,7 +40,7 @@ _INTERVALS = "intervals: Celery counts from its last run; beat counts from the e
 
 
 def read(place: str, *, tz: str | None = None, importing: bool = False) -> Reading:
-    """The entries in `app/celery.py`, `app.celery` or `app.celery:SCHEDULE`; it runs only with `importing`."""
+    """Return the entries in `app/celery.py`, `app.celery` or `app.celery:SCHEDULE`; code runs only with `importing`."""
     home, _, attribute = (place, "", "") if finder.is_file(place) else place.partition(":")
     found, zone, notes = (_imported if importing else _written)(home, attribute or None, tz)
     drafts = [Draft(each.name, each.where, functools.partial(_made, each, zone)) for each in found]
@@ -56,7 +56,7 @@ def _written(home: str, attribute: str | None, tz: str | None) -> tuple[list[Ent
 
 
 def _zone(told: object, utc: object, where: str) -> tuple[str, list[str]]:
-    """The zone of the application's expressions, and what was taken for granted."""
+    """Return the zone of the application's expressions, and a note if it had to be assumed."""
     if told is not None:
         return str(told), []
     if utc is False:
@@ -84,11 +84,11 @@ def _imported(home: str, attribute: str | None, tz: str | None) -> tuple[list[En
 
 
 def _configured(owner: Any, home: str) -> Any:
-    """The configuration of an application, once all that waits for it to be ready has been called, as in Celery."""
+    """Return the application's configuration, after finalizing the application as Celery does."""
     conf = getattr(owner, "conf", None)
     if conf is not None and callable(getattr(owner, "finalize", None)):
         with errors.explained(f"{home}: app.finalize()", home):
-            getattr(conf, source.SCHEDULES[0], None)  # a first look configures the application
+            getattr(conf, source.SCHEDULES[0], None)  # the first access configures the application
             owner.finalize()
     return conf
 
@@ -130,7 +130,7 @@ def _made(entry: Entry, zone: str) -> Found:
 
 
 def _options(given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """The options that RQ knows, and a note for each that it does not."""
+    """Return the options that RQ knows, and a note for each that it does not."""
     kept: dict[str, Any] = {}
     notes = []
     for name, value in given.items():
@@ -147,7 +147,7 @@ def _options(given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
 
 
 def _seconds(value: object) -> int | None:
-    """Whole seconds; None for what is none, as a date is."""
+    """Return whole seconds, or None for any other value, such as a date."""
     try:
         length = durations.parse(value) if not isinstance(value, str) else timedelta(0)
     except DeclarationError:

@@ -1,7 +1,7 @@
-"""When Celery's schedules run, in beat's words.
+"""Convert Celery's schedules to beat's rules.
 
-Celery wants the day of the month, the month and the day of the week all to match; a range may run backwards; names may
-be written out; intervals count from the last run.
+In Celery a date must match day of the month, month and day of the week; a range may run backwards, names may be written
+out, and intervals count from the last run.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _RELATIVE = {
 
 
 class Rule(NamedTuple):
-    """A rule in beat's words; an expression is in the zone of the application."""
+    """A rule of beat's; a cron expression is in the zone of the application."""
 
     cron: str | None = None
     every: str | None = None
@@ -43,7 +43,7 @@ class Rule(NamedTuple):
 
 @dataclass(frozen=True)
 class Crontab:
-    """Celery's `crontab`; its parameters, in its order."""
+    """Celery's `crontab`, with its parameters in Celery's order."""
 
     minute: object = "*"
     hour: object = "*"
@@ -55,7 +55,7 @@ class Crontab:
 
     @classmethod
     def from_string(cls, text: str) -> Crontab:
-        """Five fields, in the order of a crontab."""
+        """Return the crontab for five fields in the order of crontab(5)."""
         words = text.split(" ")
         if len(words) != _FIVE:
             raise ValueError(f"{text!r} has not five fields")
@@ -63,7 +63,7 @@ class Crontab:
         return cls(minute, hour, weekday, day, month)
 
     def rule(self) -> Rule:
-        """In beat's words; raises NotCarried."""
+        """Return beat's rule; raise NotCarried if there is none."""
         if self.nowfun is not None:
             raise NotCarried("it has a clock of its own, nowfun=")
         days, weekdays = _chosen(self.day_of_month, DAY), _chosen(self.day_of_week, WEEKDAY)
@@ -81,7 +81,7 @@ class Crontab:
 
 @dataclass(frozen=True)
 class Interval:
-    """Celery's `schedule`, and what a number or a timedelta stands for."""
+    """Celery's `schedule`, which also stands for a plain number or timedelta."""
 
     run_every: object = None
     relative: bool = False
@@ -89,10 +89,10 @@ class Interval:
     app: object = None
 
     def rule(self) -> Rule:
-        """In beat's words; raises NotCarried."""
+        """Return beat's rule; raise NotCarried if there is none."""
         if self.nowfun is not None:
             raise NotCarried("it has a clock of its own, nowfun=")
-        period = Every(self.run_every).period  # type: ignore[arg-type]  # refuses what is no duration
+        period = Every(self.run_every).period  # type: ignore[arg-type]  # raises for what is not a duration
         if self.relative and period in _RELATIVE:
             return Rule(cron=_RELATIVE[period])
         note = "relative=True rounds to a full day, hour or minute after the last run; beat counts from the epoch"
@@ -110,7 +110,7 @@ class Solar:
     app: object = None
 
     def rule(self) -> Rule:
-        """In beat's words; raises NotCarried."""
+        """Raise NotCarried, because beat knows no solar times."""
         raise NotCarried(f"it follows the sun ({self.event!s:.40}), which beat does not know: use a fixed time")
 
 
@@ -118,7 +118,7 @@ Schedule = Crontab | Interval | Solar
 
 
 def schedule(value: object, *, relative: bool = False) -> Schedule:
-    """A schedule of Celery's, or a number of seconds, or a timedelta."""
+    """Return the schedule for a value read from a file: a schedule, a number of seconds or a timedelta."""
     if isinstance(value, Crontab | Interval | Solar):
         return value
     if isinstance(value, int | float | timedelta) and not isinstance(value, bool):
@@ -127,7 +127,7 @@ def schedule(value: object, *, relative: bool = False) -> Schedule:
 
 
 def from_celery(value: object, *, relative: bool = False) -> Schedule:
-    """A schedule of Celery's own classes, or of subclasses, by their names: Celery is not imported."""
+    """Return the schedule for an object of Celery, recognized by the names of its classes; Celery is not imported."""
     kinds = {kind.__name__ for kind in type(value).__mro__}
     clock = getattr(value, "nowfun", None)
     if "crontab" in kinds:
@@ -142,7 +142,7 @@ def from_celery(value: object, *, relative: bool = False) -> Schedule:
 
 
 def _text(spec: object, column: Field) -> str:
-    """As it is written where beat reads it alike, which keeps the star; else the values."""
+    """Return the field as written if it is a step that beat reads alike, which keeps the star; else its values."""
     chosen = _chosen(spec, column)
     found = _STEP.fullmatch(spec) if isinstance(spec, str) else None
     if found and 1 < int(found[1]) <= len(column.values):
@@ -181,7 +181,7 @@ def _part(part: str, column: Field) -> Iterable[int]:
 
 
 def _number(text: str, column: Field) -> int:
-    """Return a number, or the number of a month or day, of which Celery reads the first three letters."""
+    """Return a number, or that of a month or day by its name, of which Celery reads the first three letters."""
     number: int | None
     try:
         number = int(text)

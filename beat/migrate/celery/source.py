@@ -1,4 +1,4 @@
-"""Where a Python file keeps Celery's `beat_schedule`, the zone and `add_periodic_task`, read without running it."""
+"""Find Celery's `beat_schedule`, time zone and `add_periodic_task` calls in a Python file, without running it."""
 
 from __future__ import annotations
 
@@ -37,29 +37,29 @@ CALLS: dict[str, Callable[..., Any]] = {
 
 @dataclass(frozen=True)
 class Entry:
-    """One entry of a schedule, yet to be read."""
+    """One entry of a schedule, to be read later."""
 
     name: str
     where: str
     read: Callable[[], dict[str, Any]]
-    """The entry, as Celery keeps it; raises NotCarried."""
+    """A function that returns the entry as Celery stores it, or raises NotCarried."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """`<target> = <value>`, in whichever way it is written."""
+    """An assignment `<target> = <value>`, in any of its forms."""
 
     target: str
-    """`beat_schedule`, `app.conf.beat_schedule`."""
+    """A path such as `beat_schedule` or `app.conf.beat_schedule`."""
     value: ast.expr
     key: ast.expr | None = None
-    """Of `beat_schedule["name"] = …`."""
+    """The key of `beat_schedule["name"] = …`."""
     sure: bool = True
-    """It stands where it runs once."""
+    """Whether it is certain to run exactly once."""
 
 
 def settings(code: Code) -> Iterator[Setting]:
-    """All that a file sets: by assignment, by `update(…)`, by key; in the order of the lines."""
+    """Yield all that a file sets by assignment, by `update(…)` or by key, in the order of the lines."""
     statements = [node for node in ast.walk(code.tree) if isinstance(node, ast.stmt)]
     for statement in sorted(statements, key=lambda node: node.lineno):
         sure = statement not in code.unsure
@@ -82,7 +82,7 @@ def _assigned(target: ast.expr, value: ast.expr, *, sure: bool) -> Setting:
 
 
 def _path(node: ast.expr) -> str:
-    """`app.conf.beat_schedule`; what is no name, as the call in `app().conf`, is a question mark."""
+    """Return a path such as `app.conf.beat_schedule`; a part that is not a name becomes `?`, as for `app().conf`."""
     parts = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -91,7 +91,10 @@ def _path(node: ast.expr) -> str:
 
 
 def entries(code: Code, attribute: str | None) -> list[Entry]:
-    """Every entry of the schedule: the one named by `attribute`, or whatever Celery would call so."""
+    """Return all entries of the schedule that `attribute` names, by default of every schedule that Celery would use.
+
+    Raises NoSource if the file has none.
+    """
     every = list(settings(code))
     ours = [each for each in every if _is_schedule(each.target, attribute)]
     found = [entry for each in ours for entry in _entries(code, each)]
@@ -114,7 +117,7 @@ def _is_schedule(target: str, attribute: str | None) -> bool:
 
 
 def setting(code: Code, names: tuple[str, ...]) -> Any:
-    """The value of a setting of the application, or None; refuses what only running the file could tell."""
+    """Return the value of an application setting, or None; raise BadSource if only running the file could tell."""
     every = [each for each in settings(code) if each.sure and each.key is None]
     ours = [each for each in every if each.target.rpartition(".")[2] in names]
     try:
@@ -175,7 +178,7 @@ def _mapping(code: Code, node: ast.expr) -> dict[str, Any]:
 
 
 def _task(code: Code, node: ast.expr) -> str | None:
-    """The path of `tasks.add` for `tasks.add.name`, which is the name that Celery gives a task of its own accord."""
+    """Return the path of `tasks.add` for `tasks.add.name`, which is Celery's default name of that task."""
     return code.dotted(node.value) if isinstance(node, ast.Attribute) and node.attr == "name" else None
 
 
@@ -199,14 +202,14 @@ def _unpacks(call: ast.Call) -> bool:
 
 
 def _signature(node: ast.expr) -> tuple[ast.expr, ast.Call | None]:
-    """`add` and the call of `add.s(1, 2)`; a task itself has none."""
+    """Return `add` and the call for `add.s(1, 2)`; return the node and None for a plain task."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _SIGNATURES:
         return node.func.value, node
     return node, None
 
 
 def _periodic(code: Code, call: ast.Call) -> dict[str, Any]:
-    """What `add_periodic_task(schedule, sig, args=(), kwargs=(), name=None, **options)` adds."""
+    """Return the entry that `add_periodic_task(schedule, sig, args=(), kwargs=(), name=None, **options)` adds."""
     if call in code.maybe:
         raise NotCarried(_UNSURE)
     given = dict(zip(_PARAMETERS, call.args, strict=False)) | {str(each.arg): each.value for each in call.keywords}

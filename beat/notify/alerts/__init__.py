@@ -1,9 +1,7 @@
-"""Alerts: who is to be told of what, decided once by one of the beats, and sent until it was taken.
+"""Alert about schedules, queues and schedulers: one scheduler decides, and messages are sent until accepted.
 
-`rules` and `incidents` decide and know no Redis; `kept` is what Redis keeps; `decider` and `sender` work in threads of
-their own, so that whatever a channel does, ticks go on.
-
-Those who work on the alerts of a beat: one that decides, and one for each channel that sends.
+`rules` and `incidents` decide and know no Redis. `evaluator` reads events and writes decisions, and a sender for each
+channel delivers the messages. Each runs in its own thread, so a hanging channel never delays a tick.
 """
 
 from __future__ import annotations
@@ -25,13 +23,13 @@ if TYPE_CHECKING:
 
 
 def check_settings(settings: Settings) -> Settings:
-    """The same, if alerts can work with them; refuses them otherwise."""
+    """Return the settings unchanged; raise ConfigError if their alerts are invalid."""
     config.read(settings)
     return settings
 
 
 def build_services(settings: Settings, redis: Redis | str, emit: Emit) -> list[Decider | Sender]:
-    """None, if nobody asks for an alert."""
+    """Return the evaluator and one sender per channel, or an empty list if there are no rules."""
     wanted = config.read(settings)
     if not wanted.rules:
         return []

@@ -1,4 +1,4 @@
-"""The alerts of one application, as settings and code ask for them: channels and rules that fit together."""
+"""Read the alerts of one application from its settings and its code, and check that rules and channels fit together."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 _FIELDS = ("channels", "rules")
 _MOST = 100
-"""Rules and channels: each event is held against each rule, and each channel has its thread."""
+"""The limit for rules and for channels: each event is tested against each rule, and each channel has a thread."""
 
 
 class Alerts(NamedTuple):
-    """What is to be watched for, and where it is told."""
+    """All rules of an application, and the channels that they name."""
 
     channels: Mapping[str, Channel]
     rules: Sequence[Rule]
 
 
 def read(settings: Settings, environ: Mapping[str, str] | None = None) -> Alerts:
-    """Those of the settings and of `@on_event`; says in one error all that is wrong."""
+    """Return the alerts of the settings and of `@on_event`; raise ConfigError with everything that is wrong."""
     table, problems = settings.alerts, list[str]()
     for each in table:
         if each not in _FIELDS:

@@ -1,9 +1,8 @@
-"""The decider: reads the outbox, looks for what is late, and decides which of it is an incident.
+"""Read the event stream, look for overdue work, and decide which of it opens or closes an incident.
 
-One beat at a time does so, that order is kept: a lock says which. What must not happen twice is guarded where it is
-written: a decision, its messages and the acknowledgement of its event are one step of Redis, on the state that was
-seen, and only for who has the lock. Whoever is killed before it leaves the event to the next; after it, nothing is left
-to do.
+One scheduler at a time does this, so that events are processed in order; a lock says which. Correctness does not depend
+on the lock: one Redis script writes a decision, its messages and the acknowledgement of its event, and only if the
+state is still the one that was read. A scheduler that is killed before that leaves the event to the next one.
 """
 
 from __future__ import annotations
@@ -38,23 +37,23 @@ if TYPE_CHECKING:
 
 LEASE_MS = lifetimes.ALERTING_MS
 LOOK_S = 5.0
-"""How often it is looked for what no event tells."""
+"""How often, in seconds, to look for trouble that no event reports."""
 _WAIT_S = 1.0
 _READ_S = 0.5
-"""So long it waits for an event: who is to stop gives the lock back in time."""
+"""How long to block for events, in seconds; short, so that a stopping scheduler releases the lock in time."""
 _FORGOTTEN = timedelta(weeks=1)
 _CONSUMER = "decider"
-"""All beats read under one name: who takes over is handed at once what the one before had in hand."""
+"""The consumer name that all schedulers share, so that a new lock owner receives pending events at once."""
 _SEEN = "@seen"
-"""In place of an incident: when a decider was last at work."""
+"""The name under which the incidents' hash keeps the time of the last evaluation."""
 
 
 class Lost(Exception):
-    """Somebody else decides now."""
+    """Another scheduler decides now, or the stored state has changed."""
 
 
 class Decider:
-    """One beat's; `made` gives it a connection of its own."""
+    """The service that evaluates alerts in one scheduler; `made` opens a Redis connection of its own."""
 
     name = "alerts"
 
@@ -64,7 +63,7 @@ class Decider:
         self._kept: Kept | None = None
 
     def run(self, stopping: threading.Event) -> None:
-        """Decides while the lock is ours, and waits for it otherwise."""
+        """Evaluate alerts while this scheduler holds the lock; otherwise try to take the lock every second."""
         kept = self._kept = self._kept or self._made()
         while not stopping.is_set():
             lock = Lock(kept.store.client, kept.lock, LEASE_MS)
@@ -84,7 +83,7 @@ class Decider:
 
 
 class Turn:
-    """From when the lock became ours until it is lost. What Redis knows of incidents is known here, too."""
+    """The evaluation by one scheduler while it holds the lock; it caches the incident states of Redis."""
 
     def __init__(self, kept: Kept, rules: Sequence[Rule], emit: Emit, once: Once, token: str) -> None:
         self._kept, self._rules, self._emit, self._once, self._token = kept, rules, emit, once, token
@@ -96,7 +95,7 @@ class Turn:
         self._looked_at = 0.0
 
     def go_on(self, lock: Lock, stopping: threading.Event) -> None:
-        """Event by event, until it is time to stop or the lock is lost."""
+        """Process events and look for overdue work, until it is time to stop or the lock is lost."""
         self._return()
         self._tidy()
         while not stopping.is_set() and lock.extend():
@@ -111,10 +110,10 @@ class Turn:
                 self.reader.wait(int(_READ_S * 1000))
 
     def take(self, taken: Iterable[Took]) -> None:
-        """Decides on a page of events, in order.
+        """Decide on a page of events, in order.
 
-        Those that mean nothing are acknowledged with what is decided next, and no later: seen again after that, they
-        could mean something.
+        An event that changes nothing is acknowledged with the next decision and no later. If it were processed again
+        after that decision, it could have an effect.
         """
         idle: list[str] = []
         now = self._kept.store.time()
@@ -131,7 +130,7 @@ class Turn:
             self._decide((), idle=idle)
 
     def look(self) -> None:
-        """Finds what no event tells, and writes down that somebody looks."""
+        """Process trouble that no event reports, escalate by time, and record that an evaluation took place."""
         self._looked_at = time.monotonic()
         now = self._kept.store.time()
         for sign in self.lateness.look(now, self._known()):
@@ -146,7 +145,7 @@ class Turn:
         self._decide([Item("state", _SEEN, self._states.get(_SEEN, ""), clock.text(now))])
 
     def _return(self) -> None:
-        """Says for how long nobody was at work, if that was long."""
+        """Alert for `no_beat` if no scheduler evaluated alerts for longer than a rule allows."""
         seen = clock.found(self._states.get(_SEEN, ""))
         if seen is None:
             return
@@ -159,7 +158,7 @@ class Turn:
             self._decide([*items, Item("state", _SEEN, self._states[_SEEN], clock.text(now))])
 
     def _tidy(self) -> None:
-        """Forgets what belongs to no rule any more, after a week: another beat may have newer rules, or older ones."""
+        """Delete week-old states that belong to no rule; another scheduler may still have that rule."""
         names, before = {each.name for each in self._rules}, self._kept.store.time() - _FORGOTTEN
         for name, text in list(self._states.items()):
             state = State.read(text)
@@ -167,7 +166,7 @@ class Turn:
                 self._decide([Item("state", name, text, "")])
 
     def _items(self, sign: Sign | None, now: datetime) -> list[Item]:
-        """What a sign changes now, by all rules."""
+        """Return what a sign changes under all rules: states and messages."""
         found: list[Item] = []
         for rule in self._rules if sign else ():
             if sign is None or not any(rule.concerns(each, sign.subject) for each in _events(sign)):
@@ -209,12 +208,15 @@ class Turn:
 
 
 def _events(sign: Sign) -> tuple[str, ...]:
-    """What a rule may call it: that a run has succeeded ends what failed and what was lost."""
+    """Return the events of a rule that the sign can affect: a success closes incidents of both `failed` and `lost`."""
     return ("failed", "lost") if sign.family == "run" and sign.kind != "trouble" else (sign.event,)
 
 
 def _is_old(sign: Sign, now: datetime) -> bool:
-    """Nobody wants to hear of it any more; that a queue has no worker is said once, however long it lasts."""
+    """Return whether a sign is too old to alert about.
+
+    A queue without a worker is never too old, because its event is written only once, when the trouble starts.
+    """
     return sign.event != "no_worker" and now - sign.at > timedelta(milliseconds=GIVE_UP_MS)
 
 

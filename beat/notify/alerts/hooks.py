@@ -1,4 +1,4 @@
-"""`@on_event`: functions of the application that want to be told."""
+"""Provide `@on_event`, which calls functions of the application with alerts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_TIMEOUT = timedelta(minutes=10)
 
 
 class Declared(NamedTuple):
-    """A function, and what it wants to hear of."""
+    """A function as a channel, and the rule for its alerts."""
 
     rule: Rule
     channel: Channel
@@ -45,8 +45,8 @@ def on_event(
 
     Args:
         on: The events, as in `@on_event("failed", "recovered")`.
-        schedules: Glob over ids, or several.
-        queues: Glob over queues, or several, for "no_worker".
+        schedules: One glob or several that schedule ids must match.
+        queues: One glob or several that queue names must match, for "no_worker".
         times: How many runs in a row must have failed.
         after: How long the trouble must have lasted.
         timeout: How long a call may take, 100 ms to 10 minutes.
@@ -71,7 +71,7 @@ def on_event(
 
 
 def declared() -> list[Declared]:
-    """All that code has asked for so far."""
+    """Return the functions that imported code has declared so far."""
     with _lock:
         return list(_declared.values())
 
@@ -87,5 +87,5 @@ def _path(function: Mapping[str, Any] | Callable[..., object]) -> str:
             f"on_event: {path} must take one argument, the alert: write def {path.rpartition('.')[2]}(alert)"
         ) from None
     except ValueError:
-        pass  # a built-in that does not say what it takes
+        pass  # a built-in without a signature
     return path

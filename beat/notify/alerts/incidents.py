@@ -1,8 +1,6 @@
-"""Incidents: what a sign means for the state of one, and who is to be told.
+"""Decide what a sign changes: the state of an incident, and which messages are sent.
 
-The same sign on the same state always decides the same, so that a decision can be repeated until it is written.
-
-What a notice of the outbox means to the rules: a sign of trouble, or that it is over.
+The same sign on the same state always leads to the same decision, so a decision can be repeated until it is written.
 """
 
 from __future__ import annotations
@@ -26,62 +24,62 @@ if TYPE_CHECKING:
 
 
 RUNS = "run"
-"""The family of all that a successful run makes good."""
+"""The family of trouble that a successful run ends."""
 _MOST = 10**9
 _ERROR = 500
 
 
 @dataclass(frozen=True)
 class Sign:
-    """What was seen of one schedule, queue or beat."""
+    """One observation about a schedule, a queue or the schedulers."""
 
     kind: Literal["trouble", "well", "undone", "still", "gone"]
-    """`undone`: RQ runs again what had failed. `still`: time has passed. `gone`: there is no such schedule any more."""
+    """`undone`: RQ runs a failed job again. `still`: time has passed. `gone`: the schedule no longer exists."""
     event: str
-    """What a rule calls it."""
+    """The event name that rules use."""
     subject: str
     id: str
-    """Of the event that tells it, or something as lasting."""
+    """The id of the event that reported it, or another value that stays the same when the sign is repeated."""
     at: datetime
     since: datetime | None = None
-    """When it began, if that was before."""
+    """When it began, if earlier than `at`."""
     lasted: timedelta | None = None
-    """For how long somebody has seen it last, where a rule says how long it may."""
+    """How long it has been observed, for events whose rule has a limit."""
     job: str = ""
     tick: str = ""
     error: str = ""
 
     @property
     def family(self) -> str:
-        """All that ends together: failures and losses end with a success."""
+        """Return the family, whose trouble ends together: a success ends both `failed` and `lost`."""
         return RUNS if self.event in {"failed", "lost"} else self.event
 
     def name(self, rule: Rule) -> str:
-        """Of the incident, in Redis."""
+        """Return the name of the incident's state in Redis."""
         return f"{rule.name}:{self.family}:{self.subject}"
 
 
 @dataclass(frozen=True)
 class State:
-    """What is remembered of trouble: first it is counted; an incident has an id."""
+    """What is remembered of trouble: first a count; once `incident` has an id, an incident is open."""
 
     event: str
     count: int
     since: str
     last: str
-    """When it was last seen."""
+    """When it was last observed."""
     job: str = ""
     tick: str = ""
     error: str = ""
     incident: str = ""
     told: tuple[str, ...] = ()
-    """The channels."""
+    """The channels that received a message about it."""
     number: int = 0
-    """How many messages there have been about it."""
+    """How many messages were sent about it."""
 
     @classmethod
     def read(cls, written: str) -> Self | None:
-        """What `text` wrote; None for anything else, as anybody can write to Redis."""
+        """Return the state that `text` wrote, or None for anything else, because other programs can write to Redis."""
         try:
             found = json.loads(written)
             told = tuple(found.pop("told", ()))
@@ -95,36 +93,39 @@ class State:
         return made if sound and " " not in made.incident else None
 
     def by(self, now: datetime) -> Self:
-        """Return the state with no time ahead of `now`: Redis' clock has gone back since, and would hide what comes."""
+        """Return the state with no time later than `now`.
+
+        Redis' clock may have gone back since it was written, and a later time would hide new signs.
+        """
         since, last = (min(each, clock.text(now), key=clock.read) for each in (self.since, self.last))
         return replace(self, since=since, last=last)
 
     def text(self) -> str:
-        """As Redis keeps it."""
+        """Return the JSON text that Redis stores."""
         empty = type(self)("", 0, "", "")
         return json.dumps({name: value for name, value in asdict(self).items() if value != getattr(empty, name)})
 
 
 class Message(NamedTuple):
-    """What is to be sent through a channel."""
+    """A message to send through a channel."""
 
     channel: str
     key: str
-    """The incident, and which message about it this is: those before come first."""
+    """The incident and the number of the message within it; lower numbers are sent first."""
     text: str
-    """As JSON."""
+    """The alert as JSON."""
 
 
 class Decided(NamedTuple):
-    """What a sign means."""
+    """The decision on a sign."""
 
     state: State | None
-    """From now on; None when there is nothing to remember."""
+    """The new state; None if there is nothing to remember."""
     messages: tuple[Message, ...] = ()
 
 
 def step(rule: Rule, state: State | None, sign: Sign) -> Decided:
-    """What this sign means for that rule."""
+    """Return what a sign changes under one rule, given the current state."""
     match sign.kind:
         case "trouble":
             return _troubled(rule, state, sign)
@@ -135,14 +136,14 @@ def step(rule: Rule, state: State | None, sign: Sign) -> Decided:
         case "undone" if state and not state.incident and state.count <= 1:
             return Decided(None)
         case "undone" if state and not state.incident:
-            return Decided(replace(state, count=state.count - 1, job=""))  # should it fail again, that counts
+            return Decided(replace(state, count=state.count - 1, job=""))  # its next failure counts again
         case "still" if state:
             return _escalated(rule, state, sign)
     return Decided(state)
 
 
 def unheard(state: State | None, decided: Decided) -> Decided:
-    """The same, but nobody is told: what this step would have told, a later one can tell."""
+    """Return the decision without its messages, so that a later step can still send them."""
     if decided.state is None:
         return Decided(None)
     before = state or State("", 0, "", "")
@@ -152,11 +153,11 @@ def unheard(state: State | None, decided: Decided) -> Decided:
 def _troubled(rule: Rule, state: State | None, sign: Sign) -> Decided:
     at, began = clock.text(sign.at), clock.text(sign.since or sign.at)
     if sign.event == "no_worker":
-        state = None  # it is said when it begins: what was before is over, whether anybody said so or not
+        state = None  # the event marks a start, so any earlier trouble is over
     if state and sign.job and sign.job == state.job:
         return Decided(state)  # another part of the same tick
     if state and sign.family != RUNS:
-        return Decided(state)  # it lasts, which is no news
+        return Decided(state)  # the trouble continues
     before = state or State(sign.event, 0, began, at)
     found = replace(
         before,
@@ -178,7 +179,7 @@ def _over(rule: Rule, state: State | None, sign: Sign) -> Decided:
     if not state:
         return Decided(None)
     if sign.family == RUNS and (sign.job == state.job or sign.at < clock.read(state.last)):
-        return Decided(state)  # a part of what failed; or it ended before that
+        return Decided(state)  # part of the failed run, or it ended before the failure
     if not state.incident or "recovered" not in rule.on:
         return Decided(None)
     told = (rule.channel,) if rule.is_silent else state.told
@@ -223,12 +224,12 @@ def _facts(rule: Rule, state: State, sign: Sign, how: str) -> Mapping[str, Any]:
 
 
 def _id(rule: Rule, sign: Sign) -> str:
-    """The same whoever decides it: what opened it is part of it."""
+    """Return the id of an incident, which depends only on the rule and the sign that opened it."""
     return ".".join(quote(each, safe="") for each in (rule.name, sign.family, sign.subject, sign.id) if each)
 
 
 def of(notice: Notice) -> Sign | None:
-    """The sign that a notice gives; None if it gives none."""
+    """Return the sign that a notice of the event stream gives, or None if it gives none."""
     match notice.type:
         case "failed" | "lost":
             return _of_run("trouble", notice.type, notice)
@@ -261,7 +262,7 @@ def _of_run(kind: Any, event: str, notice: Notice) -> Sign | None:
 
 
 def _error(found: Any) -> str:
-    """`KeyError: no such user`, on one line."""
+    """Return an error on one line, as in `KeyError: no such user`."""
     if isinstance(found, dict):
         parts = (found.get("type"), found.get("message"))
         found = ": ".join(str(each) for each in parts if each)

@@ -1,7 +1,7 @@
-"""Looks for what no event tells: ticks that have not fired, runs that do not start or end, schedules that are broken.
+"""Check for trouble that no event reports: late ticks, runs that do not start or end, and broken schedules.
 
-Only what a rule asks for is looked at, and only a few pages at a time. What is late is measured from when this beat
-began to look: after a night without any beat, that is one thing to tell and not a thousand.
+Only what a rule asks for is read, a few pages per check. A tick's lateness counts from the first check of this
+scheduler, so a night without any scheduler causes one alert and not a thousand.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ if TYPE_CHECKING:
 
 _PAGE = 200
 _TRIED = 5000
-"""So many ticks that are due soon are looked at each time."""
+"""How many soon-due ticks to read per check."""
 _RUNS = 1000
-"""So many open runs are looked at each time, the next the time after."""
+"""About how many open runs to read per check; the next check continues there."""
 _WAITS = {"queued", "created"}
 _GONE = {"", "retired"}
 
 
 class _Run(NamedTuple):
-    """An open run, as RQ has it."""
+    """An open run, as RQ's job hash describes it."""
 
     job: str
     status: str
     started: datetime | None
     enqueued: datetime | None
-    """Where RQ says so: later than it was fired, if it was queued again."""
+    """When RQ enqueued it, if known; later than the fire if the job was enqueued again."""
 
 
 class Lateness:
-    """One beat's eye on the time."""
+    """The overdue checks of one scheduler, with their position in each index."""
 
     def __init__(self, store: Store, rules: Sequence[Rule], hidden: timedelta) -> None:
         self._store, self._rules, self._hidden = store, rules, hidden
@@ -53,7 +53,10 @@ class Lateness:
         self._open_at = self._broken_at = self._due_at = 0
 
     def look(self, now: datetime, known: Mapping[str, State]) -> Iterator[Sign]:
-        """All that is late, for the rules to say whether it is too late; and what is so no longer."""
+        """Yield signs for everything late that a rule asks for, and for known trouble that is over.
+
+        A sign says how long the trouble has lasted; each rule decides whether that is too long.
+        """
         wanted = {event for rule in self._rules for event in rule.troubles}
         if "late_fire" in wanted:
             yield from self._ticks(now, _subjects(known, "late_fire"))
@@ -65,7 +68,7 @@ class Lateness:
             yield from self._broken(now, _subjects(known, "broken"))
 
     def _least(self, event: str) -> timedelta:
-        """How long that may last at least, by whichever rule."""
+        """Return the shortest limit that any rule sets for an event."""
         return min(rule.lasts(event) for rule in self._rules if event in rule.troubles)
 
     def _ticks(self, now: datetime, open_ones: Mapping[str, State]) -> Iterator[Sign]:
@@ -81,9 +84,10 @@ class Lateness:
                 yield Sign(_over(state), "late_fire", each, "", now)
 
     def _due(self, now: datetime, before: int) -> Iterator[str]:
-        """Those that are late by their place, and those that may be: what a beat has tried stands behind its time.
+        """Return the ids that are late by their score, and further ids that may be late.
 
-        Of the latter each time those that come next.
+        A tick that a scheduler has tried to fire has a score later than its due time, so each check also reads the next
+        page of soon-due ids.
         """
         client, key = self._store.client, self._store.keys.due
         late: Any = client.zrangebyscore(key, "-inf", before, start=0, num=_PAGE)
@@ -109,7 +113,7 @@ class Lateness:
                     yield Sign("trouble", event, record.schedule, run.job, now, **facts)
 
     def _page(self) -> list[tuple[str, Record]]:
-        """Open runs; each time those that come next."""
+        """Return the next page of open runs."""
         client, keys = self._store.client, self._store.keys
         answer: Any = client.zscan(keys.open, self._open_at, count=_RUNS)
         self._open_at, page = answer
@@ -141,7 +145,7 @@ class Lateness:
 
 
 def _over(state: str) -> Literal["well", "gone"]:
-    """How it ends for a schedule in this state: of one that is gone, nobody is told that it is well."""
+    """Return how trouble ends for a schedule in this state: a schedule that is gone gets no recovery message."""
     return "gone" if state in _GONE else "well"
 
 
@@ -150,6 +154,6 @@ def _is_at(run: _Run, event: str) -> bool:
 
 
 def _subjects(known: Mapping[str, State], event: str) -> dict[str, State]:
-    """Those of which it is remembered, by whichever rule."""
+    """Return the states of known trouble with this event by subject, whichever rule they belong to."""
     named = ((name.split(":", 2), state) for name, state in known.items() if name.count(":") > 1)
     return {parts[2]: state for parts, state in named if parts[1] == event}

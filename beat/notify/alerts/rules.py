@@ -1,4 +1,4 @@
-"""Rules: which events of which schedules or queues are worth an alert, and through which channel."""
+"""Read and validate alert rules: which events of which schedules or queues to report, and to which channel."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ EVENTS = {
     "broken": "what Redis holds about a schedule cannot be used",
     "no_beat": "no scheduler was running",
 }
-"""What a rule can name."""
+"""The events that a rule can name, with a description."""
 AFTER = {
     "late_fire": timedelta(minutes=1),
     "late_start": timedelta(minutes=10),
     "late_end": timedelta(hours=1),
     "no_beat": timedelta(minutes=1),
 }
-"""How long each may last before it is worth an alert, if the rule does not say."""
+"""How long each kind of trouble may last before beat alerts, unless the rule says otherwise."""
 RUN = ("failed", "lost")
-"""What a run that succeeds makes good."""
+"""The events that a successful run ends."""
 LEAST, MOST = timedelta(seconds=1), timedelta(days=30)
 LEAST_NO_BEAT = timedelta(seconds=30)
-"""Another beat needs some seconds to take over."""
+"""The minimum for `no_beat`, because another scheduler needs some seconds to take over."""
 FIELDS = (
     "name",
     "on",
@@ -57,7 +57,7 @@ _QUEUE = 200
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule, complete and checked."""
+    """One rule, complete and valid."""
 
     name: str
     on: tuple[str, ...]
@@ -65,38 +65,38 @@ class Rule:
     schedules: tuple[str, ...] = ("*",)
     queues: tuple[str, ...] = ("*",)
     times: int = 1
-    """So many runs in a row have failed before it is an incident."""
+    """How many runs in a row must fail before an incident opens."""
     after: timedelta | None = None
     escalate_after: int | timedelta | None = None
-    """After so many in a row, or so long, `escalate_to` is told, too."""
+    """`escalate_to` also gets a message after this many failures in a row, or after this time."""
     escalate_to: str | None = None
     template: str | None = None
 
     @property
     def troubles(self) -> tuple[str, ...]:
-        """What opens an incident. Who only wants to hear that it is over has it opened all the same, in silence."""
+        """Return the events that open an incident; a rule for `recovered` alone opens one without a message."""
         return tuple(each for each in self.on if each != "recovered") or RUN
 
     @property
     def is_silent(self) -> bool:
-        """Whether nothing is said before it is over."""
+        """Return whether the rule sends a message only when the incident closes."""
         return self.on == ("recovered",)
 
     @property
     def channels(self) -> tuple[str, ...]:
-        """All that it may use."""
+        """Return all channels that the rule may use."""
         return (self.channel, self.escalate_to) if self.escalate_to else (self.channel,)
 
     def lasts(self, event: str) -> timedelta:
-        """How long that may last."""
+        """Return how long an event may last before the rule alerts."""
         return self.after or AFTER[event]
 
     def bears(self, event: str, lasted: timedelta | None) -> bool:
-        """Whether that has not lasted too long yet."""
+        """Return whether an event has not lasted long enough to alert."""
         return lasted is not None and lasted < self.lasts(event)
 
     def concerns(self, event: str, subject: str) -> bool:
-        """Whether it is about such an event of that schedule, or of that queue."""
+        """Return whether the rule is about this event of this schedule or queue."""
         if event not in self.troubles:
             return False
         if event == "no_beat":
@@ -105,7 +105,7 @@ class Rule:
         return any(fnmatch.fnmatchcase(subject, glob) for glob in wanted)
 
     def __str__(self) -> str:
-        """In words: `failed 3 times in a row of report-* → ops`."""
+        """Return the rule as text, as in `failed 3 times in a row of report-* → ops`."""
         of = [*(self.schedules if self.schedules != ("*",) else ()), *(self.queues if self.queues != ("*",) else ())]
         parts = [
             " or ".join(self.on),
@@ -120,7 +120,7 @@ class Rule:
 
 
 def read(given: object, place: str) -> Rule:
-    """A rule as somebody writes it; refuses what is none, in a sentence that begins with `place`."""
+    """Return the rule that one table describes; raise BadOption with a message that starts with `place`."""
     if not isinstance(given, Mapping):
         raise BadOption(f"{place} must be a table, with `on` and `channel`, not {type(given).__name__}")
     for each in given:
@@ -161,7 +161,7 @@ def _events(given: object) -> tuple[str, ...]:
 
 
 def _fits_together(rule: Rule, given: Mapping[str, Any]) -> None:
-    """Refuses what would say nothing."""
+    """Raise BadOption for an option that has no effect in this rule."""
     of_runs = [each for each in rule.troubles if each in RUN]
     if "times" in given and not of_runs:
         raise BadOption(f"times says nothing here: it counts runs that are failed or lost, not {', '.join(rule.on)}")
@@ -226,7 +226,7 @@ def _template(given: object) -> str | None:
 
 
 def _name(on: tuple[str, ...], given: Mapping[str, Any]) -> str:
-    """The same for the same words, whichever beat reads them."""
+    """Return a name that is the same for the same rule in every scheduler."""
     written = json.dumps({name: str(given[name]) for name in sorted(given)})
     return f"{'-'.join(on)[:60]}-{hashlib.sha256(written.encode()).hexdigest()[:6]}"
 

@@ -1,4 +1,4 @@
-"""How alerts stand: rules, channels, incidents that are open and messages that wait; and a message to try a channel."""
+"""Show rules, channels, open incidents and pending messages, and send a test message to a channel."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Open(NamedTuple):
-    """An incident that is not over."""
+    """An open incident."""
 
     rule: str
     subject: str
@@ -30,22 +30,22 @@ class Open(NamedTuple):
 
 
 class Standing(Connected):
-    """Asks one installation. `redis` is a URL, a client, or what the settings say; options are settings by name."""
+    """The alerts of one installation; `redis` is a URL or a client, by default the one of the settings."""
 
     @functools.cached_property
     def wanted(self) -> Alerts:
-        """The rules and channels of the settings."""
+        """Return the rules and channels of the settings."""
         return config.read(self.settings)
 
     def _kept(self) -> list[Kept]:
-        """Read the alerts of this application or, where nothing names one, of all live schedulers."""
+        """Return the stored alerts of this application or, if no application is named, of all live schedulers."""
         apps = {self.settings.app}
         if self.settings.app == UNNAMED:
             apps |= {each.app for each in announcements.alive(self._store, self._store.time()) if each.app}
         return [Kept(self._store, app) for app in sorted(apps)]
 
     def incidents(self) -> list[Open]:
-        """Those that are open, oldest first."""
+        """Return the open incidents, oldest first."""
         with self._asking():
             found = [pair for kept in self._kept() for pair in kept.states().items()]
         named = ((name.split(":", 2), State.read(text)) for name, text in found if name.count(":") > 1)
@@ -53,14 +53,14 @@ class Standing(Connected):
         return sorted(opened, key=lambda each: each.state.since)
 
     def waiting(self) -> Mapping[str, int]:
-        """How many messages each channel has yet to take."""
+        """Return how many messages are pending per channel."""
         with self._asking():
             numbers = [kept.waiting(self.wanted.channels) for kept in self._kept()]
         return {channel: sum(each[channel] for each in numbers) for channel in self.wanted.channels}
 
 
 def plain(found: Standing) -> dict[str, Any]:
-    """Rules, channels and incidents, as `--json` has them."""
+    """Return rules, channels and incidents as `--json` prints them."""
     kinds = found.wanted.channels
     waiting = found.waiting().items()
     return {
@@ -88,7 +88,7 @@ def _incident(each: Open) -> dict[str, Any]:
 
 
 def trial(channel: Channel) -> str:
-    """Sends a message that says it is none; what the channel said. Raises NotTaken otherwise."""
+    """Send a test message and return the channel's answer; raise NotTaken when the channel does not accept it."""
     now = clock.text(clock.now())
     text = f"a test of the channel {channel.name}: beat can reach you"
     facts = dict.fromkeys(("schedule", "queue", "count", "job", "tick", "error", "since"))

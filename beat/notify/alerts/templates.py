@@ -1,4 +1,4 @@
-"""What an alert says: a sentence of our own, or a template whose fields are few and plain."""
+"""Write the text of an alert: beat's own sentence, or the user's template with a fixed set of fields."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ FIELDS = (
     "error",
     "text",
 )
-"""What a template can name."""
+"""The fields that a template can name."""
 _LONGEST = 2000
 
 
 def wrong_with(template: object) -> str:
-    """What is wrong with a template, or nothing."""
+    """Return what is wrong with a template, or an empty string."""
     if not isinstance(template, str) or not template.strip() or len(template) > _LONGEST:
         return f"must be text of up to {_LONGEST:,} characters, as in '{{schedule}} failed: {{error}}'"
     try:
@@ -48,7 +48,7 @@ def wrong_with(template: object) -> str:
 
 
 def filled(template: str | None, facts: Mapping[str, object]) -> str:
-    """The template with the facts, or our own sentence; whatever is not there is empty."""
+    """Return the filled template, or beat's own sentence if it is None; a missing fact becomes empty text."""
     text = sentence(facts)
     if template is None:
         return text
@@ -57,7 +57,7 @@ def filled(template: str | None, facts: Mapping[str, object]) -> str:
 
 
 def sentence(facts: Mapping[str, object]) -> str:
-    """What has happened, for people."""
+    """Return what has happened as a sentence for people."""
     subject = f"{facts['schedule'] or facts['queue'] or 'beat'}"
     said = _closed(subject, facts) if facts["state"] == "closed" else _opened(subject, facts)
     return f"still: {said}" if facts["state"] == "escalated" else said

@@ -1,7 +1,7 @@
-"""Monitors: outer services are told when a run starts and how it ends, so that they miss what does not come.
+"""Ping external monitoring services when a run starts and when it ends, so that they detect missing runs.
 
-One beat at a time tells, whichever has the lock; events are acknowledged when they were sent or given up, so that the
-next one goes on where this one was. A message that is sent again has the same run id.
+One scheduler at a time does this, the one that holds the lock. An event is acknowledged when its ping was accepted or
+given up, so the next lock owner continues there. A ping that is sent twice carries the same run id.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _TURN_S, _REST_S = 0.5, 2.0
 
 
 class Monitors:
-    """The companion that tells them."""
+    """The service that pings the monitors."""
 
     name = "monitors"
 
@@ -45,7 +45,7 @@ class Monitors:
         self._environment = os.environ.get("SENTRY_ENVIRONMENT")
 
     def run(self, stopping: threading.Event) -> None:
-        """Looks now and then whether there is something to do that nobody else does."""
+        """Ping monitors while this scheduler holds the lock; otherwise try to take the lock every 2 s."""
         client = connection.connect(self._source)
         try:
             register, lock = Register(client, self._keys), Lock(client, self._keys.monitoring, LOCK_MS)
@@ -67,7 +67,10 @@ class Monitors:
             client.connection_pool.disconnect()
 
     def _leave(self, client: Redis, register: Register, lock: Lock) -> bool:
-        """Whether there is still nothing to do; what happens meanwhile would be old news when there is."""
+        """Delete the consumer group while no schedule has a monitor, and return whether that is still so.
+
+        A group that stayed would deliver old events once a schedule has a monitor again.
+        """
         if is_empty := register.is_empty():
             leave(self._outbox(client))
         lock.release()
@@ -89,11 +92,11 @@ class Monitors:
         lock.release()
 
     def _request(self, ping: Ping) -> Request | str:
-        """The message; or why there is none, nothing if that is as it should be."""
+        """Return the request for a ping, or the reason why there is none; it is empty if no ping is wanted."""
         monitor = ping.schedule.monitor
         if monitor is None or (monitor.of_sentry and self._is_off):
             return ""
-        if ping.source != CODE and not is_allowed(monitor, self._hosts):  # whoever wrote it asked no setting
+        if ping.source != CODE and not is_allowed(monitor, self._hosts):  # data may name any host
             return "the schedule comes from data, and monitor_hosts does not allow this host: set BEAT_MONITOR_HOSTS"
         if not monitor.of_sentry:
             return healthchecks.request(ping, monitor.where)

@@ -1,4 +1,4 @@
-"""Pings as healthchecks.io takes them, and whoever speaks like it: the URL of the check, and a word after it."""
+"""Build pings for healthchecks.io and compatible services: the URL of the check with `/start` or `/fail` appended."""
 
 from __future__ import annotations
 
@@ -18,7 +18,11 @@ _REFUSALS = {
 
 
 def request(ping: Ping, url: str) -> Request:
-    """The run is known by its `rid`, by which the service tells runs apart that overlap; the body is for people."""
+    """Return the request for a ping.
+
+    The query parameter `rid` identifies the run, so the service can match starts and ends of overlapping runs. The body
+    is text for people.
+    """
     parts = urlsplit(url)
     query = "&".join(each for each in (parts.query, f"rid={ping.run_id}") if each)
     whole = urlunsplit(parts._replace(path=parts.path.rstrip("/") + _PATHS[ping.kind], query=query))
@@ -27,7 +31,7 @@ def request(ping: Ping, url: str) -> Request:
 
 
 def refusal(answer: bytes) -> str:
-    """Why a ping was not taken that was answered with 200, as all are that go to the UUID of a check."""
+    """Return why the service ignored a ping although it answered 200, or an empty string if it accepted the ping."""
     return _REFUSALS.get(answer.strip().lower(), "")
 
 

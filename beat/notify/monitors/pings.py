@@ -1,4 +1,4 @@
-"""What a monitor is told of one run: that it has started, ended well, or failed."""
+"""Define the pings that monitors receive: a run started, succeeded or failed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 BEGINS = {"enqueued", "reopened"}
 """The events after which a run may start."""
 ENDS = {"succeeded": "ok", "failed": "fail", "lost": "fail", "stopped": "fail"}
-"""The events with which it ends, and what a monitor is told then."""
+"""The events that end a run, and the kind of ping that follows each."""
 CODE = "code"
 """The source of a schedule that an application declares."""
 _NAMESPACE = uuid.UUID("c2b7a6de-6c0c-5d8b-9d0b-6f0a5b7c9e31")
@@ -27,36 +27,36 @@ class Ping(NamedTuple):
     kind: str
     """`start`, `ok` or `fail`."""
     schedule: Schedule
-    """With its monitor."""
+    """The schedule of the run, which has a monitor."""
     job_id: str
     settles: tuple[str, ...]
-    """The events that need not be handed out again when it was sent."""
+    """The ids of the events to acknowledge when the ping is done."""
     seconds: float | None = None
     """How long the run took."""
     words: str = ""
     source: str = CODE
-    """Where the schedule comes from, as its hash says."""
+    """The source of the schedule, as its hash in Redis says."""
 
     @property
     def run_id(self) -> uuid.UUID:
-        """The same whoever sends it, and however often."""
+        """Return the id of the run, which is the same for every ping and every scheduler."""
         return uuid.uuid5(_NAMESPACE, self.job_id)
 
 
 class Request(NamedTuple):
-    """A message as it is posted."""
+    """An HTTP request that carries a ping."""
 
     service: str
-    """The host, and its port if it names one: what can be said aloud."""
+    """The host, with its port if the URL names one; safe to log."""
     url: str
     headers: Mapping[str, str]
     body: bytes
     refusal: Callable[[bytes], str] | None = None
-    """Finds in the body of a good answer why the message was not taken all the same; nothing if it was."""
+    """A function that finds, in the body of a 2xx response, why the ping was rejected; empty if it was accepted."""
 
 
 def ended(notice: Notice, schedule: Schedule, source: str = CODE) -> Ping:
-    """Return the message about a run that has ended."""
+    """Return the ping for a run that has ended."""
     entry = notice.entry
     seconds = entry.get("duration")
     found = seconds if isinstance(seconds, int | float) and not isinstance(seconds, bool) and seconds >= 0 else None
@@ -66,7 +66,7 @@ def ended(notice: Notice, schedule: Schedule, source: str = CODE) -> Ping:
 
 
 def _error(entry: Mapping[str, Any]) -> str:
-    """What went wrong, in the words of the ledger, without the traceback."""
+    """Return the error of a run in the words of the ledger, without the traceback."""
     error = entry.get("error")
     if isinstance(error, dict):
         return ": ".join(str(error[name]) for name in ("type", "message") if error.get(name))

@@ -1,9 +1,8 @@
-"""What happened to schedules with a monitor, from the outbox, and what Redis knows of them.
+"""Read the event stream for schedules with a monitor, and queue their pings.
 
-The group has one consumer, whichever beat that is at the time: what one has left, the next goes on with at once. Only
-who has the lock is handed something: what a beat took that has lost it, nobody would look for.
-
-One beat's time at telling monitors: it takes events, looks who has started, and hands messages to the lanes.
+The consumer group has one consumer that all schedulers share, so the next lock owner continues at once with events that
+were read and not acknowledged. Only the lock owner receives new events, because an event that another scheduler
+received would stay pending until the next change of owner.
 """
 
 from __future__ import annotations
@@ -41,16 +40,16 @@ INDEX = "monitored"
 _PAGE = 100
 _DAY_MS = 86_400_000
 _SINCE = "1m"
-"""How far a new group looks back: the first schedule with a monitor may tick before a beat has noticed it."""
+"""How far back a new group starts, because the first schedule with a monitor may tick before a scheduler notices it."""
 
 
 class Taken(NamedTuple):
-    """An event, and what it says; None for what is nobody's business, or gone."""
+    """An event and its notice, which is None if the entry cannot be read or is gone."""
 
     id: str
     notice: Notice | None
     is_gone: bool = False
-    """It was trimmed before anybody acknowledged it."""
+    """Whether the event was trimmed from the stream before it was acknowledged."""
 
 
 def _taken(entry: Entry) -> Taken:
@@ -58,23 +57,23 @@ def _taken(entry: Entry) -> Taken:
 
 
 class Reading:
-    """The place in the outbox, for who has the lock with this token."""
+    """The reader of the event stream, for the owner of the lock with this token."""
 
     def __init__(self, outbox: Outbox, token: str) -> None:
         self._outbox, self._token = outbox, token
         self._known = self._told = ""
         self.missed = 0
-        """How many events were gone before they could be read, as far as that is known."""
+        """How many events were trimmed before they could be read, as far as that is known."""
 
     def left(self) -> Iterator[list[Taken]]:
-        """What was handed out before and never acknowledged, page by page."""
+        """Yield, page by page, the events that were read before and not acknowledged."""
         after = START
         while page := self._outbox.left(group=GROUP, consumer=CONSUMER, after=after, count=_PAGE):
             after = page[-1].id
             yield [_taken(each) for each in page]
 
     def take(self) -> list[Taken]:
-        """What comes next; perhaps nothing, and nothing when the lock is lost."""
+        """Return the next events; the list is empty if there are none or the lock is lost."""
         handed = self._outbox.take(
             group=GROUP,
             consumer=CONSUMER,
@@ -95,24 +94,24 @@ class Reading:
         return [_taken(each) for each in handed.entries]
 
     def acknowledge(self, ids: Sequence[str]) -> None:
-        """They need not come again."""
+        """Acknowledge events, so that Redis does not deliver them again."""
         if ids:
             self._outbox.acknowledge(GROUP, ids)
 
 
 def leave(outbox: Outbox) -> None:
-    """What happens from now on is nobody's business, until there is a monitor again: then it begins anew."""
+    """Delete the consumer group, so that a new one starts with recent events when there is a monitor again."""
     outbox.disband(GROUP)
 
 
 class Register:
-    """The schedules that have a monitor."""
+    """The schedules that have a monitor, by their index in Redis."""
 
     def __init__(self, client: Redis, keys: Keys) -> None:
         self._client, self._keys = client, keys
 
     def is_empty(self) -> bool:
-        """Whether there is nothing to do."""
+        """Return whether no schedule has a monitor."""
         return not self._client.exists(self._keys.index(INDEX))
 
     def among(self, ids: Collection[str]) -> dict[str, tuple[Schedule, str]]:
@@ -123,7 +122,7 @@ class Register:
         with self._client.pipeline(transaction=False) as pipe:
             pipe.smismember(self._keys.index(INDEX), asked)
             [marks] = pipe.execute(raise_on_error=False)
-        if isinstance(marks, Exception):  # an index only: repair makes it anew
+        if isinstance(marks, Exception):  # the index is of another type; a repair rebuilds it
             return {}
         mine = [each for each, mark in zip(asked, marks, strict=True) if mark]
         found = self._each(mine, "definition", self._keys.schedule)
@@ -132,7 +131,7 @@ class Register:
         return {each: (known, source) for each, (known, source) in read.items() if known and known.monitor}
 
     def started(self, job_ids: Sequence[str]) -> list[str]:
-        """Those of these jobs that a worker is at, by RQ's own records."""
+        """Return those of these jobs that a worker is running, by RQ's own records."""
         found = self._each(job_ids, "status", job_template.job_key)
         return [each for each, status in zip(job_ids, found, strict=True) if status == b"started"]
 
@@ -160,12 +159,12 @@ def _schedule(text: str) -> Schedule | None:
 
 
 MOST_WAITING = 1000
-"""How many runs are looked at, whether they have started; of the others only the end is told."""
+"""How many runs are checked for their start; a run beyond that gets only the ping at its end."""
 _LOOK_S = 1.0
 
 
 class Round:
-    """From the moment that this beat got the lock."""
+    """The work of one scheduler while it holds the lock: read events, find started runs, and queue pings."""
 
     def __init__(
         self, reading: Reading, register: Register, request: Callable[[Ping], Request | str], emit: Emit
@@ -176,16 +175,16 @@ class Round:
         self._done: queue.SimpleQueue[tuple[str, ...]] = queue.SimpleQueue()
         self._waiting: dict[
             str, tuple[str, Schedule, str]
-        ] = {}  # job id → the event that began it, and whose run it is
+        ] = {}  # job id → the event that began the run, its schedule, the schedule's source
         self._looked_at = 0.0
 
     def resume(self) -> None:
-        """Goes on with what another beat has left."""
+        """Process the events that were read and not acknowledged by an earlier lock owner."""
         for page in self._reading.left():
             self._handle(page)
 
     def turn(self) -> bool:
-        """Whether something came."""
+        """Process the next page of events, and return whether there were any."""
         page = [] if any(lane.is_full for lane in self._lanes.values()) else self._reading.take()
         self._handle(page)
         if time.monotonic() - self._looked_at >= _LOOK_S:
@@ -195,14 +194,14 @@ class Round:
         return bool(page)
 
     def settle(self) -> None:
-        """Acknowledges what was sent or given up, and what is nobody's business."""
+        """Acknowledge the events whose pings are done, and those that need no ping."""
         ids: list[str] = []
         while not self._done.empty():
             ids += self._done.get()
         self._reading.acknowledge(ids)
 
     def stop(self) -> None:
-        """Nothing more is sent."""
+        """Stop all delivery queues."""
         for lane in self._lanes.values():
             lane.stop()
 
@@ -232,7 +231,7 @@ class Round:
             self._forget(next(iter(self._waiting)))
 
     def _forget(self, job_id: str) -> None:
-        """Its start is no news any more."""
+        """Stop waiting for the start of a run, and acknowledge the event that began it."""
         if found := self._waiting.pop(job_id, None):
             self._done.put((found[0],))
 

@@ -1,6 +1,7 @@
-"""Check-ins as Sentry Crons takes them: an envelope with one item, and in it how the monitor is to be set up.
+"""Build check-ins for Sentry Crons: an envelope with one item, which also configures the monitor.
 
-Sentry learns the schedule from that, so that nobody has to enter it there; what it could not say truly is left out.
+Sentry creates or updates the monitor from that configuration, so no schedule has to be entered there. The configuration
+is omitted if Sentry's format cannot express the schedule exactly.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ _UNITS = {
 }
 _WHOLE_MINUTES = (0,)
 _MOST_MINUTES = 40_320
-"""Four weeks: Sentry refuses a check-in that says more."""
+"""Four weeks: Sentry rejects a check-in with a larger value."""
 _ENVIRONMENT = re.compile(r"[^\n\r\f/]{1,64}")
 
 
 def request(ping: Ping, dsn: sentry_dsn.Dsn, environment: str | None = None) -> Request:
-    """A check-in has the id of its run: its end takes the place of its start.
+    """Return the check-in of a ping; the end of a run has the same check-in id as its start and replaces it.
 
-    Without an environment, or with one that Sentry would not take, it counts for Sentry's own, `production`.
+    Without an environment, or with one that Sentry rejects, Sentry uses its default, `production`.
     """
     item: dict[str, Any] = {
         "check_in_id": ping.run_id.hex,
@@ -58,7 +59,10 @@ def request(ping: Ping, dsn: sentry_dsn.Dsn, environment: str | None = None) -> 
 
 
 def config(schedule: Schedule) -> dict[str, Any]:
-    """How the monitor is to be set up; nothing for a schedule whose ticks, or whose last one, it could not foresee."""
+    """Return the configuration of the monitor, or an empty dict if Sentry could not predict every tick.
+
+    Sentry cannot predict the ticks of a schedule that has exclusions, an end, `max_runs`, or a rule unknown to Sentry.
+    """
     when = None if schedule.exclude or schedule.end or schedule.max_runs else _when(schedule)
     if when is None or schedule.monitor is None:
         return {}
