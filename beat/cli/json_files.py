@@ -1,6 +1,6 @@
 """Read schedules from JSON as `beat list --json` prints it, for `Client.add_all`.
 
-Whatever such a document holds besides the options of a schedule, such as its state or next tick, is ignored.
+Fields that are not options of a schedule, such as its state or next tick, are ignored.
 """
 
 from __future__ import annotations

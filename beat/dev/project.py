@@ -31,7 +31,7 @@ _RANKS = ("high", "normal", "low")
 
 @dataclass(frozen=True, kw_only=True)
 class Survey:
-    """What `beat dev` runs, or why the application cannot be loaded."""
+    """The facts about an application that `beat dev` needs, or the reason why it cannot be loaded."""
 
     problem: str = ""
     """Why the modules cannot be loaded; empty if they were loaded."""

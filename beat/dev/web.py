@@ -46,7 +46,7 @@ class Page:
             await self._child.stop(hurry)
 
     def _show(self, line: str) -> None:
-        self._say(line.partition(" (of Redis")[0])  # the first line of `beat dev` already names the Redis
+        self._say(line.partition(" (of Redis")[0])  # an earlier line of `beat dev` names the Redis
 
 
 def _free(wanted: Settings) -> int:
