@@ -1,6 +1,7 @@
-"""The command line: a table of sub-commands, and the one place where errors become exit codes.
+"""Define the command line: a table of commands, and the one place that turns errors into exit codes.
 
-Each sub-command is loaded when it is called: `beat --help` and `beat next` start at once, without rq and pydantic.
+The module of a command is imported only when the command runs. So `beat --help` and `beat next` start fast, without rq
+and pydantic.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
 _USAGE, _BUG, _INTERRUPTED = 2, 70, 130
 _COMPLETE = "_BEAT_COMPLETE"
 _SHARED = {"--redis-url": " URL", "--json": ""}
-"""Options that most commands have, and that may stand before the command, with their values."""
+"""Options that may also stand before the command → how the usage error shows their value."""
 
-# group → sub-command → what it does, in one line; the module of the same name holds `command`
+# group → command → its help in one line; the module of the same name defines `command`
 COMMANDS: Mapping[str, Mapping[str, str]] = {
     "Run": {
         "run": "Fire every tick of every schedule, exactly once.",
@@ -66,7 +67,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
 
 
 class _Commands(click.Group):
-    """Sub-commands in groups; a module is imported only when its command runs."""
+    """The commands in groups. A module is imported only when its command runs."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(ctx, self._behind_the_command(ctx, args))
@@ -99,7 +100,7 @@ class _Commands(click.Group):
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """From the table: no module is imported to name it."""
+        """Complete the names of commands from the table, without importing their modules."""
         from click.shell_completion import CompletionItem  # noqa: PLC0415 (for shells alone)
 
         told = ((name, text) for group in COMMANDS.values() for name, text in group.items())
@@ -109,7 +110,7 @@ class _Commands(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 (click's signature)
         for group, commands in COMMANDS.items():
             with formatter.section(group):
-                formatter.write_dl([*commands.items()])  # `list` is a module of this room
+                formatter.write_dl([*commands.items()])  # not list(): `beat.cli.list` hides the built-in here
 
 
 @click.group(
@@ -141,7 +142,7 @@ def cli(ctx: click.Context) -> None:
 
 
 def _without_a_command(ctx: click.Context) -> None:
-    """Run the scheduler if a setting names modules; else print the help, because nobody asked for anything."""
+    """Run the scheduler if a setting names modules; otherwise print the help and exit with a usage error."""
     modules = sources.find().values.get("modules")
     if modules is None or not modules.value:
         output.echo(ctx.get_help())
@@ -155,8 +156,8 @@ def _without_a_command(ctx: click.Context) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Runs the command line and ends the process with its exit code."""
-    if asked := os.environ.get(_COMPLETE):  # by a shell that completes a line
+    """Run the command line and exit the process with its exit code."""
+    if asked := os.environ.get(_COMPLETE):  # set by a shell that completes a line
         sys.exit(_complete(asked))
     sys.exit(_run(sys.argv[1:] if arguments is None else [*arguments]))
 
@@ -169,7 +170,7 @@ def _complete(instruction: str) -> int:
 
 def _run(arguments: list[str]) -> int:
     try:
-        # Not cli.main(): it would end with 1 when a pipe is closed.
+        # cli.main() would exit with 1 when a pipe is closed.
         with cli.make_context("beat", arguments) as ctx:
             return cli.invoke(ctx) or 0
     except click.exceptions.Exit as e:
@@ -183,10 +184,10 @@ def _run(arguments: list[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         output.echo(err=True)  # ends the line on which the terminal wrote ^C
         return _INTERRUPTED
-    except BrokenPipeError:  # click's own help, piped into what does not read it
+    except BrokenPipeError:  # click's own help, piped into a program that does not read it
         output.hang_up(sys.stdout)
         return 0
-    except Exception:  # noqa: BLE001 (the last line of defence: say that it is ours)
+    except Exception:  # noqa: BLE001 (any other error is a bug in beat, and is reported as one)
         import traceback  # noqa: PLC0415 (for a bug alone)
 
         output.echo(output.printable(redis_url.hidden(traceback.format_exc())), err=True, ended=False)

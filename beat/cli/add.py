@@ -1,4 +1,4 @@
-"""`beat add`: schedules from data, one by its options or many from a file."""
+"""`beat add`: add schedules from data, either one from options or many from a file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _OWN = {
     "func", "cron", "every", "follows", "tz", "named", "args", "queues", "route", "group", "requires", "slow_queue",
     "others",
 }  # fmt: skip
-"""What makes one schedule."""
+"""The parameters that describe one schedule."""
 _SHOWN = 3
 _WORDS = {
     "added": "added",
@@ -128,7 +128,7 @@ def command(*, name: str | None, file: TextIO | None, source: str | None, **give
 
 
 def _refuse_both(option: str, others: Collection[str], file: TextIO | None = None) -> None:
-    """A file, and a predecessor, say all that there is to say."""
+    """Refuse options of a single schedule beside --file or --from, which describe whole schedules."""
     spelt = {
         "named": "--arg",
         "others": "--option",
@@ -159,7 +159,7 @@ def _wanted(
     queues: Sequence[str] = (),
     **more: Any,
 ) -> Wanted:
-    """One schedule, from its options."""
+    """Return one schedule from its options. Raise UsageError if they are incomplete or contradict each other."""
     if func is None:
         raise click.UsageError("which function? Say --func app.tasks.report")
     if (cron is not None) + ("every" in more) + ("follows" in more) != 1:
@@ -216,7 +216,7 @@ def _many(client: Client, entries: Sequence[Wanted | Unread], *, replace: bool, 
 
 
 def _results(client: Client, entries: Sequence[Wanted | Unread], **how: bool) -> Iterator[dict[str, Any]]:
-    """What became of each entry, in their order."""
+    """Add the entries and yield the result of each, in their order."""
     added = client.add_all((each for each in entries if isinstance(each, Wanted)), **how)
     for each in entries:
         if isinstance(each, Wanted):
@@ -234,9 +234,9 @@ def _plain(done: Added) -> dict[str, Any]:
 
 
 def _in_a_line(message: str) -> str:
-    """Return the message without the expression, and the caret under it, that are indented."""
+    """Return the message as one line, without the indented expression and the caret under it."""
     return ". ".join(line.rstrip(".") for line in message.split("\n") if not line.startswith(" "))
 
 
-def _would(dry_run: bool) -> str:  # noqa: FBT001 (a word for a word)
+def _would(dry_run: bool) -> str:  # noqa: FBT001 (the only argument)
     return "would be " if dry_run else ""

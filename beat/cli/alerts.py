@@ -1,4 +1,4 @@
-"""`beat alerts`: who is told of what, what is going on, and whether the channels work."""
+"""`beat alerts`: show the alert rules, the open incidents and the undelivered messages, and test the channels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`beat backfill`: ticks of the past become runs after all, oldest first, a few at a time, none twice."""
+"""`beat backfill`: run ticks of the past, oldest first and a few at a time. Repeating a command runs no tick twice."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def command(
 
 
 def _overridden(known: Standing, override: Override) -> str:
-    """Return by which rule the ticks are counted, and which rule the code has."""
+    """Return a sentence with the operator's rule, whose ticks are run, and the rule of the code."""
     return (
         f"these are ticks of the rule that {override.by or 'an operator'} has put in the place of the code's: "
         f"{changes.rule(known.rule)}, not {changes.rule(override.declared)}"
@@ -111,7 +111,7 @@ def _overridden(known: Standing, override: Override) -> str:
 
 
 def _is_answered() -> bool:
-    """Return whether a person can answer a question."""
+    """Return whether a person at a terminal can answer a question."""
     return sys.stdin is not None and sys.stdin.isatty() and output.is_terminal(err=True)
 
 
@@ -126,7 +126,7 @@ def _ends(start: str, end: str, where: Zone, now: datetime) -> tuple[datetime, d
 
 
 def _tell(plan: Backfill, where: Zone, max_parallel: int) -> None:
-    """What is going to be done, and what is left out."""
+    """Print which ticks the backfill will run, and how many it leaves out for which reason."""
     if plan.ticks:
         last = f" to {_tick(plan.ticks[-1], where)}" if len(plan.ticks) > 1 else ""
         pace = f", {max_parallel} at a time" if len(plan.ticks) > max_parallel else ""
@@ -158,7 +158,7 @@ def _list(plan: Backfill, where: Zone) -> None:
 
 
 def _followed(steps: Iterator[Step], where: Zone, plan: Backfill, *, quiet: bool) -> list[Step]:
-    """The runs as they end: a bar on a terminal, and lines for a pipe."""
+    """Print the progress of the runs, as a bar on a terminal and as lines in a pipe, and return the ended ones."""
     ended: list[Step] = []
     states: Counter[str] = Counter()
     bar = Progress(sys.stderr, plan.schedule_id)

@@ -1,4 +1,4 @@
-"""`beat check`: imports modules and reports all that is wrong or surprising, at once. For people, CI and pre-commit."""
+"""`beat check`: import modules and report every invalid or surprising schedule, for people, CI and pre-commit."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _BAD = 1
 
 @dataclass(frozen=True)
 class _Finding:
-    """A line of the report."""
+    """One line of the report."""
 
     level: str
     where: str | None
@@ -63,7 +63,7 @@ def command(*, names: tuple[str, ...], setup: str | None, strict: bool, verbose:
     findings = [_warning(warning) for warning in loaded.warnings]
     findings += _presets(loaded.settings.presets)
     findings += _load(chosen.names, loaded.settings.setup)
-    with output.kept_for_the_report():  # functions of days of rest are imported
+    with output.kept_for_the_report():  # lint imports functions that exclude days, and imports may print
         linted = lint(default_registry, clock.now())
     findings += [
         replace(_problem(e), level="warning") for e in monitor.without_dsn(default_registry, loaded.settings.sentry_dsn)
@@ -114,7 +114,7 @@ def _place(schedule: Schedule) -> str | None:
 def _next_tick(schedule: Schedule, now: datetime) -> str | None:
     try:
         tick = schedule.after(now)
-    except BadInstant:  # it starts when the calendar ends; lint says so
+    except BadInstant:  # its ticks lie beyond the end of the calendar, which lint reports
         return None
     return clock.text(tick) if tick else None
 

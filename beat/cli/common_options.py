@@ -1,6 +1,7 @@
-"""What the commands that ask have in common: which Redis they ask, and in whose zone they tell.
+"""Define the options and helpers that several commands share.
 
-What the commands that change have in common: who does it, whether one is sure, and what became of each schedule.
+Commands that read share the choice of Redis, the JSON output, the masking of secrets and the zone. Commands that change
+something also share the author, the confirmation, and the handling of several ids.
 """
 
 from __future__ import annotations
@@ -39,18 +40,22 @@ reveal: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
 
 
 def shown(document: dict[str, Any], *, reveal: bool) -> dict[str, Any]:
-    """Return the document as the web UI would show it, with its secrets masked, unless they are to be revealed."""
+    """Return the document with its secrets masked as in the web UI, or unchanged if `reveal` is true."""
     masked: dict[str, Any] = masking.shown(document)
     return document if reveal else masked
 
 
 def worded(text: str, *, reveal: bool) -> str:
-    """Return the text without the passwords in it, unless they are to be revealed."""
+    """Return the text without the passwords in it, or unchanged if `reveal` is true."""
     return text if reveal else masking.without_passwords(text)
 
 
 def where(url: str | None) -> str:
-    """The Redis that was named, or is set, or else the one that `beat dev` runs in this directory."""
+    """Return the URL of the Redis to use, and print warnings about settings.
+
+    It is the given URL or that of the settings. If neither exists, it is that of `beat dev` in this directory, or else
+    the default.
+    """
     loaded = settings.load({"redis_url": url})
     for warning in loaded.warnings:
         output.complaint("warning", warning, err=True)
@@ -59,12 +64,12 @@ def where(url: str | None) -> str:
 
 
 def client(url: str | None, by: str | None = None) -> Client:
-    """A client of that Redis, whose changes bear that name."""
+    """Return a client of the Redis at `where(url)`, which records its changes under the name `by`."""
     return Client(where(url), by=by)
 
 
 def zone_of(client: Client, schedule_id: str) -> Zone:
-    """The zone of a schedule; UTC where nothing but its ledger is left."""
+    """Return the zone of a schedule, or UTC if only its ledger is left."""
     try:
         return zone(client.get(schedule_id).tz)
     except NoRedis:
@@ -90,7 +95,10 @@ NOT_DONE = 1
 
 
 def named(ids: Iterable[str], version: int | None, *, everything: bool, option: str = "--all") -> list[str]:
-    """The ids that were given, each once; none of them if `option` stands for many. Refuses both, and neither."""
+    """Return the given ids without duplicates, or an empty list if `everything` is true.
+
+    Raise UsageError for ids together with `option`, for neither, and for a version unless there is exactly one id.
+    """
     found = list(dict.fromkeys(ids))
     if everything == bool(found):
         problem = f"name schedules, or say {option}, not both"
@@ -101,7 +109,7 @@ def named(ids: Iterable[str], version: int | None, *, everything: bool, option: 
 
 
 def agreed(question: str, *, yes: bool) -> bool:
-    """Whether somebody is sure; refuses where nobody can be asked."""
+    """Return whether the user confirms, or `yes` is true. Raise UsageError if there is no terminal to ask on."""
     if yes:
         return True
     if sys.stdin is None or not sys.stdin.isatty():
@@ -113,9 +121,10 @@ def agreed(question: str, *, yes: bool) -> bool:
 
 
 def each(client: Client, ids: Iterable[str], act: Callable[[str], T]) -> tuple[list[T], int]:
-    """Does it to every schedule, and goes on after one that is refused; the exit code is that of the first of those.
+    """Call `act` with each id; return its results, and the exit code of the first error or 0.
 
-    If one of the ids is none, nothing is done at all.
+    An error is printed, and does not stop the others. It is raised only if there is a single id, or if Redis is
+    unavailable. If an id does not exist, raise its error before calling `act` at all.
     """
     done, code = [], 0
     ids = [client.get(schedule_id).schedule_id for schedule_id in ids]
@@ -133,12 +142,12 @@ def each(client: Client, ids: Iterable[str], act: Callable[[str], T]) -> tuple[l
 
 
 def when(instant: datetime, where: Zone, now: datetime) -> str:
-    """`Mon 2026-11-23 09:00 Berlin = 08:00Z, in 5d20h`."""
+    """Return an instant as in `Mon 2026-11-23 09:00 Berlin = 08:00Z, in 5d20h`."""
     away = (instant - now).total_seconds()
     distance = f"in {instants.span(away)}" if away > 0 else "now"
     return f"{instants.both(instant.replace(microsecond=0), where)}, {distance}"
 
 
 def ticks(number: int) -> str:
-    """`1 tick`, `2 ticks`."""
+    """Return `1 tick` or `2 ticks`, for example."""
     return f"{number:,} tick{'s' * (number != 1)}"

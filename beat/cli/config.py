@@ -1,6 +1,6 @@
-"""`beat config`: the settings in force, and where each one came from. Needs no Redis.
+"""`beat config`: show the settings in force and where each one came from, without asking Redis.
 
-What is shown may be shown: the password of the Redis URL and the key of the DSN are masked before anything is printed.
+Every secret is masked before anything is printed: passwords, tokens, and the URLs of alert channels.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ class Row:
 
     @property
     def accepts(self) -> str:
-        """What may be written, and what counts if nothing is."""
+        """Return which values are accepted, and the default."""
         return f"{self.kind} ({self.range}), default {text(self.default)}"
 
 
 def rows(loaded: settings.Loaded) -> list[Row]:
-    """Every setting in the order of its declaration, without secrets."""
+    """Return every setting in the order of its declaration, with secrets masked."""
     fields = settings.Settings.model_fields
     values = {name: getattr(loaded.settings, name) for name in fields}
     values["redis_url"] = redis_url.masked(loaded.settings.redis_url)
     values["sentry_dsn"] = (dsn := loaded.settings.sentry_dsn) and sentry_dsn.masked(dsn)
-    values["misfire_after"] = loaded.settings.misfire_limit  # what counts, also when it is not set
+    values["misfire_after"] = loaded.settings.misfire_limit  # the value in force, even if the setting is absent
     values["alerts"] = secrets.count_alerts(loaded.settings.alerts) or None  # the URLs are secrets
     values["web_token"] = loaded.settings.web_token and secrets.HIDDEN
     values["web_users"] = secrets.count_users(loaded.settings.web_users) or None
@@ -58,7 +58,7 @@ def rows(loaded: settings.Loaded) -> list[Row]:
 
 
 def text(value: object) -> str:
-    """A value as people write it."""
+    """Return a value as people write it."""
     if isinstance(value, timedelta):
         return durations.short(value)
     if isinstance(value, Mapping):
@@ -69,7 +69,7 @@ def text(value: object) -> str:
 
 
 def data(value: object) -> object:
-    """A value as programs read it: durations in seconds."""
+    """Return a value for JSON, with durations in seconds."""
     if isinstance(value, timedelta):
         seconds = value.total_seconds()
         return int(seconds) if seconds.is_integer() else seconds
@@ -113,6 +113,6 @@ def command(*, as_json: bool, verbose: bool) -> None:
 
 def _show(shown: list[Row], *, verbose: bool) -> None:
     output.table(["setting", "value", "source"], [[row.name, text(row.value), row.source] for row in shown])
-    if verbose:  # a table of its own, so that both fit a terminal
+    if verbose:  # a second table, so that both fit a terminal
         click.echo()
         output.table(["setting", "accepts", "meaning"], [[row.name, row.accepts, row.meaning] for row in shown])

@@ -1,4 +1,4 @@
-"""`beat dev`: Redis, scheduler and worker in one terminal, for the first five minutes and every day after."""
+"""`beat dev`: run Redis, a scheduler, workers and the web UI in one terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`beat doctor`: everything that could be wrong, each line with its remedy; and the least rights, ready to paste."""
+"""`beat doctor`: report everything that could be wrong, with remedies, and print the least rights that beat needs."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _rule(doctor: Doctor, user: str, *, every_feature: bool, read_only: bool, as
 
 
 def _progress() -> Callable[[int], None]:
-    """Says on a terminal how far it is, if that takes a while."""
+    """Return a function that prints, on a terminal, the number of schedules once every 5,000 of them."""
     if sys.stderr is None or not sys.stderr.isatty():
         return lambda _: None
     return lambda number: output.echo(f"{number:,} schedules …", err=True) if number % _MANY == 0 else None
@@ -104,7 +104,7 @@ def _show(found: Sequence[Finding]) -> None:
 
 
 def _show_one(finding: Finding) -> None:
-    """The level and what is the case; below it the remedy."""
+    """Print a finding with its level, and its remedy below it."""
     level = click.style(finding.level.ljust(_LEVEL), fg=_COLOURS[finding.level])
     _indented(f"  {level}", 2 + _LEVEL, finding.what)
     if finding.remedy:
@@ -112,11 +112,11 @@ def _show_one(finding: Finding) -> None:
 
 
 def _indented(head: str, width: int, text: str) -> None:
-    """Text behind a head that is so wide; on a terminal it goes on below, in a pipe it is one line."""
+    """Print text after a head of `width` columns, wrapped with an indent on a terminal and as one line in a pipe."""
     lines = [output.printable(text)]
     if sys.stdout is not None and sys.stdout.isatty():
         room = max(output.columns() - width, 20)
-        whole = re.sub(r"'[^']*'", lambda quoted: quoted[0].replace(" ", "\0"), lines[0])  # one word of a command
+        whole = re.sub(r"'[^']*'", lambda quoted: quoted[0].replace(" ", "\0"), lines[0])  # do not wrap inside quotes
         wrapped = textwrap.wrap(whole, room, break_long_words=False, break_on_hyphens=False) or [""]
         lines = [line.replace("\0", " ") for line in wrapped]
     for number, line in enumerate(lines):

@@ -1,6 +1,6 @@
-"""`beat health`: is a beat alive, and does it pass? For the probes of containers, which ask every few seconds.
+"""`beat health`: tell container probes whether a scheduler is alive and completes cycles.
 
-Nothing is imported that this answer does not need: most of the time of a probe is its imports.
+A probe runs every few seconds and spends most of its time on imports. So this module imports only what it needs.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _BAD = 1
 _PATIENCE_S = 2.0
 _SPEAKS: dict[str, Any] = {"protocol": 2, "socket_connect_timeout": _PATIENCE_S, "socket_timeout": _PATIENCE_S}
-_OURS = re.compile(rf"(?<=[?&])(?:{'|'.join(_SPEAKS)})=[^&]*&?")  # a URL may not say otherwise
+_OURS = re.compile(rf"(?<=[?&])(?:{'|'.join(_SPEAKS)})=[^&]*&?")  # a URL may not override these options
 
 
 @click.command("health")
@@ -88,14 +88,14 @@ def _limit(given: str | None, found: Mapping[str, Raw]) -> timedelta:
         if not limit:
             raise BadDuration("--max-age 0 would let no pass count: write 30s")
         return limit
-    with contextlib.suppress(BadDuration):  # what is wrong with a setting, `beat run` and `beat config` say
+    with contextlib.suppress(BadDuration):  # `beat run` and `beat config` report an invalid setting
         interval = durations.parse(found["interval"].value if "interval" in found else 0)
         return liveness.limit(interval)
     return liveness.limit()
 
 
 def _where(found: Mapping[str, Raw]) -> str:
-    """The Redis that was named, or is set, or else the one that `beat dev` runs in this directory."""
+    """Return the URL that is given or set, or else that of `beat dev` in this directory, or else the default."""
     if "redis_url" not in found:
         return embedded.running() or redis_url.DEFAULT
     url = _text(found, "redis_url", "")
@@ -112,7 +112,7 @@ def _text(found: Mapping[str, Raw], name: str, default: str) -> str:
 
 
 def _read(url: str, keys: Keys) -> tuple[datetime, list[Instance], Setback | None]:
-    """Return Redis' time, the schedulers whose heartbeat has not expired, by name, and whether that clock went back."""
+    """Return Redis' time, the live schedulers in the order of their names, and the setback if that clock went back."""
     where = redis_url.masked(url)
     try:
         with _line(url) as ask:
@@ -132,7 +132,7 @@ def _read(url: str, keys: Keys) -> tuple[datetime, list[Instance], Setback | Non
 
 
 def _times(keys: Keys) -> list[tuple[str, ...]]:
-    """Return what to ask for `_setback`; a probe that may not read it says nothing about it."""
+    """Return the commands whose replies `_setback` reads. If Redis rejects them, no setback is reported."""
     return [("HGETALL", keys.meta), ("ZRANGE", keys.due, "0", "0", "WITHSCORES")]
 
 
@@ -143,7 +143,7 @@ def _setback(now: datetime, times: list[Any]) -> Setback | None:
 
 
 def _good(replies: list[Any]) -> list[Any]:
-    """What a key of the wrong kind holds is nothing; another refusal is raised."""
+    """Replace each WRONGTYPE error by an empty list, and raise any other error."""
     for reply in replies:
         if isinstance(reply, Exception) and not str(reply).startswith("WRONGTYPE"):
             raise reply
@@ -152,12 +152,15 @@ def _good(replies: list[Any]) -> list[Any]:
 
 @contextlib.contextmanager
 def _line(url: str) -> Iterator[Ask]:
-    """Something that sends commands and returns the replies as they are."""
+    """Yield a function that sends commands and returns the raw replies.
+
+    Use redis-py only for URLs that the bare client does not support.
+    """
     if plain := bare_client.place(url):
         with bare_client.line(plain, _PATIENCE_S) as line:
             yield line.ask
         return
-    from redis import ConnectionPool, exceptions  # noqa: PLC0415 (it takes half of the time that a probe has)
+    from redis import ConnectionPool, exceptions  # noqa: PLC0415 (the import takes half of a probe's time)
     from redis.backoff import NoBackoff  # noqa: PLC0415
     from redis.retry import Retry  # noqa: PLC0415
 
@@ -178,7 +181,7 @@ def _line(url: str) -> Iterator[Ask]:
 
 
 def _replies(connection: Any, error: type[Exception], commands: Sequence[Sequence[str]]) -> list[Any]:
-    """Those of redis-py's bare connection; in the place of one that was refused, the error."""
+    """Return the replies of a bare redis-py connection, with an error in place of each rejected command."""
     connection.send_packed_command(connection.pack_commands(commands))
     replies: list[Any] = []
     for _ in commands:

@@ -1,4 +1,4 @@
-"""`beat history`: what became of every tick, newest first."""
+"""`beat history`: show what became of every tick, newest first."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _at_length(lines: Sequence[Line], zones: dict[str, Zone], now: datetime, *, 
 
 
 def _table(lines: Sequence[Line], zones: dict[str, Zone], *, single: bool, reveal: bool) -> None:
-    """Columns that would say nothing are left out; of many schedules, there are fewer."""
+    """Print the lines as a table without empty columns. A single schedule also has the columns late, wait and took."""
     placed = [(line, _instant(line), zones[line.schedule_id]) for line in lines]
     fine = any(at.second for _, at, _ in placed)
     runs = [line if isinstance(line, Fired) else None for line in lines]

@@ -1,6 +1,6 @@
-"""Schedules as a document of JSON: what `beat list --json` prints, read back as what `Client.add` takes.
+"""Read schedules from JSON as `beat list --json` prints it, for `Client.add_all`.
 
-What such a document tells beside the options of a schedule (its state, its next tick …) is left out.
+Fields that are not options of a schedule, such as its state or next tick, are ignored.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 _EXAMPLE = '{"schedules": [{"id": "report", "func": "app.tasks.report", "cron": "0 9 * * *"}]}'
 _OWN = {"func", "cron"}
 _NEAR = 0.8
-"""How like an option's name a word must be to be taken for it: `next_run` is not meant to be `max_runs`."""
+"""The similarity from which a name counts as a misspelt option: `next_run` is not meant to be `max_runs`."""
 
 
 class Unread(NamedTuple):
-    """An entry that cannot be added as it stands."""
+    """An entry that cannot be added."""
 
     id: str
     error: BeatError | None
-    """None for one that the code declares: it comes with the code."""
+    """The reason, or None if the code declares the schedule, because that comes with the code."""
 
 
 def read(text: str) -> tuple[list[Wanted | Unread], list[str]]:
-    """The schedules of a document, and what there is to warn of; refuses what is no such document."""
+    """Return the schedules of a document, and warnings about it. Raise BadOption if it is not such a document."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as e:
@@ -72,7 +72,7 @@ def _entry(found: object, number: int, warnings: dict[str, None]) -> Wanted | Un
 
 
 def given(found: Mapping[str, Any]) -> Options:
-    """The options among these values, as `@periodic` takes them; refuses what JSON cannot say so."""
+    """Return the options among these values as `@periodic` takes them. Raise BadOption for an invalid start or end."""
     named = {name: found[name] for name in options.Options.__annotations__ if found.get(name) is not None}
     named.pop("id", None)
     for name in {"start", "end"} & named.keys():
@@ -98,7 +98,7 @@ def _callback(value: Any) -> Any:
 
 
 def _masked_places(found: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the places of values that were exported without their secrets."""
+    """Yield the places of values that were exported with their secrets masked."""
     left: list[tuple[str, Any]] = [(name, found.get(name)) for name in options.Options.__annotations__]
     while left:
         place, value = left.pop()
@@ -109,7 +109,7 @@ def _masked_places(found: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _strange(found: Mapping[str, Any]) -> list[str]:
-    """Words that are no option, and look like one."""
+    """Return a warning for each name that is no option but resembles one."""
     known = [*options.Options.__annotations__, *_OWN]
     others = [name for name in found if name not in {*known, *BESIDE}]
     near = {name: difflib.get_close_matches(name, known, n=1, cutoff=_NEAR) for name in others}

@@ -1,4 +1,4 @@
-"""`beat list`: the schedules, a page at a time, with what is next, what was last, and who is alive to fire them."""
+"""`beat list`: show the schedules page by page, with next ticks and last runs, and the schedulers that are alive."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _NOTHING = (
     "out, Redis and worker included"
 )
 _NAMED = 5
-"""How many queues without workers the warning names."""
+"""The largest number of queues that the warning about missing workers names."""
 _ROUTES_TO_WORKERS = ("first_idle", "failover")
-_FOOT = 9  # lines of a terminal for headings and footer
+_FOOT = 9  # lines of the terminal that headings and footer take
 
 
 @click.command("list")
@@ -105,7 +105,7 @@ def command(*, number: int | None, watch: bool, reveal: bool, url: str | None, a
 
 
 def _page(client: Client, asked: dict[str, Any], number: int, *, reveal: bool) -> list[str]:
-    """The lines of one page, and of what stands below it."""
+    """Return the lines of one page: the table, the totals and the warnings."""
     found = list(itertools.islice(client.schedules(**asked, runs=_RUNS, page=min(number + 1, _AT_ONCE)), number + 1))
     counts, beats, now = client.counts(), client.beats(), client.now()
     shown = found[:number]
@@ -125,13 +125,13 @@ def _watch(look: Callable[[int], list[str]], number: int) -> None:
             try:
                 room = max(1, live.height() - _FOOT)
                 draw(look(min(number, room)))
-            except NoRedis as e:  # it may come back
+            except NoRedis as e:  # Redis may come back
                 draw(output.wrapped(str(e)))
             time.sleep(_AGAIN_S)
 
 
 def _footer(shown: list[Listed], counts: Counts, beats: list[Instance], now: datetime) -> Iterator[str]:
-    """How many there are, and who is alive."""
+    """Yield the number of schedules by state and of live schedulers, and a warning if no scheduler runs."""
     if not counts.schedules:
         yield from output.wrapped(_NOTHING)
         return
@@ -147,7 +147,7 @@ def _footer(shown: list[Listed], counts: Counts, beats: list[Instance], now: dat
 
 
 def _without_workers(client: Client, shown: list[Listed]) -> Iterator[str]:
-    """Warn of queues to which these schedules send jobs and which no live worker reads."""
+    """Yield a warning about queues of these schedules that no live worker reads."""
     places = {place for row in shown if row.standing.state == "active" for place in _places(row.standing.definition)}
     staff = {queue.name: queue for queue in client.staff(sorted({name for place in places for name in place}))}
     unread = {name for place in places if all(staff[name].workers == 0 for name in place) for name in place}
@@ -164,7 +164,7 @@ def _without_workers(client: Client, shown: list[Listed]) -> Iterator[str]:
 
 
 def _places(definition: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
-    """Yield the queues of a schedule; together those of which its route chooses one that has a worker."""
+    """Yield the queues of a schedule, as one tuple if its route chooses a queue that has a worker."""
     queues = definition.get("queues") or [definition.get("queue")]
     names = [name for name in queues if isinstance(name, str)] if isinstance(queues, list) else []
     yield from [tuple(names)] if definition.get("route") in _ROUTES_TO_WORKERS else [(name,) for name in names]

@@ -1,4 +1,4 @@
-"""`beat add --from`: what a predecessor's schedules are in beat, as Python, as a plan, or added."""
+"""`beat add --from`: read a predecessor's schedules, and print them as Python, print a plan, or add them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _OPTIONS = (
 
 
 def the_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """What only `--from` takes; `beat add` has them beside its own."""
+    """Add the options that only `--from` uses to the command `beat add`."""
     for option in reversed(_OPTIONS):
         function = option(function)
     return function
@@ -60,9 +60,9 @@ def move(
     importing: bool = False,
     as_json: bool = False,
 ) -> int:
-    """Reads a predecessor's schedules, and prints them as Python, or a plan, or adds them.
+    """Read a predecessor's schedules, and print them as Python, print a plan, or add them.
 
-    The exit code is 0 when all of them have moved, 1 when some cannot, 4 when beat has refused some.
+    Return the exit code: 0 if all schedules can move, 1 if some cannot, 4 if beat has refused some.
     """
     _refuse_nonsense(source, place, tz=tz, system=system, importing=importing)
     reading = _read(source, place, url=url, tz=tz, system=system, importing=importing)
@@ -95,7 +95,7 @@ def _read(source: str, place: str | None, *, url: str | None, tz: str | None, sy
         case "crontab":
             return migrate.crontab.read(str(place), tz=tz, system=system)
         case "celery":
-            with output.kept_for_the_report():  # what the application prints while it is imported
+            with output.kept_for_the_report():  # the application may print while it is imported
                 return migrate.celery.read(str(place), tz=tz, importing=importing)
         case "rq-cron":
             with output.kept_for_the_report():
@@ -207,7 +207,7 @@ def _plain(found: Found, now: datetime) -> dict[str, Any]:
 
 
 def _jsonable(value: Any) -> Any:
-    """What JSON has no word for, as Python writes it."""
+    """Return the value for JSON. Bytes, and keys that are not text, become text as Python writes them."""
     if isinstance(value, list | tuple):
         return [_jsonable(item) for item in value]
     if isinstance(value, dict):

@@ -20,11 +20,11 @@ REMEDY = f"or set BEAT_MODULES, or modules in [tool.beat] of pyproject.toml, or 
 
 
 class Chosen(NamedTuple):
-    """The modules to load, and why."""
+    """The modules to load, and where their names come from."""
 
     names: tuple[str, ...]
     why: str = ""
-    """A sentence that names them with their source; empty if the command line names them, or if there are none."""
+    """A sentence with the modules and their source; empty if the command line names them, or if there are none."""
 
 
 def choose(named: tuple[str, ...], loaded: Loaded) -> Chosen:

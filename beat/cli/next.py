@@ -1,6 +1,6 @@
-"""`beat next`: an expression in words, and its next ticks with what DST does to them.
+"""`beat next`: describe an expression in words, and show its next ticks and what DST does to them.
 
-Only the ticks of a schedule, named by its id, are asked of Redis.
+Redis is asked only for the ticks of a schedule that is named by its id.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _rule(words: Sequence[str], every: str | None, tz: str, *, seconds: bool, pr
         raise click.UsageError("--seconds is for expressions of six fields; --every 10s needs no such word")
     try:
         return clocked(words[0] if words else None, every=every, tz=tz, seconds=seconds, presets=presets)
-    except DeclarationError as e:  # written for Python: here the options have other names
+    except DeclarationError as e:  # its text names the parameters of Python, not the options of the command
         e.message = e.message.replace("seconds=True", "--seconds").replace("every=", "--every ")
         raise
 
@@ -147,7 +147,7 @@ def _show_schedule(
 
 
 def _noted(tick: Mapping[str, Any]) -> str:
-    """Say what a tick of a schedule does beside its time: jitter or an operator moves it, functions may exclude it."""
+    """Return notes on a tick: what DST does, when it fires if it is moved, and which functions may exclude its day."""
     due = "" if tick["due_at"] == tick["utc"] else f"fires at {tick['due_at']}"
     unless = f"unless {' or '.join(tick['unless'])} excludes its day" if tick["unless"] else ""
     return "; ".join(filter(None, (tick["note"], due, unless)))
@@ -180,7 +180,7 @@ def _show(rule: Clocked, where: Zone, ticks: list[tuple[datetime, str]], now: da
 
 
 def _table(where: Zone, ticks: list[tuple[datetime, str]], now: datetime) -> None:
-    """Print ticks with their times in the zone, in UTC and from now; leave out columns that would say nothing."""
+    """Print ticks with their times in the zone, in UTC and from now, without redundant columns."""
     fine = any(tick.second for tick, _ in ticks)
     columns = {where.name: [_local(tick, where, fine=fine) for tick, _ in ticks]}
     if where.name != "UTC":

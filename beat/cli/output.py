@@ -1,7 +1,7 @@
-"""What commands print: JSON documents for programs, tables and sentences for people, plain columns for pipes.
+"""Print the output of commands: JSON for programs, tables and sentences for people, plain columns for pipes.
 
-Nothing is cut short, nothing that a user wrote can steer the terminal, and a reader who leaves early is no error. What
-only documents or only terminals need is imported for them, so that the others need not wait.
+No text is cut short, no text of a user can control the terminal, and a reader that closes the pipe is no error. Modules
+that only JSON or only terminals need are imported on use, so that other commands start fast.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 _COLOURS = {"error": "red", "problem": "red", "warning": "yellow"}
 _GAP = "  "
-_NARROW = 16  # with less room than this, a last column is hard to read
+_NARROW = 16  # a last column that is narrower than this is hard to read
 
 
 def document(**content: Any) -> None:
-    """Prints one JSON document, in ASCII: whatever a value holds, every program and every terminal can read it."""
+    """Print one JSON document in ASCII, so that every program and every terminal can read it."""
     echo(_json({"schema_version": SCHEMA_VERSION, **content}))
 
 
 def long_document(name: str, items: Iterable[Any], **content: Any) -> None:
-    """The same, with a list that is printed as it comes, however long it is."""
+    """Print one JSON document with the list `name`, whose items are printed as they come, however many there are."""
     head = _json({"schema_version": SCHEMA_VERSION, **content}).removesuffix("\n}")
     echo(f'{head},\n  "{name}": [', ended=False)
     between = "\n"
@@ -50,12 +50,12 @@ def _json(value: Any) -> str:
 
 
 def complaint(level: str, message: str, where: str | None = None, *, err: bool = False) -> None:
-    """Prints `where: level: message`; all lines but the first are indented, and on a terminal they are wrapped."""
+    """Print `where: level: message`, wrapped on a terminal. Lines of the message after the first are indented."""
     echo("\n".join(complained(level, message, where, err=err)), err=err)
 
 
 def complained(level: str, message: str, where: str | None = None, *, err: bool = False) -> list[str]:
-    """The lines of that."""
+    """Return the lines that `complaint` prints."""
     prefix = f"{printable(where)}: " if where else ""
     first, *rest = printable(message).split("\n")
     lines = wrapped(f"{prefix}{level}: {first}", err=err)
@@ -68,16 +68,16 @@ def complained(level: str, message: str, where: str | None = None, *, err: bool 
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Prints rows in columns, without any drawing when piped.
+    """Print rows in columns, and without a rule or colours in a pipe.
 
-    On a terminal the last column is wrapped; where there is no room even for that, each row becomes a block.
+    On a terminal wrap the last column, or print each row as a block if there is no room for that.
     """
     for line in laid_out(headings, rows):
         echo(line)
 
 
 def laid_out(headings: Sequence[str], rows: Sequence[Sequence[str]], paint: Paint | None = None) -> Iterator[str]:
-    """The lines of that table. `paint` is told the heading and the text of each cell, and gives it its colours."""
+    """Yield the lines that `table` prints. `paint` gets the heading and text of a cell and returns coloured text."""
     cells = [[printable(cell) for cell in row] for row in rows]
     widths = widths_of(headings, cells)
     if not is_terminal():
@@ -97,17 +97,17 @@ def laid_out(headings: Sequence[str], rows: Sequence[Sequence[str]], paint: Pain
 
 
 def widths_of(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
-    """How many columns of the terminal each column of such a table takes."""
+    """Return how many columns of the terminal each column of a table takes."""
     return [max(map(_width, column)) for column in zip(headings, *rows, strict=True)]
 
 
 def width_of(widths: Sequence[int]) -> int:
-    """How many they take together."""
+    """Return how many columns of the terminal a table with these columns takes, including the gaps."""
     return sum(widths) + len(_GAP) * len(widths[1:])
 
 
 def entry(head: str, rows: Sequence[tuple[str, str]] = (), *, mark: str = "", colour: str = "") -> None:
-    """Prints a line that a mark begins, and facts below it; on a terminal each is wrapped in its own column."""
+    """Print a mark with a line, and facts below it, each wrapped in its own column on a terminal."""
     narrow = is_terminal()
     for number, part in enumerate(_words(printable(head), columns() - len(_GAP)) if narrow else [printable(head)]):
         echo(f"{click.style(mark, fg=colour, bold=True) if number == 0 else _GAP[1:]} {part}")
@@ -121,18 +121,18 @@ def entry(head: str, rows: Sequence[tuple[str, str]] = (), *, mark: str = "", co
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """Prints a sentence, wrapped between words on a terminal."""
+    """Print a sentence, wrapped between words on a terminal."""
     echo("\n".join(wrapped(text, err=err)), err=err)
 
 
 def echo(text: str = "", *, err: bool = False, ended: bool = True) -> None:
-    """Prints a line, or what is to be one; colours go to terminals alone, and not where NO_COLOR asks for none."""
+    """Print text, with a line end if `ended`. Colours appear only on a terminal, and only if NO_COLOR is not set."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     try:
         click.echo(text, err=err, nl=ended, color=False if plain else None)
-    except UnicodeEncodeError as e:  # a terminal of another age
+    except UnicodeEncodeError as e:  # the encoding of the terminal lacks a character
         echo(text.encode(e.encoding, "replace").decode(e.encoding), err=err, ended=ended)
-    except BrokenPipeError:  # `beat next … | head`: whoever read has read enough, and the exit code still counts
+    except BrokenPipeError:  # the reader has closed the pipe, as `head` does; the exit code still counts
         hang_up(sys.stderr if err else sys.stdout)
     except OSError as e:  # a full disk
         hang_up(sys.stderr if err else sys.stdout)
@@ -140,13 +140,13 @@ def echo(text: str = "", *, err: bool = False, ended: bool = True) -> None:
 
 
 def hang_up(stream: TextIO) -> None:
-    """From here on nobody reads `stream`: what is written goes nowhere."""
+    """Redirect `stream` to /dev/null, because its reader has gone."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 @contextlib.contextmanager
 def kept_for_the_report() -> Iterator[None]:
-    """Within it stdout is stderr, for Python and for the programs that it starts."""
+    """Redirect stdout to stderr within the block, for Python and for the programs that it starts."""
     with contextlib.redirect_stdout(sys.stderr), contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):  # one of the two is closed
             kept = os.dup(1)
@@ -157,7 +157,7 @@ def kept_for_the_report() -> Iterator[None]:
 
 
 def printable(text: str) -> str:
-    """`text` with everything escaped that is neither a character to see nor the end of a line."""
+    """Return `text` with every character escaped that is neither printable nor a line end."""
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
@@ -182,7 +182,7 @@ def _line(cells: Sequence[str], widths: Sequence[int], paints: Sequence[Callable
 
 
 def wrapped(line: str, *, err: bool = False) -> list[str]:
-    """`line` as it fits a terminal, going on below with an indent; as it is for a pipe."""
+    """Return the lines of `line` wrapped to the terminal with an indent, or `line` unchanged for a pipe."""
     if not is_terminal(err=err):
         return [line]
     return _wrap(line, columns(), subsequent_indent=_GAP, break_long_words=False)
@@ -199,7 +199,7 @@ def _wrap(text: str, room: int, **how: Any) -> list[str]:
 
 
 def _width(text: str) -> int:
-    """How many columns of a terminal `text` takes: letters of East Asia take two."""
+    """Return how many columns of a terminal `text` takes. Wide East Asian characters take two."""
     if text.isascii():
         return len(text)
     import unicodedata  # noqa: PLC0415 (for letters beyond ASCII alone)
@@ -208,13 +208,13 @@ def _width(text: str) -> int:
 
 
 def columns() -> int:
-    """How wide the terminal is; 80 where there is none, or what COLUMNS says."""
+    """Return the width of the terminal: the variable COLUMNS if it is set, and 80 if there is no terminal."""
     import shutil  # noqa: PLC0415 (for terminals alone)
 
     return shutil.get_terminal_size().columns
 
 
 def is_terminal(*, err: bool = False) -> bool:
-    """Whether a person reads what is printed."""
+    """Return whether stdout, or stderr if `err` is true, is a terminal."""
     stream = sys.stderr if err else sys.stdout
     return stream is not None and stream.isatty()  # None: it was closed when Python started

@@ -1,4 +1,4 @@
-"""`beat pause`: holds the ticks of schedules, until a time or until an operator resumes them."""
+"""`beat pause`: hold the ticks of schedules until a time, or until an operator resumes them."""
 
 from __future__ import annotations
 

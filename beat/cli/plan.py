@@ -1,4 +1,4 @@
-"""`beat plan`: what a deploy would change, before it does."""
+"""`beat plan`: show what a deploy of this code would change, and write nothing."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def _head(each: Step) -> str:
 
 
 def _facts(each: Step) -> Iterator[tuple[str, str]]:
-    """What is known of a step, a name and a value each."""
+    """Yield the facts about a step, each as a name and a value."""
     if each.kind == "taken" and each.owner:
         yield "then", "the code's is refused while that one runs: give it another id, or a BEAT_PREFIX to each program"
         return
@@ -160,7 +160,7 @@ def _overridden(each: Step) -> Iterator[tuple[str, str]]:
 
 
 def _ticks(each: Step) -> Iterator[tuple[str, str]]:
-    """Once, where they stay."""
+    """Yield the next ticks of a step: once if they stay the same, else before and after the deploy."""
     before = _listed(each.before, each.tz)
     after = _listed(each.after, each.tz) or (f"after {each.follows}" if each.follows else "")
     if each.kind == "removed":

@@ -1,6 +1,6 @@
-"""`beat redis`: one command to Redis, its reply shown as redis-cli shows it, for machines without redis-cli.
+"""`beat redis`: send one command to Redis and print its reply as redis-cli does, for machines without redis-cli.
 
-Nothing that Redis holds can steer the terminal: what is not printable is escaped there. A pipe gets the bytes.
+On a terminal, characters that are not printable are escaped, so that no value can control it. A pipe gets the bytes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _CONNECT_S, _REPLY_S = 5, 30
 _ENDLESS = {"SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE", "MONITOR", "SYNC", "PSYNC"}
 _OF_THE_CONNECTION = {"HELLO", "CLIENT REPLY"}
-# Their replies are text for people: redis-cli prints them as they are, on a terminal too.
+# Replies of these commands are text for people, which redis-cli prints without quotes, even on a terminal.
 _TEXTS = {"INFO", "LOLWUT", "MEMORY DOCTOR", "MEMORY MALLOC-STATS", "CLUSTER INFO", "CLUSTER NODES"}
 _TEXTS |= {"CLIENT LIST", "CLIENT INFO", "LATENCY DOCTOR", "LATENCY GRAPH"}
 _QUOTED = {c: chr(c) if chr(c).isascii() and chr(c).isprintable() else rf"\x{c:02x}" for c in range(256)}
@@ -39,7 +39,7 @@ class Status(bytes):
 
 
 class _Parser(_RESP2Parser):
-    """redis-py's own does not tell a status from a string, and cuts the code from an error."""
+    """A RESP2 parser that, unlike redis-py's, tells a status from a string and keeps the code of an error."""
 
     def _read_response(self, *_: Any, **__: Any) -> Any:
         buffer: Any = self._buffer
@@ -62,12 +62,12 @@ class _Parser(_RESP2Parser):
     def _error(self, said: str) -> Exception:
         error: Exception = self.parse_error(said)  # type: ignore[no-untyped-call]
         error.args = (said,)
-        if isinstance(error, exceptions.ConnectionError):  # redis-py's way: others may be a part of a reply
+        if isinstance(error, exceptions.ConnectionError):  # as redis-py does; other errors may be part of a reply
             raise error
         return error
 
 
-@click.command("redis", context_settings={"allow_interspersed_args": False})  # after the first word all is Redis' own
+@click.command("redis", context_settings={"allow_interspersed_args": False})  # options after the first word go to Redis
 @click.option(
     "--redis-url", "url", metavar="URL", help="Use this Redis.  [default: the setting, or that of beat dev here]"
 )
@@ -95,7 +95,7 @@ def command(words: tuple[str, ...], *, url: str | None, as_json: bool) -> None:
 
 
 def shown(reply: object, indent: str = "") -> str:
-    """A reply as redis-cli shows it on a terminal."""
+    """Return a reply as redis-cli shows it on a terminal."""
     if reply is None:
         return "(nil)"
     if isinstance(reply, int):
@@ -114,14 +114,14 @@ def shown(reply: object, indent: str = "") -> str:
 
 
 def text(reply: object) -> str:
-    """A reply that is text for people, without what could steer the terminal."""
+    """Return a reply that is text for people, with characters escaped that are not printable."""
     if not isinstance(reply, bytes):
         return shown(reply)
     return output.printable(reply.decode("utf-8", errors="backslashreplace").replace("\r\n", "\n").rstrip("\n"))
 
 
 def raw(reply: object) -> bytes:
-    """A reply as redis-cli writes it to a pipe: values alone, one a line."""
+    """Return a reply as redis-cli writes it to a pipe: only the values, one per line."""
     if isinstance(reply, list):
         return b"\n".join(map(raw, reply))
     if isinstance(reply, bytes):
@@ -130,7 +130,7 @@ def raw(reply: object) -> bytes:
 
 
 def plain(reply: object) -> object:
-    """A reply as JSON has it."""
+    """Return a reply as a value for JSON."""
     if isinstance(reply, bytes):
         return reply.decode("utf-8", errors="backslashreplace")
     if isinstance(reply, dict):
@@ -144,7 +144,7 @@ def plain(reply: object) -> object:
 
 
 def _names(words: Sequence[str]) -> set[str]:
-    """`CLIENT LIST ID 3` goes by CLIENT and by CLIENT LIST."""
+    """Return the names of a command with one word and with two: CLIENT and CLIENT LIST for `CLIENT LIST ID 3`."""
     return {" ".join(words[:1]).upper(), " ".join(words[:2]).upper()}
 
 
@@ -177,8 +177,8 @@ def _ask(url: str, words: Sequence[str], *, as_json: bool) -> object:
 
 
 def _connection(url: str, *, as_json: bool) -> Any:
-    """A bare connection: a client would change replies, and send commands again."""
-    # RESP3 tells hashes from lists; redis-cli, too, speaks it for JSON alone. A URL may not say otherwise.
+    """Return a bare connection, because a client would change replies and retry commands."""
+    # RESP3 tells hashes from lists. Like redis-cli, use it only for JSON, whatever the URL says.
     speaks: dict[str, Any] = {"protocol": 3} if as_json else {"protocol": 2, "parser_class": _Parser}
     pool = ConnectionPool.from_url(
         re.sub(r"(?<=[?&])protocol=\w*&?", "", url),
@@ -199,6 +199,6 @@ def _reply(connection: Any, words: Sequence[str]) -> object:
     except exceptions.ResponseError as e:
         raise BeatError(str(e)) from e
     except exceptions.ConnectionError:
-        if words[0].upper() == "SHUTDOWN":  # that was the reply
+        if words[0].upper() == "SHUTDOWN":  # Redis closes the connection instead of replying
             return Status()
         raise

@@ -1,4 +1,4 @@
-"""`beat remove`: deletes schedules with all that is known of them, after asking."""
+"""`beat remove`: delete schedules with their history, after asking."""
 
 from __future__ import annotations
 

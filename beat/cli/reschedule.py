@@ -1,4 +1,4 @@
-"""`beat reschedule`: another rule than the code's, or another time for the next tick; and back again."""
+"""`beat reschedule`: override the rule of the code or move the next tick once, and reset the override."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def command(
 def _rule(
     words: Sequence[str], every: str | None, tz: str | None, at: str | None, *, seconds: bool, reset: bool
 ) -> dict[str, Any]:
-    """What is asked for, but for the time: refuses two wishes, and none."""
+    """Return the arguments of `Client.reschedule` except the time. Raise UsageError for no change, or for two."""
     if len(words) > 1:
         raise click.UsageError(f"that is {len(words)} words; put the expression in quotes: '{' '.join(words)}'")
     ruled = bool(words) or every is not None or tz is not None
@@ -105,7 +105,7 @@ def _instant(written: str, found: Standing, now: datetime) -> datetime:
 def _rescheduled(client: Client, schedule_id: str, wish: dict[str, Any]) -> Standing:
     try:
         return client.reschedule(schedule_id, **wish)
-    except DeclarationError as e:  # written for Python: here the options have other names
+    except DeclarationError as e:  # its text names the parameters of Python, not the options of the command
         e.message = e.message.replace("seconds=True", "--seconds").replace("every=", "--every ")
         raise
 

@@ -1,4 +1,4 @@
-"""`beat resume`: ends pauses; what they held passes, or is caught up with."""
+"""`beat resume`: end pauses, and skip the held ticks or leave them to the misfire policy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class _Resumed(NamedTuple):
     found: Standing
     passed: int
-    """How many ticks the pause made pass."""
+    """How many ticks the end of the pause skipped."""
 
 
 @click.command("resume")

@@ -1,4 +1,4 @@
-"""`beat run`: the scheduler itself."""
+"""`beat run`: load the modules and run a scheduler."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def command(*, names: tuple[str, ...], only: str | None, web: bool, **flags: str
     logs.configure(loaded.settings.log_level, loaded.settings.log_format)
     _load(loaded, modules.choose(names, loaded))
     gc.collect()
-    gc.freeze()  # what was imported and declared stays: a hundred thousand schedules are not looked at again and again
+    gc.freeze()  # modules and schedules stay for ever, so do not let every collection scan 100,000 schedules
     given: dict[str, Any] = {name: value for name, value in flags.items() if value is not None}
     try:
         Scheduler(only=only, beside=page, **given).run()
@@ -63,7 +63,7 @@ def command(*, names: tuple[str, ...], only: str | None, web: bool, **flags: str
 
 
 def _end(stuck: Stuck) -> NoReturn:
-    """Says where the threads are, and waits for none of them, nor for whoever should read it."""
+    """Print where the threads hang, and exit without waiting for them; wait at most 2 s for a blocked stderr."""
     words = f"{stuck}; where its threads are:\n\n{stuck.stacks}"
     telling = threading.Thread(target=output.echo, args=(words,), kwargs={"err": True}, daemon=True)
     telling.start()
@@ -84,7 +84,7 @@ def _load(loaded: Loaded, chosen: modules.Chosen) -> None:
 
 
 def _warn(loaded: Loaded, words: str) -> None:
-    """Where machines read, this is a line like all others."""
+    """Print a warning, or log it if the log format is JSON."""
     if loaded.settings.log_format == "json":
         logs.listen(Event("advice", fields={"words": words}))
     else:

@@ -1,4 +1,4 @@
-"""A run at length: its facts, and all that is known of its error."""
+"""Print the details of a run, and everything that is known about its error."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def show(run: Fired, *, reveal: bool) -> None:
-    """Print the run; secrets in its report and its error are masked, unless they are to be revealed."""
+    """Print the run, with secrets in its report and its error masked unless `reveal` is true."""
     known = run if reveal else replace(run, details=masking.masked(dict(run.details)))
     output.table(["job", run.job_id], _masked(decisions.details(known), reveal=reveal))
     if run.advice:

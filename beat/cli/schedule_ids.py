@@ -1,4 +1,4 @@
-"""Complete the ids of schedules in a shell, without a word and within about half a second."""
+"""Complete the ids of schedules in a shell, silently and within about half a second."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST = 200
 
 
 def complete(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
-    """Return the ids that begin with `incomplete`, or none if anything is wrong: a shell has no place for errors."""
+    """Return the ids that begin with `incomplete`, or none after an error, because a shell has no place for errors."""
     try:
         return _ids(context.params.get("url"), incomplete)
     except Exception:  # noqa: BLE001 (a wrong setting, a Redis that is away or does not let this user in)

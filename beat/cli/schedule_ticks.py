@@ -1,4 +1,4 @@
-"""What `beat next ID` asks Redis: the next ticks of a schedule. `beat next` imports this only for an id."""
+"""Ask Redis for the next ticks of a schedule. `beat next` imports this module only for an id."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Found = tuple[dict[str, Any], Zone]
 def find(
     schedule_id: str, url: str | None, number: int, start: Callable[[Zone], datetime] | None
 ) -> tuple[Found | None, str]:
-    """Return the ticks of a schedule in Redis, or None with the reason why there is no such schedule."""
+    """Return the ticks of a schedule in Redis, or None and the reason why it cannot be found."""
     try:
         client = common_options.client(url)
         known, now = client.get(schedule_id), client.now()
@@ -53,7 +53,7 @@ def _from(known: Standing, start: datetime) -> Standing:
 
 
 def _note(client: Client, known: Standing, where: Zone) -> str | None:
-    """Say why there are no ticks, or fewer than somebody may expect."""
+    """Return why the schedule has no ticks or why they do not fire, or None if a scheduler fires them."""
     if known.pause:
         return changes.paused(known.pause, where)
     if known.unannounced_at:

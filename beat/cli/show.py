@@ -1,4 +1,4 @@
-"""`beat show`: one schedule, where it stands, and how it has been doing."""
+"""`beat show`: show the state, the options and the statistics of one schedule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`beat timeline`: past and coming load, drawn, and the instants at which schedules pile up."""
+"""`beat timeline`: draw past and coming load, and name the instants at which schedules pile up."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def command(*, hours: int, tz: str | None, url: str | None, as_json: bool) -> No
 
 
 def _sums(found: Timeline) -> Iterator[str]:
-    """All of the past, and all that is to come, in a sentence each."""
+    """Yield one sentence with the totals of the past, and one with those of what is to come."""
     runs = {word: sum(getattr(each, word) for each in found.slices) for word in _WORDS}
     told = ", ".join(f"{number:,} {word}" for word, number in runs.items() if number)
     skipped = sum(each.skipped for each in found.slices)
@@ -80,7 +80,7 @@ def _sums(found: Timeline) -> Iterator[str]:
 
 
 def _notes(found: Timeline, where: Zone) -> Iterator[str]:
-    """What the picture does not show."""
+    """Yield a sentence for each thing that the chart does not show."""
     if found.overdue:
         yield f"{_several(found.overdue, 'tick')} due and not decided yet: not drawn"
     if found.partial and found.whole_from:

@@ -1,4 +1,4 @@
-"""`beat trigger`: a run at once, and if wanted, the end of it."""
+"""`beat trigger`: run a schedule at once, and with --wait wait for the run to end."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def command(
 
 
 def _attending(where: Zone) -> Callable[[Fired, Attendance], None]:
-    """Return a function that says what the command waits for, each time that changes."""
+    """Return a function that prints what the command waits for, each time that this changes."""
     said = ""
 
     def attend(run: Fired, found: Attendance) -> None:
@@ -108,14 +108,14 @@ def _attending(where: Zone) -> Callable[[Fired, Attendance], None]:
 
 
 def _followed(client: Client, run: Fired, where: Zone, timeout: float | None, *, as_json: bool) -> tuple[Fired, int]:
-    """Return the run when it has ended, or after the timeout, and the exit code; print each step as it happens."""
+    """Print each step of the run. When it has ended, or after the timeout, return it with the exit code."""
     told: dict[str, datetime] = {}
     goes_on = f"the run goes on; to see how it ends: beat history {run.schedule_id} -n 1"
     begun, attend = time.monotonic(), _attending(where)
     try:
         for run in client.follow(run.job_id, timeout=timeout, attend=attend):  # noqa: B020, PLR1704 (the same run, later)
             for word, at, words in _steps(run, client):
-                if not as_json and (word not in told or at - told[word] > _SECOND):  # it is told in ms, or finer
+                if not as_json and (word not in told or at - told[word] > _SECOND):  # a repeated step may differ by ms
                     output.say(output.printable(f"{_step(word, at, where)} {words}".rstrip()))
                 told[word] = at
     except KeyboardInterrupt:
@@ -140,7 +140,7 @@ def _step(word: str, at: datetime, where: Zone) -> str:
 
 
 def _steps(run: Fired, client: Client) -> Iterator[tuple[str, datetime, str]]:
-    """How far it has come: a word, since when, and what goes with it."""
+    """Yield the steps of a run so far: a word, its time, and details."""
     if run.started_at:
         waited = f"after {instants.span(run.wait)} in the queue" if run.wait is not None else ""
         by = f"by worker {run.worker}" if run.worker else ""

@@ -1,4 +1,4 @@
-"""`beat verify`: recomputes every tick that was to come, and says which of them nobody accounts for."""
+"""`beat verify`: recompute every tick, and report those that the ledger does not hold, or holds twice."""
 
 from __future__ import annotations
 

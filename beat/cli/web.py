@@ -1,6 +1,7 @@
-"""`beat web`: the page by itself, beside any number of beats or none.
+"""`beat web`: serve the web UI in a process of its own, with any number of schedulers or none.
 
-The page, for the commands that serve it: its libraries are an extra, and are imported when it is asked for.
+The libraries of the web UI are an optional extra. So `load_module`, which `beat run --web` uses too, imports them only
+when the web UI is served.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def command(*, url: str | None, web_host: str | None, web_port: str | None, read
 
 
 def _say(mine: Settings, address: str, redis: str) -> None:
-    """Where machines read, this is a line like all others."""
+    """Print the address of the web UI, or log it if the log format is JSON."""
     if mine.log_format == "json":
         logs.listen(Event("page_served", fields={"address": address}))
     else:

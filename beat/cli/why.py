@@ -1,4 +1,4 @@
-"""`beat why`: what became of one tick, or why there is none, in a sentence."""
+"""`beat why`: explain in a sentence what became of one tick, or why there is none."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from beat.timing.zones import Zone
 
 _WORDS = ("", "last", "now")
-"""What stands for a time: the latest tick, or this minute."""
+"""Words in place of a time: nothing and `last` mean the latest tick, `now` means this minute."""
 
 
 @click.command("why")
@@ -73,7 +73,7 @@ def command(*, schedule_id: str, time: tuple[str, ...], reveal: bool, url: str |
 
 
 def _no_tick(known: Standing, where: Zone, now: datetime, *, as_json: bool) -> None:
-    """Say that no tick of the schedule is past."""
+    """Print that the schedule has no past tick, and when its first tick is or why it has none."""
     following = known.next_run if known.state == "active" else None
     if following:
         away = instants.span((following - now).total_seconds())

@@ -1,5 +1,6 @@
-"""`beat dev`: a private Redis, a scheduler and RQ workers in one terminal, started again when a file changes.
+"""Run `beat dev`: a private Redis, a scheduler and RQ workers in one terminal, restarted when a file changes.
 
-`supervisor` runs the family and never imports the application, whose code changes: `survey` does, in a process of its
-own. Each process stands under a `keeper`, so that nothing outlives the supervisor, however that ends.
+`supervisor` never imports the application, because its code changes; `project` does so in a process of its own.
+No process outlives the supervisor, even if that is killed: each one runs under `reaper`, and the private Redis is tied
+to its parent by `embedded.child_process`.
 """

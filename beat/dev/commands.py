@@ -1,4 +1,8 @@
-"""The processes that a survey calls for. A command line holds no password: all users of a machine can read it."""
+"""Build the command lines and the environment of the processes that `beat dev` runs.
+
+A command line never contains a password, because every user of the machine can read it. The Redis URL is passed in the
+environment.
+"""
 
 from __future__ import annotations
 
@@ -20,21 +24,24 @@ _JSON = ("--serializer", "rq.serializers.JSONSerializer")
 
 @dataclass(frozen=True)
 class Command:
-    """One process of the family."""
+    """The command line of one process."""
 
     tag: str
     arguments: tuple[str, ...]
     queues: tuple[str, ...] = ()
-    """Those that it works on, if it is a worker."""
+    """The queues that it works on, if it is a worker."""
 
 
 def surveyor(modules: Sequence[str]) -> tuple[str, ...]:
-    """The process that loads the modules and prints a survey."""
+    """Return the command that loads the modules and prints a `Survey` as JSON."""
     return (sys.executable, "-m", "beat.dev.project", *modules)
 
 
 def commands(survey: Survey, modules: Sequence[str]) -> Iterator[Command]:
-    """A scheduler, and a worker for each serializer in use."""
+    """Yield the commands of a scheduler and of a worker for each serializer in use.
+
+    Without any schedule there is one worker, on the default queue.
+    """
     yield Command("beat", (sys.executable, "-m", "beat", "run", "--", *modules))
     if survey.queues or not survey.json_queues:
         yield _worker("worker", survey, survey.queues or (_DEFAULT_QUEUE,))
@@ -43,7 +50,7 @@ def commands(survey: Survey, modules: Sequence[str]) -> Iterator[Command]:
 
 
 def environment(survey: Survey, url: str) -> Mapping[str, str]:
-    """What all of them find in their environment."""
+    """Return the environment of these processes, with the Redis URL and the import path of the application."""
     path = [*survey.path, *filter(None, [os.environ.get("PYTHONPATH")])]
     return {
         **os.environ,

@@ -1,4 +1,4 @@
-"""Tells when files change, by looking at them twice a second: it works on every disk, in containers too."""
+"""Detect changed files by polling twice a second, which works on every file system and in containers."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _EVERY_S = 0.5
 _SETTLED_S = 0.1
 
 Look = dict[str, tuple[int, int] | None]
-"""File → when it was last written, and its size; None for one that is not there."""
+"""File → its modification time in ns and its size in bytes; None if the file does not exist."""
 
 
 def look(files: Iterable[str]) -> Look:
-    """The state of these files, and of what lies beside them in packages: a new module is a change too."""
+    """Return the state of these files, and of all modules of their packages, so that a new module is a change too."""
     known = set(files)
     for file in list(known):
         if Path(file).name == "__init__.py":
@@ -28,12 +28,12 @@ def look(files: Iterable[str]) -> Look:
 
 
 async def changed(before: Look) -> str:
-    """Waits until one of the files is another than it was, and is no longer being written; which one."""
+    """Wait until a file differs from `before` and is no longer being written, and return its path."""
     last = before
     while True:
         now = look(before)
         names = _different(before, now)
-        # an editor may remove a file before it writes the new one, or save several
+        # an editor may remove a file before it writes the new one, or save several files
         if names and now == last:
             return names[0]
         await asyncio.sleep(_SETTLED_S if names else _EVERY_S)
@@ -41,9 +41,12 @@ async def changed(before: Look) -> str:
 
 
 def forget_compiled(before: Look, now: Look) -> None:
-    """Has Python read anew what has changed: it goes by size and whole seconds, and files are edited twice in one."""
+    """Delete the bytecode of changed files.
+
+    Python recompiles a file only if its size or its time in whole seconds differs, and two edits can share a second.
+    """
     for file in _different(before, now):
-        with contextlib.suppress(OSError, NotImplementedError):  # there is none, or Python keeps none
+        with contextlib.suppress(OSError, NotImplementedError):  # there is no bytecode, or Python keeps none
             Path(cache_from_source(file)).unlink()
 
 

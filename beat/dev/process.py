@@ -1,4 +1,4 @@
-"""One process of the family: started under a keeper, its lines handed on, started again when it dies by itself."""
+"""Run one process of `beat dev`: start it under the reaper, pass on its output, restart it if it exits by itself."""
 
 from __future__ import annotations
 
@@ -15,16 +15,19 @@ if TYPE_CHECKING:
     from asyncio.subprocess import Process
     from collections.abc import Callable, Mapping, Sequence
 
-# After the first signal RQ's worker ends with its job, after the second without it; then it is killed.
+# Seconds after each SIGTERM. RQ's worker finishes its job after the first one, and abandons it after the second.
 _PATIENCE_S = (3.0, 2.0)
 _LONGEST_PAUSE_S = 10
 _LONGEST_LINE = 1 << 16
-_FOR_PEOPLE = (ConfigError.exit_code, NoRedis.exit_code)  # starting again would not help
+_FOR_PEOPLE = (ConfigError.exit_code, NoRedis.exit_code)  # a restart would not help
 
 
 async def spawn(command: Sequence[str], environ: Mapping[str, str], *, stderr: int) -> Process:
-    """Starts `command` out of the terminal's reach. It and all its descendants end when its stdin is closed."""
-    # -I and -S: the keeper needs nothing but the standard library, and starts in a few milliseconds
+    """Start `command` in a session of its own, so that Ctrl-C does not reach it.
+
+    The reaper kills the command and all its descendants when the stdin of the returned process is closed.
+    """
+    # -I and -S: the reaper needs only the standard library, and starts in a few milliseconds
     return await asyncio.create_subprocess_exec(
         *[sys.executable, "-I", "-S", reaper.__file__, *command],
         stdin=asyncio.subprocess.PIPE,
@@ -36,10 +39,10 @@ async def spawn(command: Sequence[str], environ: Mapping[str, str], *, stderr: i
 
 
 class Child:
-    """A command that is kept running until `stop`.
+    """A command that is restarted whenever it exits, until `stop` or until a restart cannot help.
 
-    `show` receives its lines; `say` what is to be told about it. `given_up` ends when it is not to be started again,
-    with the exit code.
+    `show` receives its output line by line, and `say` receives messages about it. The task `given_up` ends with the
+    exit code when the command will not be restarted.
     """
 
     def __init__(
@@ -57,7 +60,7 @@ class Child:
         self.given_up = asyncio.create_task(self._keep())
 
     async def stop(self, hurry: asyncio.Future[None]) -> None:
-        """Ends the process, first politely; at once when `hurry` is done."""
+        """Terminate the process, and kill it if it still runs after two signals, or as soon as `hurry` is done."""
         self._stopping = True
         for patience in _PATIENCE_S:
             if self._process and not hurry.done():
@@ -107,13 +110,13 @@ class Child:
 
 
 def let_go(process: Process) -> None:
-    """Has the keeper kill whatever is left."""
+    """Make the reaper kill what is left of the process and its descendants."""
     if process.stdin:
         process.stdin.close()
 
 
 async def first(*futures: asyncio.Future[Any], seconds: float | None = None) -> None:
-    """Waits until one of them is done."""
+    """Wait until at least one of the futures is done, or until `seconds` have passed."""
     await asyncio.wait(futures, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
 
 

@@ -1,7 +1,7 @@
-"""What the supervisor must know of the application: its schedules, queues and files.
+"""Survey an application for the supervisor: its schedules, queues and source files.
 
-As a program it loads the modules that are its arguments, and prints a `Survey` as JSON: a process of its own, because
-the code of an application can be imported only once.
+As a program, this module loads the modules that its arguments name, and prints a `Survey` as JSON. It runs in a process
+of its own for each survey, because Python imports the code of an application only once.
 """
 
 from __future__ import annotations
@@ -31,39 +31,39 @@ _RANKS = ("high", "normal", "low")
 
 @dataclass(frozen=True, kw_only=True)
 class Survey:
-    """What there is to run, or why there is nothing."""
+    """The facts about an application that `beat dev` needs, or the reason why it cannot be loaded."""
 
     problem: str = ""
-    """Why the modules cannot be loaded, in one sentence."""
+    """Why the modules cannot be loaded; empty if they were loaded."""
     own_fault: bool = False
-    """Whether a file of the application's own is to blame, so that editing it can help."""
+    """Whether the error passed through a file of the application, so that editing it can help."""
     files: tuple[str, ...] = ()
-    """The sources to watch."""
+    """The source files to watch."""
     path: tuple[str, ...] = ()
-    """What loading added to `sys.path`: a worker needs it too."""
+    """The entries that loading added to `sys.path`. A worker needs them too."""
     schedules: tuple[str, ...] = ()
     queues: tuple[str, ...] = ()
-    """Of the jobs that RQ's default serializer writes; those of high priority first."""
+    """The queues of pickled jobs, highest priority first."""
     json_queues: tuple[str, ...] = ()
     mixed: tuple[str, ...] = ()
-    """Queues that are in both, which no worker can serve."""
+    """Queues that receive both pickled and JSON jobs. A worker can read only one kind."""
     tries_later: bool = False
-    """Whether a failed job may wait before it is tried again, for which a worker needs RQ's scheduler."""
+    """Whether a retry may be delayed, so that a worker needs RQ's scheduler."""
     first: str = ""
-    """The schedule that ticks next."""
+    """The id of the schedule that ticks next; empty if no schedule ticks again."""
     tick: str = ""
-    """When it does, in RFC 3339."""
+    """The time of the next tick, in RFC 3339."""
 
     @classmethod
     def read(cls, text: bytes) -> Survey:
-        """The survey that the program printed."""
+        """Parse the survey that the program printed."""
         fields: dict[str, Any] = json.loads(text)
         lists = {name: tuple(value) for name, value in fields.items() if isinstance(value, list)}
         return cls(**(fields | lists))
 
 
 def survey(names: Sequence[str]) -> Survey:
-    """Loads the modules in this process, and says what came of it."""
+    """Load the modules into this process, and return what they declare or why they cannot be loaded."""
     before = [*sys.path, str(Path.cwd())]
     try:
         loaded = default_registry.load(*names, setup=settings.load().settings.setup)
@@ -93,21 +93,21 @@ def _next_ticks(schedules: Iterable[Schedule]) -> Iterator[tuple[str, str]]:
     for schedule in schedules:
         try:
             tick = schedule.after(now) if schedule.enabled else None
-        except BadInstant:  # it starts when the calendar ends
+        except BadInstant:  # its ticks lie beyond the end of the calendar
             continue
         if tick:
             yield clock.text(tick), schedule.id
 
 
 def _imported(names: Iterable[str] | None = None) -> Iterator[str]:
-    """The sources of these modules; if none are named, of all that were imported from below the current directory."""
+    """Yield the source files of these modules, or of all modules imported from below the current directory."""
     modules: list[Any] = [sys.modules.get(name) for name in (sys.modules.copy() if names is None else names)]
     files = (getattr(module, "__file__", None) for module in modules)
     return _sources((file for file in files if isinstance(file, str)), below=Path.cwd() if names is None else Path("/"))
 
 
 def _sources(files: Iterable[str], below: Path) -> Iterator[str]:
-    """Those that the user may edit: neither beat nor an installed library."""
+    """Yield the Python files below a directory that the user may edit: neither beat nor an installed library."""
     for file in files:
         path = Path(file)
         outside = path.is_relative_to(_BEAT) or path.is_relative_to(sys.prefix) or _INSTALLED & set(path.parts)
@@ -116,7 +116,7 @@ def _sources(files: Iterable[str], below: Path) -> Iterator[str]:
 
 
 def _files_of(error: BaseException) -> Iterator[str]:
-    """Where an error and its causes passed through."""
+    """Yield the files that an error and its causes passed through."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, SyntaxError) and cause.filename:
@@ -127,11 +127,11 @@ def _files_of(error: BaseException) -> Iterator[str]:
 
 def _main() -> None:
     answer = os.dup(1)
-    os.dup2(2, 1)  # what modules print while they are imported is no part of the answer
+    os.dup2(2, 1)  # modules may print while they are imported: only the answer goes to stdout
     found = survey(sys.argv[1:])
     with os.fdopen(answer, "w", encoding="utf-8") as file:
         json.dump(asdict(found), file)
-    os._exit(0)  # the application may have started threads, which would keep us
+    os._exit(0)  # threads that the application has started would keep the process alive
 
 
 if __name__ == "__main__":

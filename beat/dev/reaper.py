@@ -1,8 +1,8 @@
-"""A program: runs a command, and leaves nothing of it behind once the command ends or stdin is closed.
+"""Run a command, and kill it and all its descendants when the command ends or when stdin is closed.
 
-Whoever starts it holds the other end of stdin, and lets go of it even when killed with -9. A worker's job is a process
-of its own, which the death of the worker does not end: so all that descends from the command is killed, not it alone.
-Nothing of beat is imported here, so that it starts at once.
+The process that starts this program holds the other end of stdin, which is closed even if that process is killed with
+-9. All descendants are killed, because a worker runs each job in a process of its own, which outlives the worker.
+This program imports nothing of beat, so that it starts in a few milliseconds.
 """
 
 from __future__ import annotations
@@ -26,14 +26,17 @@ _NOT_STARTED = 127
 
 
 def main(command: list[str]) -> int:
-    """Runs `command` to its end, and returns its exit code: 128 + n when signal n ended it."""
+    """Run `command` and return its exit code, or 128 + n if signal n ended it.
+
+    If stdin is closed first, kill the command and return 137, as for SIGKILL.
+    """
     told, telling = os.pipe()
     for end in (told, telling):
         os.set_blocking(end, False)
     signal.set_wakeup_fd(telling)
-    signal.signal(signal.SIGCHLD, lambda *_: None)  # only to wake up
-    _ask_the_kernel(_PR_SET_CHILD_SUBREAPER, 1)  # who loses its parent becomes our child
-    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])  # until there is somebody to hand it to
+    signal.signal(signal.SIGCHLD, lambda *_: None)  # only to wake up `select`
+    _ask_the_kernel(_PR_SET_CHILD_SUBREAPER, 1)  # orphaned descendants become children of this process
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])  # until there is a child to pass it on to
     keeper, pid = os.getpid(), os.fork()
     if pid == 0:
         _become(command, keeper)
@@ -59,8 +62,8 @@ def _become(command: list[str], keeper: int) -> NoReturn:
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
-    _ask_the_kernel(_PR_SET_PDEATHSIG, signal.SIGKILL)  # should the keeper itself be killed
-    if os.getppid() != keeper:  # before the kernel was asked
+    _ask_the_kernel(_PR_SET_PDEATHSIG, signal.SIGKILL)  # in case the reaper itself is killed
+    if os.getppid() != keeper:  # the reaper died before prctl()
         os._exit(_NOT_STARTED)
     os.dup2(os.open(os.devnull, os.O_RDONLY), _STDIN)
     try:
@@ -71,7 +74,7 @@ def _become(command: list[str], keeper: int) -> NoReturn:
 
 
 def _reaped(pid: int) -> int | None:
-    """Buries whoever has died; the exit code if `pid` is among them."""
+    """Collect every child that has ended, and return the exit code of `pid` if it is one of them."""
     code = None
     with contextlib.suppress(ChildProcessError):
         while (dead := os.waitpid(-1, os.WNOHANG))[0]:
@@ -86,21 +89,21 @@ def _descendants(ancestor: int) -> list[int]:
     for pid, parent in _parents():
         children.setdefault(parent, []).append(pid)
     found = list(children.get(ancestor, []))
-    for pid in found:  # it grows while we walk it
+    for pid in found:  # the loop appends to this list
         found += children.get(pid, [])
     return found
 
 
 def _parents() -> list[tuple[int, int]]:
-    """Every process with its parent."""
+    """Return the id of every process with the id of its parent."""
     if not Path("/proc/self/stat").exists():
         with subprocess.Popen(["/bin/ps", "-A", "-o", "pid=,ppid="], stdout=subprocess.PIPE) as ps:
             listed = [line.split() for line in ps.communicate()[0].splitlines()]
         return [(int(pid), int(parent)) for pid, parent in listed if int(pid) != ps.pid]
     pairs = []
     for directory in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # it ended meanwhile
-            # "pid (name) state parent …": the name may hold anything, even brackets
+        with contextlib.suppress(OSError):  # the process has ended meanwhile
+            # "pid (name) state parent …": the name may contain any character, even brackets
             pairs.append((int(directory.name), int((directory / "stat").read_text().rpartition(")")[2].split()[1])))
     return pairs
 

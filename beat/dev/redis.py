@@ -1,4 +1,4 @@
-"""The Redis of a `beat dev`: the one that was given, or a private one, kept running from the first round to the end."""
+"""Provide the Redis of `beat dev`: the one that the user names, or a private one that runs until the command ends."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LOOK_EVERY_S = 1.0
 
 
 class Server:
-    """A Redis at `url`, once it is started; `say` is told which."""
+    """The Redis of one `beat dev`; `say` receives messages about it."""
 
     def __init__(self, given: str | None, say: Callable[[str], None]) -> None:
         self._given, self._say = given, say
@@ -30,11 +30,11 @@ class Server:
 
     @property
     def url(self) -> str:
-        """Where it answers."""
+        """Return the URL of the Redis, or an empty text before a private one has started."""
         return self._given or (self._private.url if self._private else "")
 
     def start(self) -> None:
-        """Starts the private one, unless a Redis was given. Raises NoRedis."""
+        """Start a private Redis unless a URL was given, and say which one is used. Raise NoRedis if none starts."""
         if self._given:
             self._say(redis_url.masked(self._given))
             return
@@ -44,7 +44,7 @@ class Server:
         self._say(self._private.url)
 
     async def tend(self) -> None:
-        """Starts the private one again whenever it is gone: killed, or ended by the other who shared it."""
+        """Restart the private Redis whenever it is gone, because it was killed or its owner has ended."""
         told = ""
         while self._private:
             await asyncio.sleep(_LOOK_EVERY_S)
@@ -59,10 +59,13 @@ class Server:
                     self._say(told := str(e))
 
     def retire(self, declared: Collection[str], prefix: str) -> None:
-        """On a Redis of our own, what is declared no more fires no more: a renamed function is not called for ever."""
+        """Retire schedules that the code no longer declares, so that a renamed function is not called for ever.
+
+        Do so only on a private Redis that this process started.
+        """
         if not self._private or not self._private.owned:
             return
-        with contextlib.suppress(*connection.Errors):  # it was killed this very moment
+        with contextlib.suppress(*connection.Errors):  # Redis may have been killed just now
             store = Store(connection.connect(self.url), Keys(prefix))
             strangers = {each for page in store.ids() for each in page} - {*declared}
             retirement = Retirement(store, beat="beat dev", app="", after=timedelta(0), emit=lambda _event: None)
@@ -71,7 +74,7 @@ class Server:
             store.client.close()
 
     def end(self) -> None:
-        """Ends the private one, with everything written to disk."""
+        """Stop the private Redis after it has written everything to disk."""
         if self._private:
             self._private.stop()
 

@@ -1,6 +1,6 @@
-"""Runs the family in rounds: load the modules, run the scheduler and the workers, begin again when a file changes.
+"""Run `beat dev` in rounds: load the modules, run the scheduler and the workers, start over when a file changes.
 
-Redis is started once and ended last. Whatever happens to the supervisor, the keepers end the others.
+Redis and the web UI run across all rounds. If the supervisor is killed, the reapers kill the other processes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run(modules: Sequence[str], url: str | None, *, reload: bool, web: bool) -> int:
-    """Runs everything until Ctrl-C, and returns the exit code. Without a `url` there is a private Redis."""
+    """Run all processes until Ctrl-C and return the exit code. Without a `url`, start a private Redis."""
     return asyncio.run(_run(modules, url, reload=reload, web=web))
 
 
@@ -49,7 +49,7 @@ async def _run(modules: Sequence[str], url: str | None, *, reload: bool, web: bo
 
 
 class _Supervisor:
-    """One `beat dev`."""
+    """The processes and the terminal of one `beat dev`."""
 
     def __init__(self, modules: Sequence[str], url: str | None, *, reload: bool, web: bool) -> None:
         self._modules, self._reload = modules, reload
@@ -61,7 +61,7 @@ class _Supervisor:
         self._hurry: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def interrupt(self) -> None:
-        """Asks everything to end; asked twice, it is made to."""
+        """Stop every process. When called again, kill processes without waiting for their jobs."""
         if not self._stop.done():
             self._stop.set_result(None)
             self._screen.hide_interrupt()
@@ -70,7 +70,10 @@ class _Supervisor:
             self._hurry.set_result(None)
 
     async def run(self) -> int:
-        """Runs until it is interrupted, or cannot go on; returns the exit code."""
+        """Run until interrupted, or until a process fails for good without reload, and return the exit code.
+
+        Raise ConfigError if the modules cannot be loaded, unless editing a file can help and reload is on.
+        """
         survey = await self._survey()
         if survey.problem and not (self._reload and survey.own_fault):
             raise ConfigError(survey.problem)
@@ -98,7 +101,7 @@ class _Supervisor:
         return _INTERRUPTED if self._hurry.done() else 0
 
     async def _survey(self) -> Survey:
-        """Loads the modules anew; what changes from here on counts as a change."""
+        """Load the modules again. Every change to a file after this call begins starts another round."""
         before = file_changes.look(self._seen)
         file_changes.forget_compiled(self._seen, before)
         loading = asyncio.create_task(self._load())
@@ -108,7 +111,7 @@ class _Supervisor:
             await asyncio.wait([loading])
             return Survey()
         survey = loading.result()
-        # what could not be loaded may yet be mended in a file that was not reached
+        # after an error, keep watching files that were not imported this time: the fix may be in one of them
         now = file_changes.look({*survey.files, *(before if survey.problem else ())})
         self._seen = now | {file: state for file, state in before.items() if file in now}
         return survey
@@ -127,7 +130,7 @@ class _Supervisor:
         return Survey.read(answer)
 
     async def _wait(self, problem: str) -> None:
-        """Shows what is wrong, and waits for the file that mends it."""
+        """Show why the modules cannot be loaded, and wait until a file changes."""
         for line in problem.split("\n"):
             self._line("beat", line, "bad")
         changed = asyncio.create_task(self._changed())
@@ -136,7 +139,7 @@ class _Supervisor:
         changed.cancel()
 
     async def _serve(self, survey: Survey) -> int | None:
-        """One round; the exit code if there is to be no other."""
+        """Run one round. Return the exit code if no other round follows, else None."""
         self._announce(survey)
         self._server.retire(survey.schedules, settings.load().settings.prefix)
         children = [self._child(command, survey) for command in commands(survey, self._modules)]

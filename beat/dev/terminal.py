@@ -1,4 +1,4 @@
-"""The one terminal of the family: every line with the tag of the process that said it."""
+"""Print the output of all processes to one terminal, each line with the tag of its process."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _CODES = {
 
 
 class Screen:
-    """Lines with a tag; colours only on a terminal, and not where NO_COLOR asks for none.
+    """A stream of tagged lines, coloured only on a terminal and only if NO_COLOR is not set.
 
-    `secrets` are texts that never appear: each stands with what is shown in its place. When nobody reads any longer,
-    `closed` is true and lines go nowhere.
+    `secrets` maps each text that must not appear to the text shown in its place. `closed` is true once the reader of
+    the stream has gone; later lines are dropped.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -40,7 +40,7 @@ class Screen:
         self.closed = False
 
     def line(self, tag: str, text: str, style: Style = "") -> None:
-        """Prints one line, at once."""
+        """Print one line and flush it."""
         for secret, shown in self.secrets.items():
             text = text.replace(secret, shown)
         if style:
@@ -51,12 +51,12 @@ class Screen:
             written = f"{self._coloured(tag, f'{tag:{_WIDTH}}{self._bar}')} {text}".rstrip() + "\n"
             self._stream.write(_writable(self._stream, written))
             self._stream.flush()
-        except OSError:  # the pipe was closed, or the terminal
+        except OSError:  # the pipe or the terminal was closed
             self.closed = True
             os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
 
     def hide_interrupt(self) -> None:
-        """The next line stands where the terminal has written ^C."""
+        """Make the next line overwrite the ^C that the terminal has echoed."""
         if self._stream.isatty():
             self._stream.write("\r")
 

@@ -1,4 +1,4 @@
-"""The page of a `beat dev`: a process of its own, from the first round to the end, whatever becomes of the others."""
+"""Run the web UI of `beat dev` in a process of its own, which continues while the others restart."""
 
 from __future__ import annotations
 
@@ -22,14 +22,17 @@ _HOW = "the web UI is not here: pip install 'rq-beat[web]'"
 
 
 class Page:
-    """The page over the Redis at `url`, once it is started; `say` is told where it is, or how to get one."""
+    """The process of the web UI; `say` receives its address, or how to install its libraries."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
         self._child: Child | None = None
 
     def start(self, url: str) -> None:
-        """Starts it, at another port if somebody has that of the settings."""
+        """Start the web UI of the Redis at `url`, on any free port if the configured one is taken.
+
+        If its libraries are not installed, only say how to install them.
+        """
         if any(importlib.util.find_spec(each) is None for each in _LIBRARIES):
             self._say(_HOW)
             return
@@ -38,16 +41,16 @@ class Page:
         self._child = Child(command, environ, show=self._show, say=self._say)
 
     async def stop(self, hurry: asyncio.Future[None]) -> None:
-        """Ends it."""
+        """Stop the web UI if it runs; kill it as soon as `hurry` is done."""
         if self._child:
             await self._child.stop(hurry)
 
     def _show(self, line: str) -> None:
-        self._say(line.partition(" (of Redis")[0])  # which Redis, the first line says
+        self._say(line.partition(" (of Redis")[0])  # an earlier line of `beat dev` names the Redis
 
 
 def _free(wanted: Settings) -> int:
-    """The port of the settings, or 0 for any, if that is taken: as when another `beat dev` runs."""
+    """Return the configured port, or 0 for any port if it is taken, for example by another `beat dev`."""
     try:
         family = socket.AF_INET6 if ":" in wanted.web_host else socket.AF_INET
         with socket.create_server((wanted.web_host, wanted.web_port), family=family):

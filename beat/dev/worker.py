@@ -1,6 +1,6 @@
-"""A program: RQ's own worker, in an application that was made ready as for the scheduler.
+"""Run RQ's worker after preparing the application as the scheduler does.
 
-Without Django and without the setting `setup` it is `rq worker` with the same arguments.
+Without Django and without the setting `setup`, this program equals `rq worker` with the same arguments.
 """
 
 from __future__ import annotations

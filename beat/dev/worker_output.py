@@ -1,7 +1,7 @@
-"""What an RQ worker says, cut down to what tells something: jobs that start, end and fail, and what they print.
+"""Reduce the output of an RQ worker to jobs that start, end and fail, and to the lines that jobs print.
 
-RQ's own lines are known by a mark in their log format. Of those, what is known to be noise is dropped and what is known
-to matter is told in our words; all others stay as they are, so that another version of RQ hides nothing.
+A mark in the log format identifies RQ's own lines. Lines known to be noise are dropped, and lines about jobs are
+reworded. All other lines stay unchanged, so that nothing is lost with another version of RQ.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _MARK = "\x1e"
 ARGUMENTS = ("--disable-job-desc-logging", "--log-format", f"{_MARK}%(levelname)s %(message)s")
-"""What makes `rq worker` speak so that it is understood here."""
+"""The arguments of `rq worker` that produce the log lines parsed here."""
 
 _MARKED = re.compile(rf"{_MARK}(?P<level>[A-Z]+) (?:Worker \S+(?: \[PID \d+\])?: )?(?P<message>.*)")
 _STARTED = re.compile(r"(?P<queue>.+): (?P<job>[\w-]+)")
@@ -36,18 +36,18 @@ _NOISE = re.compile(
 
 
 class WorkerOutput:
-    """The lines of one worker, in and out."""
+    """A filter for the output lines of one worker. Calling it with a line calls `show` with the result."""
 
     def __init__(self, show: Show, schedules: Iterable[str], queues: Iterable[str]) -> None:
         self._show = show
-        # the longest first: of a-b and a, beat_a-b_… is the job of a-b
+        # the longest first, because the job beat_a_b_… of schedule a_b also starts with beat_a_
         self._schedules = sorted(schedules, key=len, reverse=True)
         self._queues = frozenset(queues)
         self._began: dict[str, float] = {}
         self._took: dict[str, float] = {}
 
     def __call__(self, line: str) -> None:
-        """Shows what there is to show of one line."""
+        """Show one line, reworded if it tells of a job, unless it is noise."""
         found = _MARKED.fullmatch(line)
         if not found:
             self._show(line, "")
@@ -73,7 +73,7 @@ class WorkerOutput:
         return None
 
     def _name(self, job: str) -> str:
-        """The schedule's id where the job is one of ours."""
+        """Return the id of the job's schedule, or the id of the job if beat did not enqueue it."""
         return next((name for name in self._schedules if job.startswith(f"beat_{name}_")), job)
 
     def _lasted(self, job: str) -> str:

@@ -1,7 +1,7 @@
-"""For the tests of an application: its schedules tried by a clock that is set by hand, without a server.
+"""Test the schedules of an application with a clock that is set by hand, without a Redis server.
 
-`assert_fires`, `assert_silent` and `simulate` ask the schedules alone and need nothing else. `ManualBeat` runs a whole
-beat in this process, on fakeredis: `pip install 'rq-beat[testing]'`.
+`assert_fires`, `assert_silent` and `simulate` only compute ticks and need no other package. `ManualBeat` runs a whole
+scheduler in this process, on fakeredis: `pip install 'rq-beat[testing]'`.
 """
 
 from importlib import import_module
@@ -19,6 +19,6 @@ __all__ = ["Fired", "ManualBeat", "ManualClock", "Skipped", "Tick", "assert_fire
 
 
 def __getattr__(name: str) -> Any:
-    if name != "ManualBeat":  # loaded when it is first used: the others work without fakeredis
+    if name != "ManualBeat":  # loaded on first use, so that the other helpers work without fakeredis
         raise AttributeError(f"module 'beat.testing' has no attribute {name!r}")
     return globals().setdefault(name, import_module("beat.testing.manual_scheduler").ManualBeat)

@@ -1,4 +1,4 @@
-"""Says when a schedule ticks, and shows both sides where that is not so, by the clocks of its own zone."""
+"""Assert when a schedule ticks, and show expected and actual ticks in its own zone if they differ."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from beat.schedule.schedule import Schedule
 
 When = datetime | str
-"""An aware datetime, or text such as "2026-03-29T03:00", which is read in the zone of the schedule."""
+"""An aware datetime, or text such as "2026-03-29T03:00" in the zone of the schedule."""
 
 NO_SCHEDULE = "import the module that declares them, or pass registry=…"
 _MOST_ROWS = 20
@@ -27,10 +27,10 @@ _MOST_ROWS = 20
 def assert_fires(
     schedule_id: str, *, between: tuple[When, When], at: When | Iterable[When], registry: Registry | None = None
 ) -> None:
-    """Fails unless the schedule ticks at exactly these instants, from the first of `between` on and before the second.
+    """Fail unless the schedule ticks at exactly these instants within `between`, whose end is excluded.
 
-    Text is read in the zone of the schedule; a time that comes twice there is the first of both, unless an offset is
-    written. `registry` is the one behind `beat.periodic` unless another is given.
+    Text is read in the zone of the schedule. A time that occurs twice there means the first occurrence, unless the text
+    has an offset. `registry` defaults to the one behind `beat.periodic`.
     """
     __tracebackhide__ = True
     schedule = find(schedule_id, registry)
@@ -46,13 +46,13 @@ def assert_fires(
 
 
 def assert_silent(schedule_id: str, *, between: tuple[When, When], registry: Registry | None = None) -> None:
-    """Fails if the schedule ticks from the first of `between` on and before the second."""
+    """Fail if the schedule ticks within `between`, whose end is excluded."""
     __tracebackhide__ = True
     assert_fires(schedule_id, between=between, at=(), registry=registry)
 
 
 def compare(schedule: Schedule, expected: Iterable[datetime], actual: Iterable[datetime], title: str) -> None:
-    """Fails unless both are the same instants; `title` says what the schedule does wrong."""
+    """Fail unless `expected` and `actual` are the same instants; `title` says what the schedule does wrong."""
     __tracebackhide__ = True
     wanted, found = set(expected), set(actual)
     if wanted == found:
@@ -79,7 +79,7 @@ def compare(schedule: Schedule, expected: Iterable[datetime], actual: Iterable[d
 
 
 def find(schedule_id: str, registry: Registry | None) -> Schedule:
-    """The schedule of that id; raises UnknownSchedule, with the nearest name."""
+    """Return the schedule with this id, or raise UnknownSchedule, which suggests the nearest id."""
     known = registries.default_registry if registry is None else registry
     if not len(known):
         raise UnknownSchedule(f"there is no schedule {schedule_id!r:.120}, nor any other: {NO_SCHEDULE}")
@@ -87,13 +87,13 @@ def find(schedule_id: str, registry: Registry | None) -> Schedule:
 
 
 def instants(schedule: Schedule, at: When | Iterable[When]) -> list[datetime]:
-    """These instants in UTC and in order; refuses a time that no clock of the schedule's zone ever shows."""
+    """Return these instants in UTC, sorted. Raise BadInstant for a local time that DST skips in the schedule's zone."""
     listed = at if isinstance(at, Iterable) and not isinstance(at, str) else [at]
     return sorted(_instant(schedule, when, exact=True) for when in listed)
 
 
 def shown(schedule: Schedule, tick: datetime) -> str:
-    """An instant by the clocks of the schedule's zone."""
+    """Return an instant as text in the schedule's zone."""
     fine = ":%S" if tick.second else ""
     return tick.astimezone(zone(str(schedule.tz)).info).strftime(f"%a %Y-%m-%d %H:%M{fine} %Z")
 
@@ -115,7 +115,7 @@ def _instant(schedule: Schedule, when: When, *, exact: bool = False) -> datetime
 
 
 def _note(schedule: Schedule, tick: datetime) -> str:
-    """What a change of the clocks did to a tick, in brackets; mostly nothing."""
+    """Return in brackets what a DST change did to a tick, or an empty text."""
     previous = schedule.before(tick)
     note = schedule.timing.note(previous, tick) if previous and isinstance(schedule.timing, Cron) else ""
     return f"  ({note})" if note else ""

@@ -1,8 +1,8 @@
-"""A Redis in this process whose clock is set by hand: fakeredis, which runs the very scripts that a server runs.
+"""Run beat's Lua scripts on fakeredis, in this process and with a clock that is set by hand.
 
-Three things differ, and only in here: fakeredis does not know the first line `#!lua`, a script that asks for TIME is
-told the manual clock's, and COPY is written out, for what fakeredis copies stays one thing under two names. Keys that
-expire still do so by the machine's clock.
+This module changes three things in each script. It removes the first line `#!lua`, which fakeredis does not know. It
+replaces TIME by the manual clock. It writes out COPY, because fakeredis stores a copy and its original as one object.
+Keys still expire by the machine's clock.
 """
 
 from __future__ import annotations
@@ -35,56 +35,56 @@ _COPY = (
     "if found['err'] or #found == 0 or not replaces and redis.call('EXISTS', to) == 1 then return 0 end "
     "redis.call('DEL', to) redis.call('HSET', to, unpack(found)) return 1 end "
 )
-# The time comes as two more arguments. They are taken off before the script counts its own, in place of the first
-# line, so that the numbers of the lines stay right.
+# The time arrives as two extra arguments. This line removes them before the script counts its own arguments. It takes
+# the place of the first line, so that line numbers in errors stay right.
 _TAKES = "local told_micros, told_seconds = table.remove(ARGV), table.remove(ARGV)\n"
 
-_KEPT = "redis.told"  # scripts may have no global of their own
+_KEPT = "redis.told"  # a field of `redis`, because scripts may not create global variables
 
 
 class Clocked(Redis):
-    """A client whose scripts are told the manual clock's time, whatever server runs them."""
+    """A client whose scripts read the time of a manual clock, on any server."""
 
     def __init__(self, manual: ManualClock, **options: Any) -> None:
         super().__init__(**options)
         self._manual = manual
         self._told: dict[str, str] = {}
-        """By the digest of a script, the digest of what is run in its place."""
+        """Digest of a script → digest of the text that runs in its place."""
 
     def time(self, **_: Any) -> tuple[int, int]:
-        """Seconds and microseconds, by the manual clock."""
+        """Return the manual clock's time as seconds and microseconds."""
         now = self._manual.now
         return clock.floor(now), now.microsecond
 
     def told(self, script: str) -> str:
-        """What is run in the place of a script."""
+        """Return the text that runs in place of a script, with the manual clock in place of TIME."""
         return _TAKES + _HEAD.sub("", script).replace(_ASKS, _TOLD)
 
     def eval(self, script: str, numkeys: int, *keys_and_args: Any) -> Any:
-        """Runs a script; if it asks for the time, the manual clock tells it."""
+        """Run a script with the time of the manual clock."""
         told = self.told(script)
         self._told[_digest(script)] = _digest(told)
         return super().eval(told, numkeys, *keys_and_args, *self.time())
 
     def evalsha(self, sha: str, numkeys: int, *keys_and_args: Any) -> Any:
-        """Runs a script that the server knows."""
+        """Run a script that the server knows, with the time of the manual clock if `eval` has run it before."""
         if sha not in self._told:
             return super().evalsha(sha, numkeys, *keys_and_args)
         return super().evalsha(self._told[sha], numkeys, *keys_and_args, *self.time())
 
 
 class ClockedRedis(Clocked, FakeRedis):
-    """A client of a fake server of its own."""
+    """A client with a fake server of its own."""
 
     def __init__(self, manual: ManualClock) -> None:
         super().__init__(manual, server=FakeServer())
 
     def told(self, script: str) -> str:
-        """What is run in the place of a script, whose copies are copies."""
+        """Return the text that runs in place of a script, with COPY written out as well."""
         return _COPY + _COPIES.sub(_copied, super().told(script))
 
     def eval(self, script: str, numkeys: int, *keys_and_args: Any) -> Any:
-        """Runs a script, and keeps it as a function: what fakeredis is given to run, it compiles at each call."""
+        """Run a script, and keep it as a Lua function, because fakeredis compiles a script again at each call."""
         sha = _digest(script)
         kept = f"{_KEPT}['{sha}']"
         FakeRedis.eval(self, f"{_KEPT} = {_KEPT} or {{}} {kept} = function() {self.told(script)}\nend", 0)

@@ -1,4 +1,4 @@
-"""Answer the ticker at once: fakeredis has no server that could work on a question in the meantime."""
+"""Answer the ticker at once, because fakeredis has no server that could work while the ticker goes on."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ if TYPE_CHECKING:
 
 
 class ImmediateStore(Store):
-    """Fire, then claim, as soon as the ticker asks, and keep the answer until the ticker wants it."""
+    """A store that fires and claims as soon as the ticker asks, and keeps the answer until the ticker wants it."""
 
     def __init__(self, client: Redis, keys: Keys, **limits: int) -> None:
         super().__init__(client, keys, **limits)
         self._answers: deque[Answer] = deque()
 
     def ask(self, items: Sequence[Item], unread: Iterable[str], /, **asked: Any) -> None:
-        """Fire the items, then claim; the one if there are items, the other if `limit` is not 0."""
+        """Fire the items if there are any, then claim if `limit` is not 0, and keep the answer."""
         fired = _tried(self.fire, items, token=asked["token"]) if items else Decided(0, ())
         nothing = fired if isinstance(fired, Exception) else Claimed("OK", fired.now)
         self._answers.append((fired, _tried(self.claim, unread, **asked) if asked["limit"] else nothing))
 
     def answer(self) -> Answer:
-        """Return the answer to the oldest question; in the place of what Redis refused, the error."""
+        """Return the answer to the oldest question, with an error in place of whatever Redis rejected."""
         return self._answers.popleft()
 
     def hang_up(self) -> None:
-        """Forget the answers that nobody has taken."""
+        """Discard the answers that the ticker has not taken."""
         self._answers.clear()
 
 

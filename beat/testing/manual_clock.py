@@ -1,4 +1,4 @@
-"""A clock that moves only when it is told to."""
+"""Provide a clock that moves only when a test moves it."""
 
 from __future__ import annotations
 
@@ -15,18 +15,21 @@ if TYPE_CHECKING:
 
 
 class ManualClock:
-    """Shows `start` until it is moved. Naive datetimes are refused; it goes back only when told so in so many words."""
+    """A clock that shows `start` until it is moved.
+
+    It refuses naive datetimes, and goes back only with `backwards=True`.
+    """
 
     def __init__(self, start: datetime) -> None:
         self._now = clock.utc(start, "start")
 
     @property
     def now(self) -> datetime:
-        """The present instant, in UTC."""
+        """Return the present instant in UTC."""
         return self._now
 
     def advance(self, by: Duration) -> datetime:
-        """Goes forward by seconds, a timedelta or text such as "1h30m", and returns the new instant."""
+        """Move forward by seconds, a timedelta or text such as "1h30m", and return the new instant."""
         length = durations.parse(by, "by")
         if length < timedelta(0):
             raise BadDuration(f"a clock advances forward, not by {by!r}: write clock.set(…, backwards=True) to go back")
@@ -37,7 +40,7 @@ class ManualClock:
         return self._now
 
     def set(self, instant: datetime, *, backwards: bool = False) -> datetime:
-        """Goes to an aware datetime and returns it in UTC; an earlier one is refused unless `backwards` is true."""
+        """Move to an aware datetime and return it in UTC. Refuse an earlier one unless `backwards` is true."""
         to = clock.utc(instant)
         if to < self._now and not backwards:
             raise BadInstant(

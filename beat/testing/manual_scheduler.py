@@ -1,7 +1,7 @@
-"""A whole beat in this process, driven by hand: it registers, claims, prepares and fires as every beat does.
+"""Run a whole scheduler by hand, in this process: it registers, claims, decides and fires as every scheduler does.
 
-The scripts, the store and the ticker are the real ones. Redis is fakeredis, its clock is a `ManualClock`, and nothing
-happens between two calls: there are no threads, and no time passes by itself.
+The scripts, the store and the ticker are the real ones. Redis is fakeredis, and its clock is a `ManualClock`. Nothing
+happens between two calls, because there are no threads and no time passes by itself.
 """
 
 from __future__ import annotations
@@ -49,20 +49,20 @@ _TROUBLES = {"refused", "broken", "enqueue_failed", "gone"}
 
 
 class ManualBeat:
-    """A beat whose clock shows `start` until it is moved; it begins with the first ticks after that.
+    """A scheduler whose clock shows `start` until a test moves it. Its first ticks are those after `start`.
 
-    `registry` is the one behind `beat.periodic` unless another is given. Options are settings by name, as for
-    `Scheduler`: `misfire_after="5m"`. What a real beat would log as an error, this one raises as a BeatError.
+    `registry` defaults to the one behind `beat.periodic`. Options are settings by name, as for `Scheduler`:
+    `misfire_after="5m"`. It raises a BeatError where a real scheduler would log an error.
     """
 
     clock: ManualClock
-    """Move it with `clock.advance("1h")` or `clock.set(…)`: nothing fires before the next `tick()`."""
+    """Move the clock with `clock.advance("1h")` or `clock.set(…)`; nothing fires before the next `tick()`."""
     redis: Redis
-    """The fake server: RQ can work on the jobs that it holds, and a test may look at its keys."""
+    """A client of the fake server. RQ can run the jobs that it holds, and a test may read its keys."""
     fired: list[Fired]
-    """Every tick that has become a job, in order."""
+    """Every tick that became a job, in order."""
     skipped: list[Skipped]
-    """The ticks that have passed without a job."""
+    """The ranges of ticks that were skipped, in order."""
 
     def __init__(self, start: datetime | ManualClock, *, registry: Registry | None = None, **options: Any) -> None:
         self.clock = start if isinstance(start, ManualClock) else ManualClock(start)
@@ -76,7 +76,7 @@ class ManualBeat:
         self._taken = 0
         self._troubles: list[str] = []
         chosen = settings.load(options).settings
-        # Nothing is claimed before it is due: between two calls no schedule is locked, wherever the clock goes.
+        # Claim nothing before it is due, so that no schedule is locked between two calls, wherever the clock goes.
         pace = replace(Pace.of(chosen), lookahead=0)
         self._desk = _Desk(self.redis, Keys(chosen.prefix), history_limit=chosen.history_limit, **pace.waits)
         self._desk.tracer = Tracing(at_once=True) if chosen.traces == "on" else self._desk.tracer
@@ -90,7 +90,7 @@ class ManualBeat:
         self._ticker.attendant, self._ticker.holding.inquiry = self._attendant, Inquiry(self._desk)
 
     def tick(self) -> list[Fired]:
-        """Fires what is due now, as one pass of a beat does: what is too late is skipped, all but the latest."""
+        """Run one cycle and return the ticks that it fired. The misfire policy decides about late ticks."""
         before = len(self.fired)
         self._attend()
         self._ticker.turn(threading.Event())
@@ -98,9 +98,9 @@ class ManualBeat:
         return self.fired[before:]
 
     def tick_until(self, until: datetime | Duration) -> list[Fired]:
-        """Moves the clock from due instant to due instant up to `until`, and fires everything on the way.
+        """Move the clock from one due instant to the next up to `until`, and return the ticks fired on the way.
 
-        `until` is an aware datetime or a length of time from now; a tick at that very instant fires, too.
+        `until` is an aware datetime or a duration from now. A tick at exactly that instant fires too.
         """
         before, aim = len(self.fired), ManualClock(self.clock.now)
         end = aim.set(until) if isinstance(until, datetime) else aim.advance(durations.parse(until, "until"))
@@ -112,17 +112,17 @@ class ManualBeat:
         return self.fired[before:]
 
     def run_jobs(self) -> list[Any]:
-        """Takes the jobs that wait out of their queues, in the order in which they were fired, and calls them here.
+        """Take the queued jobs in the order in which they were fired, call them here, and return their results.
 
-        Their results come back in that order. What one raises comes through, and those after it still wait. What waits
-        for a run to end, or follows its success, has its turn at once, and is called, too.
+        An exception of a job propagates, and the jobs after it stay in their queues. When a run ends, the ticks that
+        wait for it and the schedules that follow it are processed at once, and their jobs are called too.
         """
         results = []
         while self._taken < len(self.fired):
             fired = self.fired[self._taken]
             self._taken += 1
             for shard, (job, queue) in enumerate(fired.jobs.items()):
-                if self.redis.lrem(job_template.queue_key(queue), 1, job):  # else a worker has it
+                if self.redis.lrem(job_template.queue_key(queue), 1, job):  # otherwise a worker has taken it
                     started = self.clock.now
                     results.append(fired.run(shard))
                     if fired.schedule_id in self._watched:
@@ -131,7 +131,7 @@ class ManualBeat:
         return results
 
     def assert_fired(self, schedule_id: str, *, at: When | Iterable[When]) -> None:
-        """Fails unless this beat has fired the schedule for exactly these ticks; text is read in its zone."""
+        """Fail unless this scheduler has fired exactly these ticks of the schedule; text is read in its zone."""
         __tracebackhide__ = True
         schedule = find(schedule_id, self._registry)
         found = [fired.scheduled_for for fired in self.fired if fired.schedule_id == schedule.id]
@@ -139,7 +139,7 @@ class ManualBeat:
         compare(schedule, instants(schedule, at), found, f"was not fired as expected {span}")
 
     def _attend(self) -> None:
-        """Sees to all who wait: a beat does so every second, and here the clock may stand still."""
+        """Process every waiting tick now. A real scheduler does so every second, but this clock may stand still."""
         key = self._desk.keys.waiting_slots
         slots: Any = self.redis.zrange(key, 0, -1)
         if slots:
@@ -148,7 +148,7 @@ class ManualBeat:
             self._attendant.turn()
 
     def _close(self, job: str, started: datetime) -> None:
-        """As when a worker has ended it, and somebody took note: another tick may wait for that."""
+        """Record that a job has finished, as a worker and a run tracker would, because another tick may wait for it."""
         times = {"started_at": clock.text(started), "ended_at": clock.text(self.clock.now)}
         ended: Any = {"status": "finished", **times}
         self.redis.hset(job_template.job_key(job), mapping=ended)
@@ -194,13 +194,13 @@ class ManualBeat:
 
 
 def _watched(schedules: Iterable[Schedule]) -> set[str]:
-    """Those of whose runs it matters that they have ended: for their own next ticks, or for others."""
+    """Return the ids of schedules whose own next ticks, or other schedules, depend on the end of their runs."""
     own = {each.id for each in schedules if each.overlap != "allow" or each.group or each.slow_queue}
     return own | {bond.to for each in schedules for bond in cross_checks.bonds(each)}
 
 
 class _Desk(ImmediateStore):
-    """The store, which runs no script to find that nothing is due: fakeredis takes long over each."""
+    """A store that runs no script just to find that nothing is due, because fakeredis is slow at each script."""
 
     def claim(self, unread: Iterable[str] = (), **asked: Any) -> Claimed:
         due, now = self.next_due(), self.time()
@@ -209,13 +209,13 @@ class _Desk(ImmediateStore):
         return super().claim(unread, **asked)
 
     def next_due(self) -> datetime | None:
-        """The first instant at which something is due, by the index."""
+        """Return the earliest due instant in the index, or None if the index is empty."""
         first = self.client.zrange(self.keys.due, 0, 0, withscores=True)
         return clock.from_ms(int(first[0][1])) if first else None
 
 
 class _ByHand(RedisClock):
-    """Redis' clock without an estimate: it stands still between two replies."""
+    """A Redis clock that needs no estimate, because it stands still between two replies."""
 
     def __init__(self, manual: ManualClock) -> None:
         super().__init__()
@@ -226,7 +226,7 @@ class _ByHand(RedisClock):
 
 
 class _Trusting(Guard):
-    """A clock that is set by hand jumps, and is meant to."""
+    """A guard that accepts every jump of the clock, because a manual clock jumps on purpose."""
 
-    def judge(self, now: Mark) -> Jump:  # noqa: ARG002 (a guard's)
+    def judge(self, now: Mark) -> Jump:  # noqa: ARG002 (the signature of Guard)
         return Jump.NONE

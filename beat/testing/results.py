@@ -1,4 +1,4 @@
-"""What a manual beat has done: ticks that became jobs, and ticks that passed without one."""
+"""Describe the results of a manual scheduler: ticks that became jobs, and ticks that were skipped."""
 
 from __future__ import annotations
 
@@ -22,43 +22,43 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Fired:
-    """One tick that became a job; every instant is in UTC."""
+    """One tick that became a job. All instants are in UTC."""
 
     schedule_id: str
     scheduled_for: datetime
-    """The tick: its nominal time."""
+    """The time of the tick."""
     enqueued_at: datetime
-    """What the clock showed when it fired."""
+    """The time on the clock when the tick fired."""
     job_id: str
     queue: str
-    """Where it went; of one that went to all of its queues, the first."""
+    """The queue of the job; for a broadcast tick, the first of its queues."""
     func: str
     """The dotted path of the function."""
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     meta: Mapping[str, Any] = field(default_factory=dict, repr=False)
     queues: tuple[str, ...] = ()
-    """All of its queues, if it went to all: a job each."""
+    """All queues of a broadcast tick, which has one job in each; empty for any other tick."""
     after: str | None = None
-    """The job whose success it follows."""
+    """The id of the job whose success this tick follows."""
 
     @property
     def jobs(self) -> dict[str, str]:
-        """The ids of its jobs, and the queue of each."""
+        """Return the ids of the tick's jobs, each with its queue."""
         return dict(zip(broadcast.jobs(self.job_id, len(self.queues)), self.queues, strict=True)) or {
             self.job_id: self.queue
         }
 
     @property
     def late(self) -> timedelta:
-        """By how much it fired after its tick."""
+        """Return how long after its scheduled time the tick fired."""
         return self.enqueued_at - self.scheduled_for
 
     def run(self, shard: int = 0) -> Any:
-        """Imports the function, calls it here as a worker would, and returns its result.
+        """Import the function, call it here as a worker would, and return its result.
 
-        `get_current_run()` knows the tick within it, and a coroutine is run to its end. What it raises comes through.
-        Of a tick that went to all of its queues, `shard` says which part is run.
+        Within the call, `get_current_run()` returns the run of this tick. A coroutine runs to its end. An exception
+        propagates with a note that names the tick. `shard` selects the part of a broadcast tick.
         """
         by, number = "follows" if self.after else "scheduler", len(self.queues) or 1
         run = Run(self.schedule_id, self.scheduled_for, by, shard, number, self.after)
@@ -75,10 +75,10 @@ class Fired:
 
 @dataclass(frozen=True)
 class Skipped:
-    """A stretch of ticks of one schedule that passed without a job."""
+    """A range of ticks of one schedule that were skipped for one reason."""
 
     schedule_id: str
     first: datetime
-    """The first of them, in UTC."""
+    """The first skipped tick, in UTC."""
     count: int
     reason: str

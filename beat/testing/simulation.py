@@ -1,4 +1,4 @@
-"""What schedules would do: every tick of all of them, in order, computed without a beat or a Redis."""
+"""Compute every tick of all schedules in order, without a scheduler or a Redis."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _PRIORITIES = ("high", "normal", "low")
 
 
 class Tick(NamedTuple):
-    """One due instant of one schedule."""
+    """One tick of one schedule."""
 
     schedule_id: str
     instant: datetime
-    """In UTC."""
+    """The time of the tick, in UTC."""
 
 
 def simulate(registry: Registry | None, start: datetime, end: datetime) -> Iterator[Tick]:
-    """The ticks of all schedules from `start` on and before `end`, one by one.
+    """Return an iterator over the ticks of all schedules from `start` up to, but not including, `end`.
 
-    In the order in which a beat enqueues them: of those at one instant, high priority first, then by id. Disabled
-    schedules have none. With None for the registry it is the one behind `beat.periodic`.
+    The order is that in which a scheduler enqueues them: by time, then high priority first, then by id. Disabled
+    schedules have no ticks. `None` means the registry behind `beat.periodic`.
     """
     first, last = clock.utc(start, "start"), clock.utc(end, "end")
     if first > last:
@@ -46,5 +46,5 @@ def simulate(registry: Registry | None, start: datetime, end: datetime) -> Itera
 
 
 def ticks(schedule: Schedule, first: datetime, last: datetime) -> Iterator[datetime]:
-    """The ticks that a beat would fire from `first` on and before `last`."""
+    """Return the ticks that a scheduler would fire from `first` up to, but not including, `last`."""
     return schedule.ticks(first, last) if schedule.enabled else iter(())

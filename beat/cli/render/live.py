@@ -1,4 +1,4 @@
-"""A terminal on which the same picture is drawn again and again, without flicker; as it was, when that is over."""
+"""Redraw a whole terminal without flicker, and restore it afterwards."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-_ENTER, _LEAVE = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"  # a screen of its own, without the cursor
+_ENTER, _LEAVE = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"  # the alternate screen, with the cursor hidden
 _HOME, _REST_OF_LINE, _REST_OF_SCREEN = "\x1b[H", "\x1b[K", "\x1b[J"
 
 
 @contextlib.contextmanager
 def screen() -> Iterator[Callable[[Sequence[str]], None]]:
-    """Within it a picture can be drawn, over the one before."""
+    """Switch to the alternate screen within the block, and yield the function that redraws it."""
     _write(_ENTER)
     try:
         yield draw
@@ -28,14 +28,14 @@ def screen() -> Iterator[Callable[[Sequence[str]], None]]:
 
 
 def draw(lines: Sequence[str]) -> None:
-    """Draws as many lines as there is room for, in one piece."""
+    """Draw as many lines as the terminal has room for, in one write."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     shown = [click.unstyle(line) if plain else line for line in lines[: height()]]
     _write(_HOME + f"{_REST_OF_LINE}\r\n".join(shown) + _REST_OF_LINE + _REST_OF_SCREEN)
 
 
 def height() -> int:
-    """How many lines the terminal has."""
+    """Return the number of lines of the terminal."""
     return shutil.get_terminal_size().lines
 
 

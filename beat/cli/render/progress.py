@@ -1,4 +1,4 @@
-"""A bar that grows in one line of a terminal; where there is none, nothing is drawn."""
+"""Draw a progress bar in one line of a terminal, and nothing where there is no terminal."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _CLEAR = "\r\x1b[K"
 
 
 class Progress:
-    """How much of a number is done."""
+    """A progress bar with the counts of what did not succeed."""
 
     def __init__(self, stream: TextIO | None, name: str) -> None:
         self._stream, self._name = stream, name
         self.is_drawn = stream is not None and stream.isatty()
 
     def show(self, done: int, total: int, states: Mapping[str, int], now_at: str) -> None:
-        """Draws it anew, as far as the line has room."""
+        """Redraw the bar, cut to the width of the terminal."""
         if not self.is_drawn or self._stream is None:
             return
         filled = _WIDTH * done // max(1, total)
@@ -32,7 +32,7 @@ class Progress:
         self._stream.flush()
 
     def clear(self) -> None:
-        """Takes it away, for what else there is to say."""
+        """Erase the bar, so that other output can take its line."""
         if self.is_drawn and self._stream is not None:
             self._stream.write(_CLEAR)
             self._stream.flush()

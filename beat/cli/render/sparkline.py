@@ -1,4 +1,4 @@
-"""The newest runs of a schedule as a line of single characters: how long each took, and what did not simply succeed."""
+"""Draw the newest runs of a schedule as one character each: a bar for the duration, or a sign if it did not succeed."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ LONGEST = 20
 
 
 class Signs(NamedTuple):
-    """The characters of one kind of terminal."""
+    """The characters for one kind of terminal."""
 
     heights: str
-    """Of what succeeded, the shortest first."""
+    """Bars for runs that succeeded, the lowest first."""
     others: Mapping[str, str]
-    """By the word for what became of it."""
+    """Any other state → its sign."""
 
 
 DRAWN = Signs("▁▂▃▄▅▆▇█", {"failed": "✗", "lost": "?", "stopped": "!", "skipped": "·", "open": "○"})
@@ -35,7 +35,7 @@ LEGEND = "▁█ short and long, ✗ failed, ? lost, ! stopped, · skipped, ○ 
 
 
 def signs() -> Signs:
-    """Those that stdout can show."""
+    """Return the characters that stdout can encode."""
     try:
         "".join((DRAWN.heights, *DRAWN.others.values())).encode(getattr(sys.stdout, "encoding", None) or "ascii")
     except (UnicodeEncodeError, LookupError):
@@ -44,16 +44,16 @@ def signs() -> Signs:
 
 
 def spark(newest_first: Sequence[Fired | Passed], own: Signs, room: int = LONGEST) -> str:
-    """As many of them as there is room for, the newest at the right."""
+    """Return one character for each of the newest `room` runs, the newest at the right."""
     runs = newest_first[:room][::-1]
     took = [run.duration for run in runs if isinstance(run, Fired) and run.state == "succeeded" and run.duration]
-    # Those that take as long as most are half as high as there is room for: what takes longer stands out.
+    # A run of median duration is at most half as high as a bar can be, so that longer runs stand out.
     top = max(*took, 2 * statistics.median(took)) if took else 0
     return "".join(_sign(run, own, top) for run in runs)
 
 
 def painted(text: str) -> str:
-    """The same, in colours that repeat what the characters say."""
+    """Return a sparkline in colours that repeat what its characters say."""
     return "".join(click.style(sign, **STYLES[_WORDS.get(sign, "succeeded")]) for sign in text)
 
 

@@ -1,4 +1,4 @@
-"""Draw a list of schedules for people: as many columns as fit the terminal, and nothing cut short."""
+"""Draw a list of schedules as a table, with as many columns as fit the terminal and without cutting any text."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _COLOURS = {
 
 
 class Shape(NamedTuple):
-    """What there is room for."""
+    """The columns and details of a table."""
 
     notes: bool = False
     times: bool = False
-    """Not only how far away a tick or a run is, also when; and the whole names of zones."""
+    """Whether to show times besides the distance from now, and the whole names of zones."""
     state: bool = False
     runs: int = 0
     rule: bool = True
@@ -47,7 +47,7 @@ _WITH_NOTES = (
     Shape(notes=True, state=True),
     Shape(notes=True),
 )
-"""From the widest to the narrowest: a note says why a schedule fails or rests, so it stays longer than the bars."""
+"""Shapes from the widest to the narrowest. Notes outlast the bars, because they say why a schedule fails or rests."""
 _WITHOUT_NOTES = (
     Shape(times=True, state=True, runs=20),
     Shape(state=True, runs=20),
@@ -60,9 +60,9 @@ _WITHOUT_NOTES = (
 
 
 def lines(rows: Sequence[Listed], now: datetime, default: Zone, *, reveal: bool = False) -> list[str]:
-    """Return the table in the widest shape that fits; what is piped has all columns.
+    """Return the lines of the table in the widest shape that fits the terminal, or with all columns for a pipe.
 
-    Times are in the zone that all of these schedules share, else in the `default` one; the heading names it.
+    Times are in the zone that all of these schedules share, or else in the `default` zone. The heading names the zone.
     """
     zones = {row.standing.tz for row in rows}
     where = zone(zones.pop()) if len(zones) == 1 else default
@@ -79,7 +79,7 @@ def lines(rows: Sequence[Listed], now: datetime, default: Zone, *, reveal: bool 
 def columns(
     rows: Sequence[Listed], now: datetime, where: Zone, shape: Shape, signs: sparkline.Signs, *, reveal: bool = False
 ) -> dict[str, list[str]]:
-    """Return the cells of each column by its heading, without columns that say nothing."""
+    """Return the cells of each column by its heading, without empty columns."""
     known = [row.standing for row in rows]
     has_times = any(_has_time(each, now, shape) for each in known)
     zone_name = f" ({where.name if shape.times else instants.place(where)})" if has_times else ""
@@ -103,7 +103,7 @@ def _fits(found: Mapping[str, list[str]]) -> bool:
 
 
 def paint(heading: str, text: str) -> str:
-    """Return the text in a colour that repeats what it says."""
+    """Return the text of a cell in a colour that repeats what it says."""
     heading = heading.partition(" (")[0]
     if heading == "runs":
         return sparkline.painted(text)
@@ -112,7 +112,7 @@ def paint(heading: str, text: str) -> str:
 
 
 def _has_time(known: Standing, now: datetime, shape: Shape) -> bool:
-    """Return whether `following` shows a time of day, and not only how far away it is."""
+    """Return whether `following` shows a time of day, and not only the distance from now."""
     word, at = words.coming(known, now)
     return at is not None and (word == "paused" or (shape.times and word == "in"))
 
@@ -133,7 +133,7 @@ def following(known: Standing, now: datetime, where: Zone, shape: Shape) -> str:
 
 
 def last(row: Listed, now: datetime, shape: Shape) -> str:
-    """How the newest run ended, or how far it is."""
+    """Return how the newest run ended, or its state and for how long it has lasted."""
     run = row.last
     if run is None:
         before = row.standing.last_run

@@ -1,6 +1,6 @@
-"""The drawing of a timeline: bars of eighths over an axis of hours, now in the middle, and below it what went wrong.
+"""Draw a timeline: bars over an axis of hours with now in the middle, and what did not succeed below.
 
-Colours only repeat what characters say: what did not succeed has a lane of its own, and a line parts past and coming.
+Colours only repeat what the characters say. Each outcome but success has its own lane, and a line marks now.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from beat.timing.zones import Zone
 
     Cell = tuple[str, str]
-    """A character, and the name of its style."""
+    """A character and the name of its style."""
 
 MARGIN = 8
-"""Columns left of the bars."""
+"""The number of columns left of the bars."""
 _ROWS = 8
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
-_STACKED = ("failed", "lost", "stopped", "open", "succeeded")  # the worst at the foot, where one of many is seen too
+_STACKED = ("failed", "lost", "stopped", "open", "succeeded")  # from the bottom, where a single failure stays visible
 _LANES = ("failed", "lost", "stopped", "skipped", "open")
-_LABEL = 7  # columns for `18:00` or `Tue 17`, and what parts it from the next
+_LABEL = 7  # columns for `18:00` or `Tue 17`, and for the gap after it
 _APART = [timedelta(minutes=minutes) for minutes in (10, 15, 30, 60, 120, 180, 240, 360, 720, 1440, 2880)]
 STYLES: Mapping[str, Mapping[str, Any]] = {
     "succeeded": {"fg": "green"},
@@ -43,7 +43,7 @@ STYLES: Mapping[str, Mapping[str, Any]] = {
 
 
 def chart(found: Timeline, where: Zone) -> list[str]:
-    """The lines of the drawing: as wide as the slices, the margin and the line of now."""
+    """Return the lines of the drawing, as wide as the margin, the slices and the line of now."""
     past = [each for each in found.slices if each.end <= found.now]
     coming = found.slices[len(past) :]
     top = max(max(each.enqueued, each.coming) for each in found.slices)
@@ -63,7 +63,7 @@ def chart(found: Timeline, where: Zone) -> list[str]:
 
 
 def short(number: int) -> str:
-    """A number in at most six characters."""
+    """Return a number in at most six characters."""
     for least, size, unit in ((10**8, 10**6, "M"), (10**5, 10**3, "k")):
         if number >= least:
             return f"{number // size:,}{unit}"
@@ -71,7 +71,7 @@ def short(number: int) -> str:
 
 
 def _bar(value: int, top: int) -> str:
-    """From its foot up; whatever is not nothing is seen."""
+    """Return the characters of a bar from the bottom up. A value above 0 shows at least one eighth."""
     eighths = max(1, round(value * _ROWS * 8 / top)) if value else 0
     whole, rest = divmod(eighths, 8)
     return ("█" * whole + _EIGHTHS[rest] * (rest > 0)).ljust(_ROWS)
@@ -101,7 +101,7 @@ def _length(minutes: int) -> str:
 
 
 def _axis(found: Timeline, where: Zone, middle: int) -> tuple[str, str]:
-    """The line under the bars, and the times below it."""
+    """Return the line under the bars, and the times below it."""
     width = len(found.slices) + 1
     line, below = ["─"] * width, [" "] * (width + MARGIN)
     line[middle] = "┴"
@@ -117,7 +117,7 @@ def _axis(found: Timeline, where: Zone, middle: int) -> tuple[str, str]:
 
 
 def _labels(found: Timeline, where: Zone) -> Iterator[tuple[int, str]]:
-    """Where the wall clock reaches a full hour, or a full part of the day; midnight is called by its day."""
+    """Yield labels at round times of the zone, each with the index of its slice. A new day shows the date."""
     apart = next((each for each in _APART if each >= _LABEL * found.step), _APART[-1])
     before: datetime | None = None
     for place, each in enumerate(found.slices):
@@ -134,7 +134,10 @@ def _blocks(wall: datetime, apart: timedelta) -> int:
 
 
 def _lanes(past: Sequence[Slice], whole_from: datetime | None) -> Iterator[str]:
-    """What did not simply succeed: how many in each slice, `+` for ten and more; and where not all is known."""
+    """Yield a lane for each outcome but success, and one for slices with incomplete data.
+
+    A digit is the number in one slice; `+` means ten or more.
+    """
     for word in _LANES:
         numbers = [getattr(each, word) for each in past]
         if any(numbers):

@@ -1,6 +1,7 @@
-"""A private Redis for `beat dev` and for tests: on a socket that only this user can open; it dies with its parent.
+"""Start a private Redis for `beat dev` and for tests, on a socket that only this user can open.
 
-One server at a time has the data of a directory. The data stays there for the next one, which answers at the same URL.
+The server ends with the process that started it. At most one server at a time uses the data of a directory. The data
+stays there for the next server, which answers at the same URL.
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ if TYPE_CHECKING:
 __all__ = ["DIRECTORY", "PrivateRedis", "Server", "candidates", "running", "start"]
 
 DIRECTORY = Path(".beat/redis")
-"""Where a project keeps the data of its private Redis."""
+"""The directory in which a project keeps the data of its private Redis."""
 _PATIENCE = 10.0
 _PAUSE = 0.002
 _REMEDY = "pip install 'rq-beat[server]', or install redis-server 7.0 or newer, or give --redis-url"
 
 
 class PrivateRedis:
-    """A Redis that answers, at `url`.
+    """A private Redis that answers at `url`.
 
-    `owned` says whether it was started here. One that was not goes on when this object is stopped, and ends with the
-    process that did start it.
+    `owned` is true if this process started the server. Otherwise `stop` does nothing, and the server ends with the
+    process that started it.
     """
 
     def __init__(self, place: Place, server: Server, pid: int, child: Child | None) -> None:
@@ -47,17 +48,17 @@ class PrivateRedis:
         self._child = child
 
     def stop(self) -> None:
-        """Ends the server in order, with everything written to disk. Stopping twice is fine."""
+        """Stop an owned server after it has written everything to disk. A second call does nothing."""
         if not self._child:
             return
         self._child.end(_PATIENCE)
         self._child = None
         with self._place.locked() as lock:
-            if lock is not None:  # nobody was faster to start the next one
+            if lock is not None:  # no other process has started the next server yet
                 self._place.clear()
 
     def kill(self) -> None:
-        """Kill -9: for tests of what happens then. Nothing is tidied up; `start` on the same directory goes on."""
+        """Kill an owned server with -9, for tests of crashes. `start` on the same directory still works."""
         if self._child:
             self._child.kill()
 
@@ -72,10 +73,10 @@ class PrivateRedis:
 
 
 def start(directory: Path, *, options: Sequence[str] = ()) -> PrivateRedis:
-    """A private Redis with the data in `directory`, once it answers: a new one, or the one that is already there.
+    """Return a private Redis with the data in `directory` once it answers: a new one, or the one that runs already.
 
-    `options` go to a new server, and win over what it would be given: `["--maxmemory", "1mb"]`. `directory` becomes
-    readable for this user alone. Raises NoRedis if there is no server to start, or none that starts.
+    `options` are arguments of a new server and override its defaults, as in `["--maxmemory", "1mb"]`. Make `directory`
+    readable by this user alone. Raise NoRedis if no server is installed, or if none starts or answers.
     """
     place = Place(directory)
     place.prepare()
@@ -95,7 +96,7 @@ def start(directory: Path, *, options: Sequence[str] = ()) -> PrivateRedis:
 def running(directory: Path | None = None) -> str | None:
     """Return the URL of the private Redis that answers for `directory`, if there is one.
 
-    Without a `directory` it is the one that `beat dev` runs here, or beside the nearest pyproject.toml.
+    Without a `directory`, look below the current directory, and then beside the nearest pyproject.toml.
     """
     project = sources.project()
     beside = [Path(project, DIRECTORY)] if project else []
@@ -127,7 +128,7 @@ def _first_that_answers(place: Place, lock: int, options: Sequence[str]) -> Priv
 
 
 def _answers(child: Child, place: Place) -> bool:
-    """Waits for PING to be answered; loading its data, a server may take its time."""
+    """Wait for the server and return whether it answers PING. Reset the timeout while the server loads its data."""
     until = time.monotonic() + _PATIENCE
     while child.alive and time.monotonic() < until:
         answer = place.ping()
@@ -142,7 +143,7 @@ def _answers(child: Child, place: Place) -> bool:
 def _command(server: Server, place: Place, options: Sequence[str]) -> list[str]:
     given = {
         "port": "0",
-        "bind": "127.0.0.1",  # for options that ask for a port
+        "bind": "127.0.0.1",  # in case `options` set a port
         "unixsocket": str(place.socket),
         "unixsocketperm": "700",
         "dir": str(place.directory),

@@ -1,7 +1,7 @@
-"""A process that ends when this one does, even by kill -9, and that Ctrl-C does not reach.
+"""Start a process that ends with this one, even after `kill -9`, and that Ctrl-C does not reach.
 
-It is started through a few lines of Python which tie it to its parent and then become the program: code between fork
-and exec (`preexec_fn`) is not safe in a process with threads.
+The process begins as a few lines of Python, which tie it to its parent and then become the program. `preexec_fn` is no
+alternative, because running code between fork and exec is not safe in a process with threads.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-# Linux tells a child of its parent's death. The parent may have died before it was asked to, so look again afterwards.
+# Linux signals a child when its parent dies. The parent may die before prctl(), so check for it afterwards.
 BY_SIGNAL = """
 import ctypes, os, signal, sys
 PR_SET_PDEATHSIG, parent, command = 1, int(sys.argv[1]), sys.argv[2:]
@@ -26,8 +26,8 @@ ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 if os.getppid() == parent:
     os.execv(command[0], command)
 """
-# Elsewhere a watcher reads from a pipe that the parent never writes to: it ends with the parent. Being a child of the
-# program, the watcher knows when its process id no longer means the program.
+# Elsewhere a watcher reads from a pipe that the parent never writes to, so the read returns when the parent ends. The
+# watcher is a child of the program, so its parent id tells whether the program still runs.
 BY_PIPE = """
 import os, signal, sys
 program, command = os.getpid(), sys.argv[2:]
@@ -44,9 +44,9 @@ TIE = BY_SIGNAL if sys.platform == "linux" else BY_PIPE
 
 
 class Child:
-    """A running program, tied to this process.
+    """A running program that ends with this process.
 
-    `output` is the file that it writes to, `kept` one that it holds open as long as it lives.
+    `output` is the file descriptor of its stdout and stderr. It keeps the descriptor `kept` open while it runs.
     """
 
     def __init__(self, command: Sequence[str], environ: Mapping[str, str], *, output: int, kept: int) -> None:
@@ -67,23 +67,23 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """Its process id, which becomes that of the program."""
+        """Return the process id, which stays the same when the process becomes the program."""
         return self._process.pid
 
     @property
     def alive(self) -> bool:
-        """False once it has ended, for whatever reason."""
+        """Return whether the program still runs."""
         return self._process.poll() is None
 
     def end(self, patience: float) -> None:
-        """Asks it to end and waits; after `patience` seconds it is killed."""
+        """Terminate the program, and kill it if it has not ended after `patience` seconds."""
         self._process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(patience)
         self.kill()
 
     def kill(self) -> None:
-        """Kill -9; nothing is left of it afterwards."""
+        """Kill the program with -9 and wait until it has ended."""
         self._process.kill()
         self._process.wait()
         if self._process.stdin:
@@ -91,7 +91,10 @@ class Child:
         self._let_go.set()
 
     def _in_a_thread_that_stays(self, begin: Callable[[], subprocess.Popen[bytes]]) -> subprocess.Popen[bytes]:
-        """Linux means the death of the *thread* that started the child, so it must be one that lives as long."""
+        """Start the process in a thread that lives as long as the process does.
+
+        Linux sends the death signal when the *thread* that started the child ends, not only when the process does.
+        """
         if threading.current_thread() is threading.main_thread():
             return begin()
         begun: Future[subprocess.Popen[bytes]] = Future()

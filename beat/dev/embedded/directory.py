@@ -1,4 +1,4 @@
-"""Where a private Redis lives: its directory, its socket, and the lock that lets one server in at a time."""
+"""Manage the directory of a private Redis: its socket, its log, and the lock that admits one server at a time."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from beat.errors import NoRedis
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_LONGEST_SOCKET = 103  # bytes; 107 on Linux, but a URL should serve everywhere
+_LONGEST_SOCKET = 103  # bytes; Linux allows 107, but a URL should work on every platform
 _PRIVATE = 0o700
 _PATIENCE = 1.0
 
 
 class Answer(Enum):
-    """What a server says to PING."""
+    """The answer of a server to PING."""
 
     NONE = "none"
     LOADING = "loading"
@@ -35,10 +35,10 @@ class Answer(Enum):
 
 
 class Place:
-    """A directory with the data of one private Redis. Making one touches nothing.
+    """The directory with the data of one private Redis. Creating a `Place` touches no file.
 
-    The server itself holds the lock as long as it lives, so that no second one writes to its data, however it ended,
-    or if it hangs. The lock's file says who holds it.
+    The server process itself holds the lock while it lives, even if it hangs or its parent is killed, so no second
+    server writes to its data. The lock file names the server that holds the lock.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -48,18 +48,18 @@ class Place:
         self._lock = self.directory / "lock"
         self._elsewhere: Path | None = None
         if len(os.fsencode(self.socket)) > _LONGEST_SOCKET:
-            # Always the same name for the same directory: URLs stay good, and nothing piles up.
+            # The name depends only on the directory, so URLs stay valid and old directories do not pile up.
             name = f"beat-{os.getuid()}-{hashlib.sha256(os.fsencode(self.directory)).hexdigest()[:12]}"
             self._elsewhere = _short_temporary() / name
             self.socket = self._elsewhere / "redis.sock"
 
     @property
     def url(self) -> str:
-        """What clients connect to."""
+        """Return the URL for clients."""
         return f"unix://{quote(os.fsencode(self.socket))}?db=0"
 
     def prepare(self) -> None:
-        """Makes the directories, for nobody but this user."""
+        """Create the directories for this user alone. Raise NoRedis if that is not possible."""
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
             self.directory.chmod(_PRIVATE)
@@ -75,7 +75,10 @@ class Place:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[int | None]:
-        """The lock as a file descriptor, or None if somebody has it. Whoever inherits the descriptor has the lock."""
+        """Take the lock and yield its file descriptor, or None if another process holds the lock.
+
+        A process that inherits the descriptor holds the lock until it ends.
+        """
         lock = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             try:
@@ -89,13 +92,13 @@ class Place:
             os.close(lock)
 
     def note(self, lock: int, server: Server, pid: int) -> None:
-        """Says who holds the lock."""
+        """Write the server that holds the lock, and its process id, into the lock file."""
         text = json.dumps({"pid": pid, "path": str(server.path), "name": server.name, "version": server.version})
         os.truncate(lock, 0)
         os.pwrite(lock, text.encode(), 0)
 
     def noted(self) -> tuple[Server, int] | None:
-        """Who holds the lock; None while nobody does, and while that is being written."""
+        """Return the server that holds the lock and its process id, or None if the lock file does not name them."""
         try:
             note = json.loads(self._lock.read_bytes())
             return Server(Path(note["path"]), note["name"], note["version"]), int(note["pid"])
@@ -103,7 +106,7 @@ class Place:
             return None
 
     def ping(self) -> Answer:
-        """Asks the server, whoever it is. One that wants a password has answered."""
+        """Send PING to the socket. An error reply, such as a demand for a password, counts as an answer."""
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(_PATIENCE)
             try:
@@ -117,12 +120,12 @@ class Place:
         return Answer.YES if said.startswith((b"+", b"-")) else Answer.NONE
 
     def last_words(self, most: int = 5) -> list[str]:
-        """The end of what the server wrote."""
+        """Return the last lines of the server's log."""
         lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
         return [line for line in lines if line.strip()][-most:] or ["(it wrote nothing)"]
 
     def clear(self) -> None:
-        """Takes away what a server that is gone leaves outside the directory. Only for the holder of the lock."""
+        """Remove the socket of a server that has ended. Only the holder of the lock may call this."""
         self.socket.unlink(missing_ok=True)
         if self._elsewhere:
             with contextlib.suppress(OSError):
