@@ -103,7 +103,7 @@ class Asked:
         return found if found in {"light", "dark"} else ""
 
     def url(self, path: str = "/", **query: object) -> str:
-        """Return the address of a path of the app, wherever it is mounted, without parameters that are None or empty."""
+        """Return the address of `path`, wherever the app is mounted. Parameters that are None or empty are left out."""
         named = {name: value for name, value in query.items() if value not in (None, "")}
         return f"{security.root(self.request.scope)}{path}" + (f"?{urlencode(named)}" if named else "")
 
