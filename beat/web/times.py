@@ -81,7 +81,7 @@ def following(known: Standing, now: datetime, viewer: Zone | None) -> Markup:
 def checked(instant: datetime, now: datetime) -> Markup:
     """Say when a scheduler last checked what is due: `checked just now`, `checked 12 s ago`.
 
-    A healthy scheduler checks every second. "Just now" keeps the page the same between two polls.
+    By default, a scheduler checks every second. "Just now" keeps the page the same between two polls.
     """
     if now - instant < _JUST_NOW:
         return Markup("checked just now")
