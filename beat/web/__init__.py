@@ -1,6 +1,6 @@
-"""The page and its JSON API: did it run, will it run, why not. An ASGI app over the client, for a server or a mount.
+"""The web UI and its JSON API, as an ASGI app for a server of its own or a mount in another app.
 
-It asks Redis, as the command line does: it never imports the application, and never unpickles an object.
+It only talks to Redis, as the command line does. It never imports the application and never unpickles an object.
 """
 
 from __future__ import annotations

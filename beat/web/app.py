@@ -1,4 +1,4 @@
-"""The app: its routes, its guard, and what it shows when something is wrong."""
+"""Build the ASGI app of the web UI: its routes, the guard before them, and its error handlers."""
 
 from __future__ import annotations
 
@@ -32,13 +32,16 @@ def create_app(
     hosts: Iterable[str] | None = None,
     **options: Any,
 ) -> Starlette:
-    """The page of one installation, to be mounted under any path of an ASGI app.
+    """Return the web UI of one installation, an ASGI app to mount under any path of another app.
 
-    `redis` is a URL, a client, or what the settings say; options are settings by name. `authorize` is called with each
-    request, and says who asks (a name, which stands in the ledger with each change, or True), or refuses (None, False,
-    or an HTTPException). Without it the token or the users of the settings open it; where there are none, whoever
-    reaches the app is let in. With `hosts`, only requests for those names are answered; a mounted app leaves that to
-    the one around it.
+    `redis` is a URL or a client; None takes it from the settings. `options` are settings by name.
+
+    beat calls `authorize` with each request. It admits the request with the user's name or True, and refuses it with
+    None, False or an HTTPException. The ledger records the name with each change. Without `authorize`, the token or
+    the users of the settings protect the app. If the settings have neither, every request is admitted.
+
+    With `hosts`, the app answers only requests for those host names, IP addresses and localhost. Without it, the app
+    around it must check the host.
     """
     client = Client(redis, **options)
     mine, known = client.settings, None if hosts is None else tuple(hosts)
@@ -50,18 +53,18 @@ def create_app(
 
 
 def served(settings: Settings, client: Client, *, at_once: int = AT_ONCE) -> ASGIApp:
-    """The page for a server of its own, as the settings have it; refuses one that would be open to strangers."""
+    """Return the app for beat's own server. Raise ConfigError if other machines could reach it without a password."""
     app = made(client, Access.of(settings), at_once=at_once)
     return Below(app, settings.web_path) if settings.web_path else app
 
 
 def made(client: Client, access: Access, *, at_once: int = AT_ONCE) -> Starlette:
-    """The app over this client, for those whom `access` lets in."""
+    """Return the app over this client, for the users that `access` admits."""
     site = Site(client, access, at_once)
     app = Starlette(
         routes=[*pages.routes(site), *api.routes(site), *health.routes(site), static_files.route()],
         middleware=[Middleware(Guard, access=access, bug=errors.bug(site))],
         exception_handlers=errors.handlers(site),
     )
-    app.router.redirect_slashes = False  # it would name a host, and the scheme that a proxy has taken off
+    app.router.redirect_slashes = False  # its redirects are absolute, and name http behind a proxy that ends TLS
     return app

@@ -1,19 +1,18 @@
-"""Who may ask, and by which name of the page: a token, users, or what the application around it says.
+"""Authenticate requests by a token, by a user's password, or by a function of the application around the web UI.
 
-Secrets are compared in a time that tells nothing about them, and are never shown.
+Secrets are compared in constant time and never shown.
 
-Slow down clients that try passwords, and tell the operator of them.
+The web UI slows down clients that guess passwords, and logs a warning. It checks at most ten different wrong passwords
+per minute and address, and answers further ones with 429 unchecked. Three exceptions protect legitimate users:
 
-Of one address beat checks at most ten different wrong passwords a minute; further ones get 429 without a look at them.
-What could be abused is left out of that rule:
+- The same wrong password again is not a new guess, so an open page with an old password locks no other user out.
+- A browser that has signed in keeps a proof of it in a cookie and is never slowed down. An attacker at the same
+  address, such as that of a proxy, cannot have it, because the proof is bound to the correct name and password.
+- Tokens are always checked. They have 16 characters or more, so guessing them is hopeless, and programs keep no
+  cookies.
 
-- The same wrong password again is no new try, so a page that is open with an old password locks nobody out.
-- A browser that has signed in keeps a proof of it in a cookie, and is never slowed down. An attacker on the same
-  address, such as that of a proxy, cannot have it: the proof is bound to the name and password that were right.
-- Tokens are always checked. They have 16 characters or more, so trying them is hopeless, and programs keep no cookies.
-
-An IPv6 client can take any address of its /64 network, so that network counts as one address. The memory is bounded:
-beat forgets the address that failed longest ago first.
+An IPv6 client can take any address of its /64 network, so that network counts as one address. Memory is bounded: beat
+first forgets the address whose last wrong password is oldest.
 """
 
 from __future__ import annotations
@@ -48,28 +47,28 @@ if TYPE_CHECKING:
 
 
 NOBODY = "web"
-"""Who makes a change where nobody has to say who they are."""
+"""The recorded author of a change whose request carries no user name."""
 _HOST = re.compile(r"(?P<name>[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?")
 _LONGEST = 80
 
 
 @dataclass(frozen=True, kw_only=True)
 class Access:
-    """Who may do what."""
+    """The access rules of one web UI."""
 
     token: str | None = field(default=None, repr=False)
-    """As `Authorization: Bearer`, or as the password of any name."""
+    """Accepted as `Authorization: Bearer`, or as the password of any user name."""
     users: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Names and passwords."""
+    """Passwords by user name."""
     authorize: Authorize | None = None
-    """Asked instead, where the app is mounted: the name of who asks, or True; None or False to refuse."""
+    """Replaces token and users in a mounted app. Returns the user's name or True, or None or False to refuse."""
     hosts: tuple[str, ...] | None = ()
-    """Names under which the page is reached, beside addresses and localhost; None to ask no questions."""
+    """Accepted host names or globs, besides IP addresses and localhost; None accepts every host."""
     read_only: bool = False
 
     @classmethod
     def of(cls, settings: Settings) -> Self:
-        """As the settings have it; refuses a page that others could reach, and that asks nobody who they are."""
+        """Return the access rules of the settings. Raise ConfigError if others could get in without a password."""
         asks = bool(settings.web_token or settings.web_users)
         if not asks and not _is_loopback(settings.web_host):
             raise ConfigError(
@@ -85,13 +84,15 @@ class Access:
 
     @property
     def asks(self) -> bool:
-        """Whether anybody has to say who they are."""
+        """Return whether requests must authenticate."""
         return bool(self.token or self.users or self.authorize is not None)
 
     async def who(self, request: Request, *, checks_passwords: bool = True) -> str | None:
-        """Return the name of the client; None for a stranger. Tokens are checked even where passwords are not."""
-        if self.authorize is not None:  # one that counts as false is still to be asked
-            return _let_in(await _told(self.authorize, Request(request.scope)))  # without its body: that is the page's
+        """Return the user's name; None for an unknown user. `checks_passwords=False` still checks the token."""
+        if self.authorize is not None:  # a callable object may be falsy
+            return _let_in(
+                await _told(self.authorize, Request(request.scope))
+            )  # no body: only the endpoint may read it
         if not self.asks:
             return NOBODY
         return self._named(request.headers.get("authorization", ""), self.users if checks_passwords else {})
@@ -104,16 +105,16 @@ class Access:
             return None
         try:
             name, _, password = base64.b64decode(given.strip(), validate=True).decode().partition(":")
-        except (binascii.Error, ValueError):  # no base64, no ASCII, no UTF-8
+        except (binascii.Error, ValueError):  # not base64, not ASCII, or not UTF-8
             return None
         known = _same(password, users.get(name, _NO_PASSWORD))
         by_token = _same(password, self.token or _NO_PASSWORD)
         if known:
             return _name(name)
-        return (NOBODY if name in self.users else _name(name)) if by_token else None  # nobody has another's name
+        return (NOBODY if name in self.users else _name(name)) if by_token else None  # the token impersonates no user
 
     def knows(self, host: str) -> bool:
-        """Whether the page may be asked for by this name: an address cannot be pointed elsewhere, a name can."""
+        """Return whether this Host header is accepted. IP addresses always are: DNS rebinding needs a name."""
         if self.hosts is None:
             return True
         found = _HOST.fullmatch(host)
@@ -126,11 +127,11 @@ class Access:
 
 
 _NO_PASSWORD = secrets.token_hex()
-"""That of those who have none: it takes as long to find it wrong."""
+"""Compared when there is no password, so that refusing an unknown user takes as long as refusing a known one."""
 
 
 async def _told(authorize: Authorize, request: Request) -> Any:
-    """What it says; one that is not async may ask a database, and is called in a thread."""
+    """Return the answer of `authorize`. A function that is not async may block, so it runs in a thread."""
     if inspect.iscoroutinefunction(authorize):
         found: Any = authorize(request)
     else:
@@ -139,7 +140,7 @@ async def _told(authorize: Authorize, request: Request) -> Any:
 
 
 def _let_in(found: Any) -> str | None:
-    """Who that is. What says neither yes nor no, as a redirection that somebody returns, opens nothing."""
+    """Return the user's name, or None for a refusal. Raise TypeError for any other answer, such as a redirect."""
     if found is None or found is False:
         return None
     if found is True:
@@ -150,13 +151,13 @@ def _let_in(found: Any) -> str | None:
 
 
 def _name(given: str) -> str:
-    """As it may stand in the ledger."""
+    """Return the name as the ledger may store it; `web` if it is empty or not printable."""
     name = given.strip()[:_LONGEST]
     return name if name and name.isprintable() else NOBODY
 
 
 def _same(given: str, wanted: str) -> bool:
-    """In a time that tells neither where they differ nor how long they are."""
+    """Return whether two secrets are equal, in a time that reveals neither their difference nor their lengths."""
     one, other = (hashlib.sha256(text.encode(errors="replace")).digest() for text in (given, wanted))
     return hmac.compare_digest(one, other)
 
@@ -178,20 +179,20 @@ _EVERY_S = 1.0
 _MOST_WRONG, _WINDOW_S = 10, 60.0
 _MOST_ADDRESSES = 1_000
 PROOF = "beat_known"
-"""The cookie of a browser that has signed in."""
+"""The name of the cookie that proves an earlier sign-in."""
 
 
 class Strangers:
-    """The wrong passwords that one web UI was given lately. Only digests of them are kept, and none is logged."""
+    """The recent wrong passwords of one web UI. Only digests of them are kept, and none is logged."""
 
     def __init__(self) -> None:
         self._unlogged, self._next_line = 0, 0.0
         self._key = secrets.token_bytes(32)
         self._wrong = OrderedDict[str, dict[bytes, float]]()
-        """By address: when each of them was first given."""
+        """By address: when each wrong password was first given, on the monotonic clock."""
 
     def wait_s(self, request: Request) -> float:
-        """Return for how long beat checks no password of this request; 0 where it does."""
+        """Return for how many seconds the password of this request stays unchecked; 0 if it may be checked now."""
         guess = self._guess(request)
         if guess is None or self.is_proven(request):
             return 0.0
@@ -202,9 +203,9 @@ class Strangers:
         return recent[0] + _WINDOW_S - now
 
     def note(self, request: Request) -> None:
-        """Remember a wrong password, and log a line a second at most.
+        """Remember a wrong password, and log at most one line a second.
 
-        A request without any is that of a browser that has yet to be asked.
+        A request without credentials does not count: browsers send one before they ask the user for a password.
         """
         if not request.headers.get("authorization"):
             return
@@ -224,16 +225,16 @@ class Strangers:
         self._unlogged, self._next_line = 0, now + _EVERY_S
 
     def proof(self, request: Request) -> str:
-        """Return what shows later that the name and password of this request were right."""
+        """Return the proof that the name and password of this request were correct."""
         given = request.headers.get("authorization", "")
         return hmac.digest(self._key, given.encode("latin-1", "replace"), "sha256").hex()
 
     def is_proven(self, request: Request) -> bool:
-        """Return whether the browser has shown that its name and password were right before."""
+        """Return whether the request carries the proof of an earlier sign-in with the same name and password."""
         return hmac.compare_digest(request.cookies.get(PROOF, "").encode(), self.proof(request).encode())
 
     def _guess(self, request: Request) -> bytes | None:
-        """Return a digest of the name and password of a request; None for a token or nothing."""
+        """Return a digest of the name and password of a request; None if it has a token or no credentials."""
         kind, _, given = request.headers.get("authorization", "").partition(" ")
         if kind.lower() != "basic":
             return None
@@ -241,7 +242,7 @@ class Strangers:
 
 
 def _address(request: Request) -> str:
-    """Return the address of a client, or its /64 network; nothing where it has none."""
+    """Return the client's IPv4 address, its IPv6 /64 network, or its host name; empty if it has none."""
     host = request.client.host if request.client else ""
     try:
         found = ipaddress.ip_address(host.partition("%")[0])

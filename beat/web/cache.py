@@ -1,6 +1,6 @@
-"""What takes long is made aside: a page shows what was made last, and waits but a moment for the first.
+"""Compute slow values in the background, so that a page shows the newest value and never waits long.
 
-Only one thing is made at a time, and for a small part of the time, so that pages have the most of the machine.
+Only one value is computed at a time, and each takes up a small share of the time, so that requests keep the CPU.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 _MOMENT_S = 0.12
 _LATER_S = 0.2
-"""After which the page that asked has gone to its reader."""
+"""Delay before a slow computation starts, so that the page that needs it is sent first."""
 _SHARE = 20
-"""Of so many parts of the time one is spent here, however long a thing takes."""
+"""A value is kept for at least this many times as long as it took to compute."""
 
 
 class _Made(NamedTuple):
@@ -29,7 +29,7 @@ class _Made(NamedTuple):
 
 
 class Background:
-    """Things by name, each made by one thread at a time."""
+    """The newest value by name, each computed by at most one thread."""
 
     def __init__(self) -> None:
         self._made: dict[str, _Made] = {}
@@ -37,9 +37,9 @@ class Background:
         self._lock, self._turn = threading.Lock(), threading.Lock()
 
     def newest(self, name: str, seconds: float, make: Callable[[], Any], *, quick: bool = True) -> Any | None:
-        """What was made last, and made anew meanwhile if that is older; None while the first is not ready.
+        """Return the newest value, and start replacing it if it is older than `seconds`; None until the first is ready.
 
-        What is not `quick` is not waited for, and begun when the page that asks has been answered.
+        If the first value is `quick`, wait for it briefly. Otherwise start it after the page that needs it was sent.
         """
         with self._lock:
             found, thread = self._made.get(name), self._making.get(name)
@@ -57,7 +57,7 @@ class Background:
     def _make(self, name: str, make: Callable[[], Any], wait_s: float) -> None:
         time.sleep(wait_s)
         try:
-            with self._turn, contextlib.suppress(BeatError):  # Redis may be away: the page says so itself
+            with self._turn, contextlib.suppress(BeatError):  # if Redis is unavailable, the page reports it
                 began = time.monotonic()
                 value = make()
                 ended = time.monotonic()

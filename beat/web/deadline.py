@@ -1,7 +1,7 @@
-"""Cut slow clients off, so that they keep the page from nobody.
+"""Close the connections of slow clients, so that they cannot block the web UI for others.
 
-uvicorn limits how many are served at a time and how long an idle connection stays. It has no deadline for a request
-that has begun to arrive, nor for an answer that nobody reads.
+uvicorn limits how many connections there are and how long an idle one stays open. It has no deadline for a request that
+has begun to arrive, nor for an answer that the client does not read.
 """
 
 from __future__ import annotations
@@ -15,49 +15,49 @@ if TYPE_CHECKING:
     import asyncio
 
 MOST_CONNECTIONS = 250
-"""More are closed at once: beside a scheduler they would take its file descriptors."""
+"""Further connections are closed immediately, because they would use up the file descriptors of the scheduler."""
 _RECEIVE_S, _SEND_S = 10.0, 60.0
-"""For a whole request to arrive, and for its answer to be read."""
+"""Seconds for a whole request to arrive, and seconds for its answer to be read."""
 _END_S = 0.8
-"""When the server ends; a little less than uvicorn waits, so that no connection is left open."""
+"""Seconds for open answers when the server stops; slightly less than uvicorn waits, so no connection stays open."""
 
 
 class Deadline(H11Protocol):
-    """One connection, cut off when a request or its answer takes too long."""
+    """One connection, closed when a request or its answer takes too long."""
 
     _timer: asyncio.TimerHandle | None = None
     _receiving = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Close a connection too many; give any other its deadline."""
+        """Start the deadline of the connection, or close it if there are too many."""
         super().connection_made(transport)
         if len(self.connections) > MOST_CONNECTIONS:
             transport.abort()
         self._set_deadline()
 
     def data_received(self, data: bytes) -> None:
-        """Give the answer a deadline of its own once the request is whole."""
+        """Start the deadline of the answer once the request is complete."""
         super().data_received(data)
         self._set_deadline()
 
     def on_response_complete(self) -> None:
-        """Begin anew: with the next request, or until the rest of the answer is read."""
+        """Start a new deadline: for the next request, or for the client to read the rest of the answer."""
         super().on_response_complete()
         self._clear_deadline()
         self._set_deadline()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the deadline."""
+        """Cancel the deadline."""
         self._clear_deadline()
         super().connection_lost(exc)
 
     def shutdown(self) -> None:
-        """Give what is not read yet a moment, because the server ends."""
+        """Leave clients a moment to read their answers, then close the connection."""
         super().shutdown()
         self.loop.call_later(_END_S, self.transport.abort)
 
     def _set_deadline(self) -> None:
-        """Keep the deadline unless the connection waits for something else by now: a byte now and then wins no time."""
+        """Start the deadline of the current phase. Within a phase it keeps running, so single bytes gain no time."""
         receiving = self.conn.their_state in (h11.IDLE, h11.SEND_BODY) and not self.transport.get_write_buffer_size()
         if self._timer and receiving == self._receiving:
             return

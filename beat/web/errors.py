@@ -1,4 +1,4 @@
-"""What went wrong, told to who asked: a sentence on a page of its own, or as JSON."""
+"""Answer errors with one sentence, as an HTML page or as JSON."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("beat.web")
 _STATUS = {1: 409, 2: 400, 3: 404, 4: 409, 69: 503, 78: 503}
-"""Of an error, by the exit code that the command line would end with."""
+"""The HTTP status of an error, by the exit code of the command line for it."""
 _BUG = 500
 _SHOWN = 200
 
 
 def handlers(site: Site) -> dict[int | type[Exception], Callable[[Request, Exception], Awaitable[Response]]]:
-    """What tells each kind of error that is meant for people."""
+    """Return the handlers of the errors that are meant for users."""
 
     async def tell(request: Request, error: Exception) -> Response:
         return _told(site, request, error)
@@ -38,7 +38,7 @@ def handlers(site: Site) -> dict[int | type[Exception], Callable[[Request, Excep
 
 
 def bug(site: Site) -> Callable[[Request, Exception], Response]:
-    """What tells everything else: here that it is a bug, and in the log which."""
+    """Return the handler of all other errors: it says that this is a bug, and logs the traceback."""
 
     def tell(request: Request, error: Exception) -> Response:
         path = redis_url.hidden(str(request.scope["path"]))[:_SHOWN]
@@ -59,7 +59,7 @@ def _told(site: Site, request: Request, error: Exception) -> Response:
     if asked.is_api:
         return JSONResponse({"error": words, "status": status}, status, headers)
     kind = next((name for kind, name in _KINDS.items() if isinstance(error, kind)), "error")
-    # A page that is open shows it in its place; a browser would count another status among its own errors.
+    # An open page shows the error in its place; for another status, the browser would report an error of its own.
     shown = 200 if asked.is_live else status
     told = {"kind": kind, "words": words, "code": status, "since": site.away_since, "again": _again(asked, error)}
     made = rendering.page(asked, "broken.html", shown, **told)
@@ -68,7 +68,7 @@ def _told(site: Site, request: Request, error: Exception) -> Response:
 
 
 def _again(asked: Asked, error: Exception) -> dict[str, str]:
-    """The fields of a form of which nobody knows whether it was done: sent again as it is, it is done once."""
+    """Return the fields of a form whose effect is unknown, to send it again unchanged. It takes effect only once."""
     if not isinstance(error, NoRedis) or asked.request.method in security.SAFE:
         return {}
     return {**asked.form, "csrf": asked.csrf}

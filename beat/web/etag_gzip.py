@@ -4,10 +4,10 @@ Compression beside secrets can leak them (BREACH). Another site makes a browser 
 and an eavesdropper sees from the lengths which guess was right. So beat compresses no answer to a request that another
 site started: browsers name that site in `Sec-Fetch-Site`, which no script can change. This protects ids and errors on
 a page as well as its CSRF token, so the token needs no mask. A client without the header is a program, or a browser
-of before 2023; no other site can start a program.
+from before 2023; no other site can start a program.
 
-Pages keep `no-store`, because a page from the cache of a browser would ask for the same run again. The script of an
-open page remembers the entity tag itself.
+Pages keep `no-store`, because a form from the browser's cache would repeat its request id and thus the same run. The
+script of an open page remembers the entity tag itself.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _BY_ITSELF = re.compile(
     rb'|(name="request" value=")[0-9a-f]+'  # new on each page; an open page keeps the one it has
     rb'|(data-at="-?\d+">)[^<]*'  # "in 41 s": an open page counts by itself
 )
-"""What changes on every page although nothing has happened. Text of users is escaped, so it cannot look like this."""
+"""The parts of a page that change although nothing has happened. Text of users is escaped, so it cannot match."""
 
 
 def gzipped(body: bytes) -> bytes:
@@ -66,7 +66,7 @@ def lean(request: Request, response: Response, pack: Callable[[bytes], bytes] = 
 
 
 def _tag(body: bytes, kind: str) -> str:
-    """Return the weak entity tag of a body: the same for pages that differ only in the time that has passed."""
+    """Return the weak entity tag of a body. Pages that differ only in the time passed have the same tag."""
     steady = _BY_ITSELF.sub(rb"\1\2\3", body) if kind.startswith("text/html") else body
     return f'W/"{hashlib.sha256(steady).hexdigest()[:32]}"'
 
@@ -78,14 +78,14 @@ def _has(request: Request, tag: str) -> bool:
 
 
 def _not_modified(response: Response) -> Response:
-    """Return the 304 in place of an answer, with its headers but those of the body."""
+    """Return a 304 with the headers of the answer, except those about its body."""
     unmodified = Response(status_code=_NOT_MODIFIED)
     unmodified.raw_headers = [header for header in response.raw_headers if header[0] not in _OF_BODY]
     return unmodified
 
 
 def _may_compress(request: Request) -> bool:
-    """Return whether the client takes gzip, and no other site started its request."""
+    """Return whether the client accepts gzip and no other site started its request."""
     if not _OWN_SITE.issuperset(request.headers.getlist("sec-fetch-site")):
         return False
     qualities = dict[str, float]()
@@ -97,7 +97,7 @@ def _may_compress(request: Request) -> bool:
 
 
 def _quality(parameters: str) -> float:
-    """Return the weight of a coding: `q=0.5` of `gzip;q=0.5`, and 1 without one."""
+    """Return the weight of a coding: 0.5 for `gzip;q=0.5`, 1 without a weight, 0 for an invalid one."""
     name, _, value = parameters.replace(" ", "").partition("=")
     try:
         return float(value) if name.lower() == "q" else 1.0

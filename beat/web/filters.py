@@ -1,4 +1,4 @@
-"""What somebody looks for among the schedules: read from an address, and written into one again."""
+"""The filters of the schedule list: read from an address, applied, and written into an address again."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _YES, _NO = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
 _NAMES = ("match", "state", "failing", "overridden", "queue", "app", "func", "sort", "after")
 _FLAGS = ("failing", "overridden")
 NAMES = {"id": "id", "next": "next tick", "last": "last run", "failures": "failures in a row"}
-"""Of the orders, for people."""
-_NEAR = 100  # ids among which the one that was meant is looked for
+"""The labels of the sort orders."""
+_NEAR = 100  # ids to compare with a misspelled one
 _FEWEST = 3
 
 
 @dataclass(frozen=True, kw_only=True)
 class Search:
-    """Empty words ask for nothing."""
+    """The filters of one search; an empty filter restricts nothing."""
 
     match: str = ""
-    """A part of an id, or a glob."""
+    """Part of an id, or a glob."""
     state: str = ""
     failing: bool = False
     overridden: bool = False
@@ -41,13 +41,13 @@ class Search:
     func: str = ""
     sort: str = "id"
     after: str = ""
-    """The place of the last row of the page before."""
+    """The position of the last row of the previous page."""
     problem: str = field(default="", compare=False)
-    """What nobody can mean, in words; the list is not asked for then."""
+    """Why the address is invalid; the list is not read then."""
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> Self:
-        """What an address asks for."""
+        """Return the search of a query string; an invalid value is left out and becomes its `problem`."""
         given: dict[str, Any] = {}
         problem = ""
         for name in _NAMES:
@@ -61,26 +61,26 @@ class Search:
 
     @property
     def query(self) -> dict[str, str]:
-        """What stands in the address: nothing that is as it always is."""
+        """Return the query parameters of the search, without those at their defaults."""
         own = {name: getattr(self, name) for name in _NAMES}
         return {name: "1" if word is True else word for name, word in own.items() if word != getattr(Search, name)}
 
     @property
     def narrowed(self) -> dict[str, str]:
-        """That which keeps schedules from being shown."""
+        """Return the filters that hide schedules: all but the order and the position."""
         return {name: word for name, word in self.query.items() if name not in {"sort", "after"}}
 
     @property
     def is_fine(self) -> bool:
-        """Whether it asks for more than an id."""
+        """Return whether the search filters by more than the id."""
         return bool(self.narrowed.keys() - {"match"})
 
     def but(self, **changes: Any) -> Self:
-        """The first page of another search."""
+        """Return the search with these changes, at its first page."""
         return replace(self, **{"after": "", **changes})
 
     def read(self, client: Client) -> Found:
-        """The page; refuses what no list can be asked for."""
+        """Return one page of schedules. Raise BadOption if the search is invalid."""
         if self.problem:
             raise BadOption(self.problem)
         asked: dict[str, Any] = {name: own for name in _NAMES if (own := getattr(self, name))}
@@ -90,15 +90,15 @@ class Search:
 
 
 class Found(NamedTuple):
-    """One page of the list."""
+    """One page of the schedule list."""
 
     rows: list[Listed]
     following: Search | None
-    """The next page, if there is one."""
+    """The search for the next page; None on the last one."""
 
 
 def told(asked: Search, found: Found, counts: Counts) -> str:
-    """How many are shown, of how many, and in which order."""
+    """Say how many schedules are shown, of how many, and in which order."""
     number = len(found.rows)
     if not number:
         return "There are no more schedules after that place." if asked.after else "No schedule is like that."
@@ -112,7 +112,7 @@ def told(asked: Search, found: Found, counts: Counts) -> str:
 
 
 class Tab(NamedTuple):
-    """Schedules of one kind, and how many there are of it."""
+    """One kind of schedules, their number, and the search that shows them."""
 
     name: str
     number: int
@@ -121,7 +121,10 @@ class Tab(NamedTuple):
 
 
 def tabs(counts: Counts, now: Search) -> list[Tab]:
-    """All, and every kind of which there is one; the number is of all there are, so a tab shows just these."""
+    """Return the tabs: all, the current one, and each kind that has schedules.
+
+    A tab drops all filters but its own, so it shows exactly as many schedules as its number says.
+    """
     searches = {"all": Search(sort=now.sort), **{name: Search(sort=now.sort, **{name: True}) for name in _FLAGS}}  # type: ignore[arg-type]
     searches |= {name: Search(sort=now.sort, state=name) for name in STATES}
     made = []
@@ -135,7 +138,7 @@ def tabs(counts: Counts, now: Search) -> list[Tab]:
 
 
 def nearest(client: Client, word: str) -> str:
-    """The id that somebody may have meant; nothing where none is like it."""
+    """Return the existing id that is most similar to `word`; empty if none is similar."""
     for begin in (word[: max(_FEWEST, len(word) // 2)], word[:1], ""):
         try:
             found = client.schedules(match=f"{begin}*", page=_NEAR)

@@ -1,4 +1,4 @@
-"""What was done, said once on the page that comes after it: a word in a cookie, never text from an address."""
+"""Confirm a change once, on the next page. A cookie holds the key of a fixed text, never text from an address."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ _WORDS = {
 
 
 def back(asked: Asked, path: str, done: str) -> Response:
-    """To the page that shows what was done."""
+    """Return the redirect to the page that shows the change, with the cookie that confirms it."""
     made = see_other(asked.url(path))
     made.set_cookie(_COOKIE, done, max_age=_SECONDS, httponly=True, **cookie(asked))
     return made
 
 
 def told(asked: Asked) -> str:
-    """The words for what was done just now; nothing where nothing was."""
+    """Return the text that confirms the last change; empty if there is none, or if an open page polls."""
     return "" if asked.is_live else _WORDS.get(asked.request.cookies.get(_COOKIE, ""), "")
 
 
 def forgotten(asked: Asked, made: Response) -> Response:
-    """The page, after which it is not said again."""
+    """Return the page with the cookie deleted, so that the confirmation appears once."""
     if told(asked):
         made.delete_cookie(_COOKIE, path=asked.url("/"))
     return made

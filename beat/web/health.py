@@ -1,6 +1,6 @@
-"""What machines ask: whether the page answers, whether schedules are looked after, and the metrics.
+"""The endpoints for machines: liveness, readiness and metrics.
 
-The first two are open to everybody: they say whether all is well, and name nobody.
+Liveness and readiness need no authentication. They say whether all is well and name no scheduler.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PLAIN = {"cache-control": "no-store"}
 
 
 def routes(site: Site) -> list[Route]:
-    """All three."""
+    """Return the three routes."""
     return [
         Route("/healthz", healthy, name="healthz"),
         site.route("/readyz", ready, name="readyz"),
@@ -35,12 +35,12 @@ def routes(site: Site) -> list[Route]:
 
 
 async def healthy(_request: Request) -> Response:
-    """This process answers."""
+    """Answer 200, because this process is alive."""
     return PlainTextResponse("ok\n", headers=_PLAIN)
 
 
 def ready(site: Site, _asked: Asked) -> Response:
-    """Redis answers, and a beat has passed lately: what `beat health` says, without names."""
+    """Answer 200 if Redis answers and a scheduler has checked lately, else 503; like `beat health`, without names."""
     try:
         beats, now = site.client.beats(), site.client.now()
     except BeatError:
@@ -54,7 +54,7 @@ def ready(site: Site, _asked: Asked) -> Response:
 
 
 def metrics(site: Site, asked: Asked) -> Response:
-    """What a beat serves at its own port; a page that only shows writes nothing for it either."""
+    """Answer with the metrics that a scheduler serves at its own port. A read-only web UI writes nothing to Redis."""
     try:
         text = Asking.beside(site.client).page(fold=not asked.access.read_only)
     except BeatError as e:

@@ -1,4 +1,4 @@
-"""Tell which schedulers are missing or stuck, by their heartbeats."""
+"""Find missing and stuck schedulers by their heartbeats."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from beat.client.schedulers import Instance
 
 STUCK = timedelta(seconds=30)
-"""How old a last pass may be."""
+"""How old the last cycle of a scheduler may be."""
 
 
 class Missing(NamedTuple):
-    """A scheduler whose heartbeat expired: it did not stop by itself."""
+    """A scheduler whose heartbeat expired, so it did not stop cleanly."""
 
     name: str
     since: datetime
@@ -32,5 +32,5 @@ def missing(there: Attendance) -> list[Missing]:
 
 
 def stuck(beats: Iterable[Instance], now: datetime) -> list[Instance]:
-    """Return the schedulers that send heartbeats but do not look for due ticks."""
+    """Return the schedulers that send heartbeats but have not looked for due ticks for longer than `STUCK`."""
     return [each for each in beats if (since := each.last_pass or each.started_at) and now - since > STUCK]

@@ -1,4 +1,4 @@
-"""The page below a path, as a proxy shows it: whether that takes the path away before it asks, or leaves it there."""
+"""Serve an app below a path, whether or not the proxy strips that path from requests."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 
 class Below:
-    """An app whose addresses all begin with `path`."""
+    """An ASGI app that serves another one below `path`."""
 
     def __init__(self, app: ASGIApp, path: str) -> None:
         self._app, self._path = app, path
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """As ASGI has it."""
+        """Pass the request on with `path` as its root; redirect `path` itself to `path/`."""
         if scope["type"] == "http" and scope["path"] == self._path:
             await RedirectResponse(f"{self._path}/")(scope, receive, send)
             return

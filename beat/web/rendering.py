@@ -1,4 +1,4 @@
-"""Render pages from templates: all text is escaped and without passwords, and an unknown name is an error."""
+"""Render pages from templates. All text is escaped and stripped of passwords; an unknown name raises an error."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def page(asked: Asked, template: str, status: int = 200, **context: Any) -> Response:
-    """A page, with what all pages know: who asks, and where everything is."""
+    """Return a rendered page with the CSRF cookie. Templates also get the request, `url`, `now` and the version."""
     now = context.get("now") or clock.now()
     text = _templates.get_template(template).render(
         **{"now": now, **context}, asked=asked, url=asked.url, read_only=asked.access.read_only, version=__version__
@@ -38,7 +38,7 @@ def _plural(number: int, word: str) -> str:
 
 
 def _shown(value: object) -> object:
-    """Return the value of an expression in a template without passwords; markup passes unchanged."""
+    """Return the value of a template expression without passwords; markup passes unchanged."""
     return without_passwords(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
@@ -51,7 +51,7 @@ _templates = Environment(
     finalize=_shown,
 )
 _templates.filters["as_typed"] = escape
-"""For what a form sends back: a mask in it would become the value."""
+"""For text that a form sends back, because a mask in it would become the value."""
 _templates.filters["as_arguments"] = shell_quoting.arguments
 _templates.globals.update(
     moment=moment,

@@ -1,4 +1,4 @@
-"""One request, as the pages see it: who asks, for what, and the client that answers."""
+"""One request as the handlers see it: its parameters, form and cookies, and the client that answers it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from beat.web.auth import Access
 
 LARGEST = 65_536
-"""Bytes of a form or a document."""
+"""Maximum size of a form or a JSON document, in bytes."""
 _COOKIE, _FIELD = "beat_csrf", "csrf"
 _TZ = "beat_tz"
 THEME = "beat_theme"
@@ -36,61 +36,61 @@ _TOKEN = re.compile(r"[A-Za-z0-9_-]{22}")
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """A request with its body read."""
+    """A request whose body has been read."""
 
     request: Request
     client: Client
-    """Whose changes bear the name of who asks."""
+    """It records the user of this request as the author of changes."""
     access: Access
     body: bytes = b""
     csrf: str = field(default_factory=lambda: secrets.token_urlsafe(16), repr=False)
-    """What the forms of this page send back."""
+    """The CSRF token that the forms of this page send back."""
     wish: str = field(default_factory=lambda: secrets.token_hex(8), repr=False)
-    """By what a run is known that somebody asks for on this page: however often they press, it is one."""
+    """The id of the run that a form on this page requests, so that pressing twice triggers only one."""
 
     @property
     def form(self) -> dict[str, str]:
-        """The fields of a form, as they were written."""
+        """Return the fields of a form as the user typed them. Raise BadOption if the body is not a form."""
         try:
             return dict(parse_qsl(self.body.decode(), keep_blank_values=True, max_num_fields=200))
-        except ValueError as e:  # half a character; too many fields
+        except ValueError as e:  # invalid UTF-8, or too many fields
             raise BadOption("that is no form of the web UI") from e
 
     @property
     def query(self) -> Mapping[str, str]:
-        """What stands behind the question mark."""
+        """Return the query parameters."""
         return self.request.query_params
 
     @property
     def path(self) -> Mapping[str, Any]:
-        """What stands in the path, by name: `path["schedule_id"]`."""
+        """Return the path parameters by name, such as `path["schedule_id"]`."""
         return self.request.path_params
 
     @property
     def is_live(self) -> bool:
-        """Whether a page that is open asks for itself again."""
+        """Return whether the script of an open page sent the request, to update the page."""
         return "hx-request" in self.request.headers
 
     @property
     def is_api(self) -> bool:
-        """Whether a program asks, and JSON is the answer."""
+        """Return whether the request is for the JSON API."""
         return security.is_api(self.request.scope)
 
     @property
     def is_browser(self) -> bool:
-        """Whether a browser asks: only that says for which site, and sends what it keeps without being told to."""
+        """Return whether a browser sent the request. Only browsers name the site and send cookies unasked."""
         return any(name in self.request.headers for name in ("origin", "sec-fetch-site"))
 
     @property
     def here(self) -> str:
-        """The address of this page within the app, as `url` takes it."""
+        """Return the address of this page within the app, as `url` takes it."""
         query = self.request.scope.get("query_string", b"").decode("latin-1")
-        path = "/" + security.inner_path(self.request.scope).lstrip("/")  # two slashes would begin the name of a host
+        path = "/" + security.inner_path(self.request.scope).lstrip("/")  # two slashes would begin a host name
         return quote(path, safe=security.PATH) + (f"?{query}" if query else "")
 
     @property
     def viewer(self) -> Zone | None:
-        """The zone of who looks, as far as a browser has told."""
+        """Return the viewer's time zone from a cookie; None if the cookie is missing or invalid."""
         try:
             return zone(unquote(self.request.cookies[_TZ]))
         except (KeyError, BadZone):
@@ -98,39 +98,39 @@ class Asked:
 
     @property
     def theme(self) -> str:
-        """`light` or `dark` by the viewer's choice, else nothing: by the system's."""
+        """Return `light` or `dark` if the viewer chose one; empty to follow the system."""
         found = self.request.cookies.get(THEME, "")
         return found if found in {"light", "dark"} else ""
 
     def url(self, path: str = "/", **query: object) -> str:
-        """The address of another page, wherever the app is mounted; what is None is left out."""
+        """Return the address of `path`, wherever the app is mounted. Parameters that are None or empty are left out."""
         named = {name: value for name, value in query.items() if value not in (None, "")}
         return f"{security.root(self.request.scope)}{path}" + (f"?{urlencode(named)}" if named else "")
 
     def refuse_forged(self) -> None:
-        """Refuses a form that is not of this page, and what a browser sends to the API for nobody knows whom."""
+        """Raise Refused unless the form or the header carries the CSRF token of this browser."""
         sent = self.request.headers.get(_HEADER, "") or ("" if self.is_api else self.form.get(_FIELD, ""))
         kept = self.request.cookies.get(_COOKIE, "")
         if not _TOKEN.fullmatch(kept) or not hmac.compare_digest(sent.encode(), kept.encode()):
             raise Refused(_UNSIGNED if self.is_api else _OLD)
 
     def hand_token(self, made: Response) -> None:
-        """Gives a script of this site what it sends back with a change; another site cannot read it."""
+        """Add the CSRF token to the answer for a script of this site; another site cannot read it."""
         made.headers[_HEADER] = self.csrf
         made.set_cookie(**csrf_cookie(self))
 
 
 def csrf_of(request: Request) -> str:
-    """That which the browser has, or a new one."""
+    """Return the CSRF token that the browser has, or a new one."""
     kept = request.cookies.get(_COOKIE, "")
     return kept if _TOKEN.fullmatch(kept) else secrets.token_urlsafe(16)
 
 
 def csrf_cookie(asked: Asked) -> dict[str, Any]:
-    """What keeps it, for `set_cookie`."""
+    """Return the arguments of `set_cookie` that store the CSRF token."""
     return {"key": _COOKIE, "value": asked.csrf, "httponly": True, **cookie(asked)}
 
 
 def cookie(asked: Asked) -> dict[str, Any]:
-    """What every cookie has: for this app alone, and where TLS is, never without it."""
+    """Return the attributes of every cookie: for this app only, and over TLS only if the request used TLS."""
     return {"samesite": "lax", "path": asked.url("/"), "secure": asked.request.scope.get("scheme") == "https"}

@@ -1,7 +1,7 @@
-"""The guard before the whole app: which requests reach a page, and what a browser may do with the answers.
+"""Guard the whole app: decide which requests reach a handler, and restrict what a browser does with the answers.
 
-No other site makes a change in somebody's name, none shows the page in a frame, and nothing but its own scripts runs in
-it. What the guard refuses never reaches a page.
+No other site can make a change in a user's name or show a page in a frame, and a page runs only the app's own scripts.
+A refused request never reaches a handler.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ __all__ = ["API", "NOBODY", "OPEN", "SAFE", "WHO", "Access", "Guard", "answer", 
 
 _log = logging.getLogger("beat.web")
 OPEN = ("/healthz", "/readyz")
-"""What probes ask, who know no password; it says nothing but whether all is well."""
+"""The paths of probes, which have no password; they reveal only whether all is well."""
 API = "/api/"
 PATH = "/:@!$'()*,;=~+"
-"""What stands in a path as it is; everything else is written as %…"""
+"""The punctuation that addresses keep in a path; other special characters are percent-encoded."""
 _IN_COOKIES = PATH.translate({ord(each): None for each in ",;"})
-"""In the path of a cookie these have a meaning."""
+"""The same without comma and semicolon, which end the path of a cookie."""
 SAFE = ("GET", "HEAD", "OPTIONS")
 WHO = "beat.who"
-"""The name in the scope of a request that was let in."""
+"""The key in the ASGI scope under which the user's name is stored."""
 HEADERS = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
@@ -48,19 +48,19 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
 }
 _UNKEPT = {"cache-control": "no-store"}
-"""Beside them on everything but stylesheets and scripts, which are nobody's secret."""
+"""An additional header of all answers but static files, which hold no secrets."""
 
 
 class Guard:
-    """Lets in who may, and puts the headers on every answer that keep a browser from doing what was not meant."""
+    """The middleware that refuses unauthorized requests and adds the security headers to every answer."""
 
     def __init__(self, app: ASGIApp, access: Access, bug: Callable[[Request, Exception], Response]) -> None:
         self._app, self._access, self._bug = app, access, bug
         self._strangers = Strangers()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """As ASGI has it."""
-        if scope["type"] == "websocket":  # there are none
+        """Answer one request: pass it to the app, refuse it, or report a bug."""
+        if scope["type"] == "websocket":  # the app has none
             await WebSocketClose()(scope, receive, send)
             return
         if scope["type"] != "http":
@@ -79,7 +79,7 @@ class Guard:
             await self._bug(Request(scope), e)(scope, receive, answering.send)
 
     async def _refusal(self, request: Request) -> Response | None:
-        """Why not; None for who is let in."""
+        """Return the answer that refuses the request; None if it is admitted. Store the user's name in its scope."""
         hosts = request.headers.getlist("host")
         if not self._access.knows(hosts[0] if len(hosts) == 1 else ""):
             return answer(request, 421, "the web UI is not known by that name: add the host to web_hosts")
@@ -88,9 +88,9 @@ class Guard:
         wait_s = 0.0 if self._access.authorize is not None else self._strangers.wait_s(request)
         try:
             who = await self._access.who(request, checks_passwords=not wait_s)
-        except HTTPException as e:  # so does the application around it say no
+        except HTTPException as e:  # `authorize` may refuse like this
             return answer(request, e.status_code, str(e.detail), e.headers)
-        except Exception:  # noqa: BLE001 (whatever it is, it is no yes)
+        except Exception:  # noqa: BLE001 (no failure of `authorize` may admit a request)
             _log.exception("authorize= cannot say who asks, and nobody is let in")
             return answer(request, 500, "the application around the web UI cannot say who you are: see its log")
         if who is None:
@@ -106,11 +106,11 @@ class Guard:
         return answer(request, 401, "say who you are: a name and a password, or a token", asking)
 
     def _proof(self, request: Request) -> bytes:
-        """Return the cookie for a browser that has just signed in; nothing for one that has it already."""
+        """Return the cookie for a browser that has just signed in; empty if it has the cookie already."""
         kind = request.headers.get("authorization", "").partition(" ")[0]
         if not self._access.asks or kind.lower() != "basic" or self._strangers.is_proven(request):
             return b""
-        if self._access.authorize is not None or inner_path(request.scope) in OPEN:  # nothing was checked here
+        if self._access.authorize is not None or inner_path(request.scope) in OPEN:  # no password was checked
             return b""
         answered, secure = Response(), request.scope.get("scheme") == "https"
         path, proof = f"{root(request.scope)}/", self._strangers.proof(request)
@@ -130,24 +130,24 @@ class Guard:
 
 
 def inner_path(scope: Scope) -> str:
-    """The path within this app, wherever it is mounted."""
+    """Return the path within this app, wherever it is mounted."""
     path, root = str(scope["path"]), str(scope.get("root_path", "")).rstrip("/")
     inside = root and (path == root or path.startswith(f"{root}/"))
     return (path.removeprefix(root) if inside else path) or "/"
 
 
 def root(scope: Scope) -> str:
-    """Return the path at which the app is mounted, as addresses and cookies write it; nothing at the root."""
+    """Return the path at which the app is mounted, quoted for addresses and cookies; empty at the root."""
     return quote(str(scope.get("root_path", "")).rstrip("/"), safe=_IN_COOKIES)
 
 
 def is_api(scope: Scope) -> bool:
-    """Whether a program asks, and JSON is the answer."""
+    """Return whether the request is for the JSON API."""
     return inner_path(scope).startswith(API)
 
 
 def comes_from_here(request: Request) -> bool:
-    """Whether a browser says that the page itself, or no page at all, asks; programs need not say."""
+    """Return whether this site or no site started the request. Programs send no such headers and pass."""
     if any(each not in {"none", "same-origin"} for each in request.headers.getlist("sec-fetch-site")):
         return False
     host = request.headers.get("host", "")
@@ -155,14 +155,14 @@ def comes_from_here(request: Request) -> bool:
 
 
 def answer(request: Request, status: int, words: str, headers: Mapping[str, str] | None = None) -> Response:
-    """A refusal, as who asks can read it."""
+    """Return a refusal, as JSON for the API and else as plain text."""
     if is_api(request.scope):
         return JSONResponse({"error": words, "status": status}, status, headers)
     return PlainTextResponse(f"{words}\n", status, headers)
 
 
 def _too_many(request: Request, wait_s: float) -> Response:
-    """Refuse a password without a look at it."""
+    """Return the refusal of a password that was not checked."""
     seconds = math.ceil(wait_s)
     words = f"too many wrong passwords came from your address: try again in {seconds} s"
     return answer(request, 429, words, {"retry-after": str(seconds)})
@@ -173,7 +173,7 @@ def _kind(request: Request) -> str:
 
 
 def _place(origin: str) -> str:
-    """Its host and port; nothing for what is no origin."""
+    """Return the host and port of an origin; empty if it is invalid."""
     try:
         return urlsplit(origin).netloc.lower()
     except ValueError:
@@ -181,16 +181,16 @@ def _place(origin: str) -> str:
 
 
 class _Answering:
-    """Sends an answer, with more headers than it has."""
+    """Sends an answer and adds the headers that it does not set itself."""
 
     def __init__(self, send: Send, more: Mapping[str, str]) -> None:
         self._send, self._more = send, more
         self.cookie = b""
-        """One that the answer sets besides its own."""
+        """An additional `Set-Cookie` header."""
         self.has_begun = False
 
     async def send(self, message: Message) -> None:
-        """As ASGI has it."""
+        """Send an ASGI message; the start of the answer gets the additional headers."""
         if message["type"] == "http.response.start":
             self.has_begun = True
             present = {name.lower() for name, _ in message["headers"]}

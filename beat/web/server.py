@@ -1,4 +1,4 @@
-"""The server of the page: it listens before it says so, and ends when it is told to."""
+"""Serve the web UI over HTTP. The port is bound when the server is made, so a taken port fails at once."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 _NAME = "beat-web-http"
 _BACKLOG = 100
 _AT_ONCE = 200
-"""Connections; further requests are answered with 503."""
+"""Maximum number of connections; further requests get 503."""
 _FINISH_S, _STOP_S = 1, 1.5
-"""How long answers that are being made may take when it is to end; and the whole of ending."""
+"""Seconds for open answers when the server stops, and for the whole stop."""
 
 
 class Serving:
-    """A page that is served, from a thread of its own."""
+    """An HTTP server for one app, in a thread of its own."""
 
     def __init__(self, app: ASGIApp, host: str, port: int) -> None:
         self._socket = _listening(host, port)
@@ -41,29 +41,29 @@ class Serving:
             limit_concurrency=_AT_ONCE,
             timeout_graceful_shutdown=_FINISH_S,
         )
-        # What the app cannot do it says itself; what a stranger sends that is no HTTP is not worth a line.
+        # The app reports its own errors, and invalid HTTP from strangers is not worth a log line.
         logging.getLogger("uvicorn.error").addFilter(_of_others)
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._run, name=_NAME, daemon=True)
 
     @property
     def address(self) -> str:
-        """Where it is, as `http://127.0.0.1:8420`."""
-        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self._at, self._at)  # noqa: S104 (shown, not listened at)
+        """Return the URL of the server, such as `http://127.0.0.1:8420`."""
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self._at, self._at)  # noqa: S104 (shown, not bound)
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
 
     @property
     def is_alive(self) -> bool:
-        """Whether it answers."""
+        """Return whether the server thread is running."""
         return self._thread.is_alive()
 
     def start(self) -> Self:
-        """From now on it answers."""
+        """Start to answer requests."""
         self._thread.start()
         return self
 
     def stop(self) -> None:
-        """Ends what it is at, and then itself."""
+        """Stop the server after its open answers, and close the port."""
         self._server.should_exit = True
         if self._thread.is_alive():
             self._thread.join(_STOP_S)
@@ -80,7 +80,7 @@ class Serving:
 
 
 def _of_others(record: logging.LogRecord) -> bool:
-    """Whether a line comes from another server, as the one that runs the application around us."""
+    """Return whether a log record comes from another server in this process, such as that of the application."""
     return record.threadName != _NAME
 
 
@@ -88,7 +88,7 @@ def _listening(host: str, port: int) -> socket.socket:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, kind, protocol, _, address = found[0]
-        made = socket.socket(family, kind, protocol)  # asyncio sets TCP_NODELAY only where the protocol is TCP
+        made = socket.socket(family, kind, protocol)  # asyncio sets TCP_NODELAY only if the protocol is TCP
     except (OSError, UnicodeError) as e:
         raise _cannot(host, port, e) from None
     try:

@@ -1,7 +1,7 @@
-"""The page beside a beat: served from the moment it is made, whether Redis is there or not.
+"""Serve the web UI beside a scheduler, whether or not Redis is available.
 
-So a port that is taken is known before anything ticks. It has a thread and few turns of its own: however many ask, the
-ticker is never one of many who wait for the interpreter.
+The server starts in the constructor, so a taken port fails before the first tick. It handles few requests at a time,
+so that the ticker does not compete with many threads for the interpreter lock.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LOOK_S = 1.0
 
 
 class Page:
-    """A companion of the engine."""
+    """The service that runs the web UI."""
 
     name = "web"
 
@@ -39,7 +39,7 @@ class Page:
         emit(Event("page_served", fields={"address": f"{self._serving.address}{settings.web_path}/"}))
 
     def run(self, stopping: threading.Event) -> None:
-        """Sees to it that it is served, until it is time to stop."""
+        """Keep the server running until the scheduler stops. Raise RuntimeError if the server ends by itself."""
         if not self._serving.is_alive:
             self._serving = Serving(self._app, self._host, self._port).start()
         while not stopping.wait(_LOOK_S):

@@ -1,7 +1,7 @@
-"""The site: what all requests share, and how a handler becomes an endpoint.
+"""Hold what all requests share, and turn handlers into routes.
 
-Handlers are plain functions of one `Asked`, and run in a thread: they ask Redis, and wait for it. What they raise is
-told by `broken`, as a page or as JSON.
+A handler is a plain function of the site and one `Asked`. It runs in a thread, because it waits for Redis. The handlers
+in `errors` answer the exceptions that it raises.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 _SEE_OTHER = 303
 _MOST_KEPT = 100
 AT_ONCE = 8
-"""So many pages are made at the same time; who else asks waits for a turn."""
+"""Maximum number of requests that are handled at the same time; further ones wait."""
 
 
 class Site:
-    """One installation's page."""
+    """The web UI of one installation."""
 
     def __init__(self, client: Client, access: Access, at_once: int = AT_ONCE) -> None:
         self.client, self.access = client, access
@@ -53,19 +53,19 @@ class Site:
         self.aside = Background()
 
     def route(self, path: str, handler: Handler, *, methods: tuple[str, ...] = ("GET",), name: str = "") -> Route:
-        """The endpoint of a handler; a form that is not of this page is refused before it."""
+        """Return the route of a handler. A forged form is refused before the handler runs."""
 
         async def endpoint(request: Request) -> Response:
             asked = await self._asked(request)
             return await to_thread.run_sync(
                 self._answer, handler, asked, limiter=self._limiter, abandon_on_cancel=True
-            )  # abandoned when the server ends: a thread may wait for Redis for seconds
+            )  # abandoned when the server stops, because a thread may wait seconds for Redis
 
         return Route(path, endpoint, methods=list(methods), name=name or handler.__name__)
 
     async def _asked(self, request: Request) -> Asked:
         body = b"" if request.method in security.SAFE else await _body(request)
-        request.state.body = body  # what could not be done is offered again
+        request.state.body = body  # the error page offers to send the form again
         who = request.scope.get(security.WHO, security.NOBODY)
         client = self.client.named(security.NOBODY if who == security.NOBODY else f"{security.NOBODY}:{who}")
         return Asked(request=request, client=client, access=self.access, body=body, csrf=csrf_of(request))
@@ -85,10 +85,10 @@ class Site:
         return etag_gzip.lean(asked.request, made)
 
     def kept(self, name: str, seconds: float, make: Callable[[], Any]) -> Any:
-        """What was made no longer ago than that, or is made now: once, however many ask for it."""
+        """Return a kept value younger than `seconds`, or a new one. Concurrent requests compute it only once."""
         with self._turn:
             turn = self._making.setdefault(name, threading.Lock())
-            while len(self._making) > _MOST_KEPT:  # a name may hold what somebody has asked for
+            while len(self._making) > _MOST_KEPT:  # names may contain query parameters, so there may be any number
                 oldest = next(iter(self._making))
                 self._making.pop(oldest)
                 self._kept.pop(oldest, None)
@@ -101,7 +101,7 @@ class Site:
 
 
 async def _body(request: Request) -> bytes:
-    """All that was sent; refuses what is too much for a form before it is read."""
+    """Return the body of a request. Stop with a 413 as soon as it is too large."""
     said = request.headers.get("content-length", "")
     if said.isdecimal() and int(said[:20]) > LARGEST:
         raise _too_large()
@@ -121,5 +121,5 @@ def _too_large() -> HTTPException:
 
 
 def see_other(url: str) -> Response:
-    """After a change: the page that shows it."""
+    """Return a 303 redirect, from a change to the page that shows it."""
     return RedirectResponse(url, _SEE_OTHER)

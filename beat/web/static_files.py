@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
 _KEPT = {"cache-control": "no-cache"}
-"""A browser keeps them, and asks whether they are still the same."""
+"""A browser caches the files, and checks each time whether they have changed."""
 _KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
-"""By suffix; those of the system differ from machine to machine."""
+"""Content types by suffix; those of the system differ from machine to machine."""
 
 
 def route() -> Route:

@@ -1,6 +1,6 @@
-"""Instants on a page: `<time>` by the clocks of a schedule, and beside it by the viewer's where they show another time.
+"""Render instants as `<time>`, in the zone of a schedule and in the viewer's if its clocks show another time.
 
-Every page shows an instant this way and no other, so that who reads two of them can compare them.
+Every page renders instants with these functions, so that the viewer can compare two of them.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ def moment(
     fine: bool = False,
     placed: bool = True,
 ) -> Markup:
-    """`Mon 2026-11-16 09:00 New York = 15:00 yours`; beside `now` as short as can be, and `fine` always with seconds.
+    """Return an instant, shown as `Mon 2026-11-16 09:00 New York = 15:00 yours`.
 
-    Not `placed`, it has no name of the zone, which stands over the table.
+    With `now`, the text is as short as possible. `fine` always shows seconds. Without `placed`, the name of the zone is
+    left out, because the heading of the table has it.
     """
     if instant is None:
         return Markup("")
@@ -51,9 +52,9 @@ def moment(
 
 
 def _yours(at: datetime, where: Zone, viewer: Zone | None, now: datetime | None, *, fine: bool) -> Markup:
-    """Return the same by the viewer's clocks, with its day only where that is another.
+    """Return the time in the viewer's zone; empty if its clocks agree with those of the schedule.
 
-    The name of a day is enough within six days from now; any other day has its date.
+    The day is shown only if it differs: a weekday from today to six days from now, else a date.
     """
     own, yours = instants.there(at, where), instants.there(at, viewer or where)
     if own.utcoffset() == yours.utcoffset():
@@ -64,7 +65,7 @@ def _yours(at: datetime, where: Zone, viewer: Zone | None, now: datetime | None,
 
 
 def of_day(instant: datetime, where: Zone) -> Markup:
-    """`09:00:05`, beside a time of the same day."""
+    """Return only the time of day, such as `09:00:05`."""
     at = instant.replace(microsecond=0)
     return Markup('<time datetime="{}" title="{}">{}</time>').format(
         clock.text(at), instants.both(at, where), instants.time_of_day(instants.there(at, where), fine=True)
@@ -72,7 +73,7 @@ def of_day(instant: datetime, where: Zone) -> Markup:
 
 
 def following(known: Standing, now: datetime, viewer: Zone | None) -> Markup:
-    """When a schedule is due next; one that has no hour of its own, in the viewer's zone alone."""
+    """Return when a schedule is due next. An interval has no time of day, so the viewer's zone is enough for it."""
     own = viewer if viewer and "every" in known.rule else zone(known.tz)
     return moment(known.due_at, own, viewer, now=now)
 
@@ -80,7 +81,7 @@ def following(known: Standing, now: datetime, viewer: Zone | None) -> Markup:
 def checked(instant: datetime, now: datetime) -> Markup:
     """Say when a scheduler last checked what is due: `checked just now`, `checked 12 s ago`.
 
-    A healthy scheduler checks every second. "Just now" keeps the page the same between two polls.
+    By default, a scheduler checks every second. "Just now" keeps the page the same between two polls.
     """
     if now - instant < _JUST_NOW:
         return Markup("checked just now")
@@ -88,7 +89,7 @@ def checked(instant: datetime, now: datetime) -> Markup:
 
 
 def away(instant: datetime | None, now: datetime) -> Markup:
-    """How far away an instant is: `in 41 s`, `3m2s ago`; with JavaScript it counts by itself."""
+    """Return how far away an instant is, such as `in 41 s` or `3m2s ago`. A script keeps it up to date."""
     if instant is None:
         return Markup("")
     seconds = (instant - now).total_seconds()

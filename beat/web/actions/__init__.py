@@ -1,4 +1,4 @@
-"""What somebody can do to a schedule: each has a page with a form; the page that shows what was done comes after."""
+"""The forms that change a schedule. Each redirects to the page that shows the change."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def routes(site: Site) -> list[Route]:
-    """All of them: GET shows the form, POST does it."""
+    """Return the routes of all forms: GET shows the form, POST makes the change."""
     of = "/schedules/{schedule_id}"
     return [
         site.route(f"{of}/run", trigger.form, name="run_form"),

@@ -1,4 +1,4 @@
-"""What all forms have in common: the schedule above them, what was wrong with them, and which version they expect."""
+"""Shared parts of all forms: the schedule, the problem, and the version that the form expects."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
     from beat.web.request import Asked
 
 WRONG = (DeclarationError, Refused)
-"""What is told at the form: the rest has a page of its own."""
+"""The errors that are shown at the form; all others get an error page."""
 _BAD_REQUEST, _CONFLICT = 400, 409
 _LONGEST_NUMBER = 15
 
 
 def schedule(asked: Asked) -> Overview:
-    """That of the address, as it stands; of its ledger no more than a form needs."""
+    """Return the schedule in the address, with only one line of its ledger, because a form needs no more."""
     return asked.client.show(header.schedule_id(asked), lines=1)
 
 
 class Problem(NamedTuple):
-    """Why nothing was done."""
+    """Why a change was refused."""
 
     words: str = ""
     field: str = ""
-    """That of the form which is wrong; nothing where no single one is."""
+    """The form field that is wrong; empty if no single one is."""
     status: int = 200
     is_conflict: bool = False
 
@@ -41,14 +41,14 @@ NONE = Problem()
 
 
 def problem(error: BeatError, fields: Mapping[Any, str] | None = None) -> Problem:
-    """What was wrong, and with which field, by the class of the error."""
+    """Return the problem of an error. The class of the error decides the status and, by `fields`, the form field."""
     status = _CONFLICT if isinstance(error, Refused) else _BAD_REQUEST
     field = (fields or {}).get(type(error), "")
     return Problem(str(error), field, status, isinstance(error, Conflict))
 
 
 def shown(asked: Asked, template: str, found: Overview, wrong: Problem = NONE, **context: Any) -> Response:
-    """The form, with what was typed, and what was wrong with it."""
+    """Return the page of a form, with its problem and `context`. Raise Refused if the web UI is read-only."""
     refuse_to_show(asked)
     return rendering.page(
         asked,
@@ -61,13 +61,13 @@ def shown(asked: Asked, template: str, found: Overview, wrong: Problem = NONE, *
 
 
 def refuse_to_show(asked: Asked) -> None:
-    """Where nothing may be changed there are no forms."""
+    """Raise Refused if the web UI is read-only."""
     if asked.access.read_only:
         raise Refused("the web UI is read-only: it was started with read_only")
 
 
 def version(asked: Asked) -> int | None:
-    """That of the schedule when the form was made; None where the form does not say."""
+    """Return the version that the schedule had when the form was made; None if the form names none."""
     written = asked.form.get("version", "")
     if not written:
         return None
@@ -77,5 +77,5 @@ def version(asked: Asked) -> int | None:
 
 
 def path(found: Overview, more: str = "") -> str:
-    """Of the schedule's page, or of one below it."""
+    """Return the address of the schedule's page, or of one below it."""
     return f"/schedules/{found.standing.schedule_id}{more}"

@@ -1,4 +1,4 @@
-"""Pause, with an end or without, and resume."""
+"""The forms that pause a schedule, with or without an end, and resume it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FIELDS = {BadInstant: "until", BadOption: "reason"}
 
 
 def pause_form(_site: Site, asked: Asked) -> Response:
-    """Until when, and why; of what is paused already, as it is."""
+    """Show the form that pauses a schedule, filled with the current pause if there is one."""
     found = forms.schedule(asked)
     pause = found.standing.pause
     until = pause.until.isoformat().replace("+00:00", "Z") if pause and pause.until else ""
@@ -34,7 +34,7 @@ def pause_form(_site: Site, asked: Asked) -> Response:
 
 
 def pause(_site: Site, asked: Asked) -> Response:
-    """Holds its ticks."""
+    """Pause the schedule, or show the form with its problem."""
     found, typed = forms.schedule(asked), _typed(asked)
     try:
         end = _end(found, typed)
@@ -58,13 +58,13 @@ def _end(found: Overview, typed: dict[str, str]) -> datetime | None:
 
 
 def resume_form(_site: Site, asked: Asked) -> Response:
-    """Whether what was held passes."""
+    """Show the form that resumes a schedule, with the number of ticks that the pause holds."""
     found = forms.schedule(asked)
     return forms.shown(asked, "resume.html", found, held=_held(found), catch_up=False)
 
 
 def resume(_site: Site, asked: Asked) -> Response:
-    """Ends a pause."""
+    """Resume the schedule, or show the form with its problem."""
     found, catch_up = forms.schedule(asked), asked.form.get("catch_up") == "yes"
     try:
         asked.client.resume(found.standing.schedule_id, catch_up=catch_up, expected_version=forms.version(asked))
@@ -74,6 +74,6 @@ def resume(_site: Site, asked: Asked) -> Response:
 
 
 def _held(found: Overview) -> int:
-    """How many ticks the pause holds by now."""
+    """Return how many ticks the pause holds so far."""
     stretch = held(found.standing, found.now) if found.standing.pause else None
     return stretch.count if stretch else 0

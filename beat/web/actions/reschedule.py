@@ -1,4 +1,4 @@
-"""Another rule, built field by field with its ticks before one's eyes; the next tick moved; and back to the code."""
+"""The forms that override a rule field by field with a preview, move the next tick, or reset to the code's rule."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ HELP = {
 
 
 def form(_site: Site, asked: Asked) -> Response:
-    """The builder, filled with the rule that it has, or with what stands in the address."""
+    """Show the forms, filled with the current rule and the values in the address."""
     found = forms.schedule(asked)
     return _shown(asked, found, _rule(found, asked.query), version=asked.query.get("version", "")[:20])
 
 
 def preview(_site: Site, asked: Asked) -> Response:
-    """A piece of the page: what the fields would do."""
+    """Return the part of the page that shows what the rule in the fields would do."""
     forms.refuse_to_show(asked)
     found = forms.schedule(asked)
     rule = _rule(found, asked.query)
@@ -55,7 +55,7 @@ def preview(_site: Site, asked: Asked) -> Response:
 
 
 def reschedule(_site: Site, asked: Asked) -> Response:
-    """Lays the rule over that of the code, moves the next tick, or goes back to the code."""
+    """Override the rule, move the next tick, or reset to the code's rule; show the form if there is a problem."""
     found, typed = forms.schedule(asked), asked.form
     what = typed.get("what", "")
     try:

@@ -1,4 +1,4 @@
-"""A rule field by field, as somebody builds it, and what it would do."""
+"""A rule as the fields of a form, and a preview of its ticks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PRESETS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """What stands in the fields."""
+    """The values of the form fields."""
 
     kind: str = "cron"
     """`cron` or `every`."""
@@ -52,7 +52,7 @@ class Rule:
 
     @classmethod
     def of(cls, known: Standing) -> Self:
-        """The rule that a schedule has."""
+        """Return the fields of a schedule's current rule."""
         found = known.definition or known.rule
         every = str(found.get("every", ""))
         words = str(found.get("cron", "")).split()
@@ -62,7 +62,7 @@ class Rule:
         return cls(kind="every" if every else "cron", every=every, tz=known.tz, **named)
 
     def written(self, typed: Mapping[str, str]) -> Self:
-        """With what somebody typed; a field that is left empty is any."""
+        """Return the rule with the values that the user typed. An empty cron field becomes `*`, except for seconds."""
         given = {name: typed[name].strip()[:_LONGEST] for name in asdict(self) if name in typed}
         given |= {name: given[name] or "*" for name in FIELDS[1:] if name in given}
         given["kind"] = given.get("kind", self.kind) if given.get("kind", self.kind) in {"cron", "every"} else "cron"
@@ -70,23 +70,23 @@ class Rule:
 
     @property
     def expression(self) -> str:
-        """The fields together."""
+        """Return the cron expression of the fields."""
         return " ".join(value for name in FIELDS if (value := getattr(self, name)))
 
     @property
     def wish(self) -> dict[str, Any]:
-        """As `reschedule` takes it."""
+        """Return the arguments of `Client.reschedule` that set this rule."""
         if self.kind == "every":
             return {"every": self.every}
         return {"expression": self.expression, "seconds": bool(self.second), "tz": self.tz}
 
     @property
     def plain(self) -> dict[str, str]:
-        """By the names of the fields."""
+        """Return the values by the names of the fields."""
         return asdict(self)
 
     def field_at(self, place: int) -> str:
-        """The field in which that character of the expression stands."""
+        """Return the name of the field that contains the character at `place` of the expression."""
         for name in FIELDS:
             size = len(getattr(self, name))
             if size and place <= size:
@@ -96,7 +96,7 @@ class Rule:
 
 
 class Preview(NamedTuple):
-    """What a rule would do."""
+    """What a rule would do, or the problem and the field that causes it."""
 
     words: str = ""
     ticks: list[tuple[NextTick, str]] = []  # noqa: RUF012 (never changed)
@@ -107,7 +107,7 @@ class Preview(NamedTuple):
 
 
 def preview(client: Client, found: Overview, rule: Rule) -> Preview:
-    """The rule in words and its next ticks; or what is wrong with it, and in which field."""
+    """Return the preview of a rule, without changing anything."""
     known = found.standing
     if rule == Rule.of(known):
         return _seen(known, found.now)._replace(is_same=True)
@@ -131,7 +131,7 @@ def _seen(known: Standing, now: datetime) -> Preview:
 
 
 def as_declared(client: Client, found: Overview) -> Preview:
-    """What the rule of the code would do, where another is laid over it."""
+    """Return the preview of the code's rule if an operator's rule overrides it, else an empty one."""
     if found.standing.override is None:
         return Preview()
     try:
@@ -147,5 +147,5 @@ def _field(error: DeclarationError, rule: Rule) -> str:
 
 
 def _told(error: DeclarationError) -> str:
-    """Written for Python: here the fields have other names."""
+    """Return the message of an error, with the form's field names instead of those in Python."""
     return error.message.replace("seconds=True", "the field second").replace("every=", "every ")

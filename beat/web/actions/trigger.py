@@ -1,4 +1,4 @@
-"""Run now, as it is or with other arguments; who presses twice has one run."""
+"""The form that runs a schedule now, with its own or other arguments. Pressing twice triggers one run."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ _FIELDS = {BadArguments: "more"}
 
 
 class Field(NamedTuple):
-    """An argument of the schedule, to be written over."""
+    """A named argument of the schedule, which the user can change."""
 
     name: str
     value: str
-    """As somebody would write it; nothing for a secret, which stays as it is where nothing is written."""
+    """The value as a user would type it. It is empty for a secret, which stays unchanged if left empty."""
     is_secret: bool
 
 
 def form(_site: Site, asked: Asked) -> Response:
-    """Its arguments, each with its value."""
+    """Show the form with the arguments of the schedule."""
     return _shown(asked, {})
 
 
 def run(_site: Site, asked: Asked) -> Response:
-    """Asks for the run, and goes where one can watch it."""
+    """Trigger the run and redirect to its page, or show the form with its problem."""
     schedule_id, typed = header.schedule_id(asked), asked.form
     try:
         args, kwargs = _given(asked.client.arguments(schedule_id), typed)
@@ -82,19 +82,19 @@ def _field(name: str, value: Any, typed: Mapping[str, str]) -> Field:
 
 
 def _is_open(known: Arguments) -> bool:
-    """Whether nothing among those without a name looks secret."""
+    """Return whether there are positional arguments and none of them looks secret."""
     return bool(known.args) and masked(known.args) == _plain(known.args)
 
 
 def _plain(value: Any) -> Any:
-    """With lists for tuples, as `masked` has it."""
+    """Return the value with lists instead of tuples, so that it can be compared with `masked`."""
     if isinstance(value, list | tuple):
         return [_plain(each) for each in value]
     return {key: _plain(each) for key, each in value.items()} if isinstance(value, dict) else value
 
 
 def _given(known: Arguments | None, typed: Mapping[str, str]) -> tuple[list[Any] | None, dict[str, Any] | None]:
-    """What was written, and is not as it is anyway."""
+    """Return the positional and the named arguments that the user changed; None for each without changes."""
     own = dict(known.kwargs) if known else {}
     kwargs: dict[str, Any] = {}
     for field, text in typed.items():

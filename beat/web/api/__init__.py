@@ -1,4 +1,4 @@
-"""The JSON API, `/api/v1/…`: all that the pages show and do, for programs, and the document that describes it."""
+"""The JSON API below `/api/v1`: all that the web UI shows and does, and the OpenAPI document that describes it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ENDPOINTS = (*installation.ENDPOINTS, *queries.ENDPOINTS, *changes.ENDPOINTS)
 
 
 def routes(site: Site) -> list[Route]:
-    """All of them."""
+    """Return the routes of all endpoints, of the OpenAPI document, and of the page that lists them."""
     made = [
         site.route(PREFIX + each.path, each.handle, methods=(each.method,), name=f"api-{each.name}")
         for each in ENDPOINTS

@@ -1,7 +1,4 @@
-"""The endpoints that change: their addresses, fields and shapes.
-
-The changes: each is one step of the client, and bears the name of who asked for it.
-"""
+"""The API endpoints that change schedules. Each makes one change through the client, in the name of the user."""
 
 from __future__ import annotations
 
@@ -37,14 +34,14 @@ _RULE = ("cron", "every", "tz")
 
 
 def trigger(question: Question) -> dict[str, Any]:
-    """A run at once."""
+    """Trigger a run now."""
     names = ("args", "kwargs", "force", "skip_next", "request", "expected_version")
     run = question.client.trigger(question["schedule_id"], **{name: question[name] for name in names})
     return {"run": decisions.plain(run)}
 
 
 def pause(question: Question) -> dict[str, Any]:
-    """Ticks are held."""
+    """Pause a schedule, and describe the ticks that the end of the pause will skip."""
     client, schedule_id = question.client, question["schedule_id"]
     end = fields.ahead(question["until"], zone(client.get(schedule_id).tz), client.now(), "until")
     version = question["expected_version"]
@@ -54,7 +51,7 @@ def pause(question: Question) -> dict[str, Any]:
 
 
 def resume(question: Question) -> dict[str, Any]:
-    """And go on."""
+    """Resume a schedule, and count the ticks that this skipped."""
     client, schedule_id = question.client, question["schedule_id"]
     before = client.get(schedule_id)
     wish = {"catch_up": question["catch_up"], "expected_version": question["expected_version"]}
@@ -63,7 +60,7 @@ def resume(question: Question) -> dict[str, Any]:
 
 
 def reschedule(question: Question) -> dict[str, Any]:
-    """Another rule, or another time."""
+    """Override the rule, move the next tick, or reset to the code's rule. With `dry_run`, change nothing."""
     client, schedule_id = question.client, question["schedule_id"]
     ruled = any(question[name] is not None for name in _RULE)
     if ruled + (question["at"] is not None) + question["reset"] != 1:
@@ -84,7 +81,7 @@ def reschedule(question: Question) -> dict[str, Any]:
 
 
 def pause_all(question: Question) -> dict[str, Any]:
-    """Everything that is active."""
+    """Pause every active schedule."""
     client = question.client
     end = fields.ahead(question["until"], zone(client.settings.tz), client.now(), "until")
     number = client.pause_all(end and end.instant, question["reason"])
@@ -92,7 +89,7 @@ def pause_all(question: Question) -> dict[str, Any]:
 
 
 def resume_all(question: Question) -> dict[str, Any]:
-    """What was paused all at once."""
+    """Resume the schedules that `pause_all` paused."""
     return {"resumed": question.client.resume_all(catch_up=question["catch_up"])}
 
 

@@ -1,6 +1,7 @@
-"""An endpoint: one declaration of what may be asked, what is answered, and who answers.
+"""Declare the endpoints of the API, and read the JSON documents that programs send to them.
 
-The JSON documents that programs send: read strictly, so that nothing is taken for what it is not.
+One declaration has the fields of the request, the shape of the answer, and the function that answers. Documents are
+read strictly, so that no value is taken for another one.
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ _DEEPEST = 32
 
 
 def read(sent: bytes) -> dict[str, Any]:
-    """The object that was sent; nothing at all is an empty one. Refuses everything else in a sentence."""
+    """Return the JSON object of a body; an empty body is an empty object. Raise BadOption for everything else."""
     if not sent:
         return {}
     try:
         text = sent.decode()
         found = json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
-        json.dumps(found, ensure_ascii=False).encode()  # half of a character cannot be written
+        json.dumps(found, ensure_ascii=False).encode()  # a lone surrogate cannot be written
     except UnicodeError as e:
         raise BadOption("the document is no text in UTF-8") from e
     except RecursionError as e:
@@ -77,7 +78,7 @@ def _float(text: str) -> float:
 
 
 def _depth(value: Any) -> int:
-    """How many levels of lists and objects there are; walked by level, whatever the depth."""
+    """Return how many levels of lists and objects there are. It does not recurse, so any depth is safe."""
     level, depth = [value], 0
     while level := [each for each in level if isinstance(each, dict | list)]:
         depth += 1
@@ -90,16 +91,16 @@ PREFIX = "/api/v1"
 
 @dataclass(frozen=True)
 class Question:
-    """What was asked."""
+    """A request to the API with its fields read."""
 
     site: Site
     asked: Asked
     given: Mapping[str, Any]
-    """The values of the fields, by name: those of the path, too."""
+    """The values of the fields by name, including those of the path."""
 
     @property
     def client(self) -> Client:
-        """Who answers; its changes bear the name of who asks."""
+        """Return the client, which records the user of the request as the author of changes."""
         return self.asked.client
 
     def __getitem__(self, name: str) -> Any:
@@ -108,10 +109,10 @@ class Question:
 
 @dataclass(frozen=True, kw_only=True)
 class Endpoint:
-    """One of them."""
+    """The declaration of one endpoint."""
 
     path: str
-    """Below `/api/v1`."""
+    """The path below `/api/v1`."""
     name: str
     summary: str
     about: str = ""
@@ -121,28 +122,28 @@ class Endpoint:
     """The fields of the path."""
     query: tuple[Field, ...] = ()
     body: tuple[Field, ...] | None = None
-    """What a change takes; None where nothing is changed."""
+    """The fields in the body of a change; None if the endpoint changes nothing."""
     shown: tuple[str, ...] = ()
-    """The fields of its example."""
+    """The names of the fields in its example."""
     status: int = 200
     goes_to: Callable[[dict[str, Any]], str] | None = None
-    """Where what was made is found, below `/api/v1`."""
+    """Returns the path of a new resource below `/api/v1`, from the content of the answer."""
     refusals: tuple[int, ...] = field(default=())
-    """The statuses that it may answer with, beside those of all."""
+    """The error statuses of this endpoint, besides those that every endpoint has."""
 
     @property
     def method(self) -> str:
-        """GET looks, POST changes."""
+        """Return POST if the endpoint changes something, else GET."""
         return "GET" if self.body is None else "POST"
 
     @property
     def example(self) -> dict[str, Any]:
-        """What somebody may ask: the fields of the query or of the body, by name."""
+        """Return example values of the query or the body, by field name."""
         named = {each.name: each.example for each in (*self.query, *(self.body or ()))}
         return {name: named[name] for name in self.shown}
 
     def curl(self, root: str) -> str:
-        """The same, for a terminal."""
+        """Return the example as a curl command for the app at `root`."""
         path = self.path.format(**{each.name: each.example for each in self.within})
         if self.body is None:
             query = urlencode(self.example, safe=":,/*")
@@ -151,7 +152,7 @@ class Endpoint:
         return f"curl -H 'Content-Type: application/json' -d '{sent}' {root}{PREFIX}{path}"
 
     def handle(self, site: Site, asked: Asked) -> Response:
-        """The answer to a request; what it cannot take is raised."""
+        """Return the answer to a request. Raise an error for a request that is invalid or refused."""
         given = {each.name: asked.path[each.name] for each in self.within}
         given |= fields.query(self.query, asked.request.query_params.multi_items())
         if self.body is not None:
@@ -159,7 +160,7 @@ class Endpoint:
         try:
             content = self.answer(Question(site, asked, given))
         except DeclarationError as e:
-            e.message = e.message.replace("=True", ": true")  # written for Python
+            e.message = e.message.replace("=True", ": true")  # the message is written for Python
             raise
         place = {"location": asked.url(PREFIX + self.goes_to(content))} if self.goes_to else {}
         return response.document(content, self.status, place)

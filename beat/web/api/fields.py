@@ -1,10 +1,7 @@
-"""Times as people and programs write them, in the zone of a schedule: the same words as on the command line.
+"""The fields of API requests. One declaration both checks what was sent and describes it in the OpenAPI document.
 
-The fields of requests, declared once: the same declaration reads what was sent, and describes it to programs.
-
-So what the OpenAPI document promises and what is taken cannot differ. A refusal names the field.
-
-The fields that several endpoints have.
+So the document and the checks cannot differ. Each refusal names the field. Times are written as on the command line, in
+the zone of a schedule.
 """
 
 from __future__ import annotations
@@ -27,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def zone_of(client: Client, schedule_id: str | None) -> Zone:
-    """The zone of a schedule; that of the settings for all of them, UTC where nothing but a ledger is left."""
+    """Return the zone of a schedule: without an id that of the settings, and UTC for one that cannot be read."""
     if schedule_id is None:
         return zone(client.settings.tz)
     try:
@@ -39,12 +36,12 @@ def zone_of(client: Client, schedule_id: str | None) -> Zone:
 
 
 def past(text: str | None, where: Zone, now: datetime, name: str) -> datetime | None:
-    """When, or so long ago."""
+    """Return the past instant of a text, which is a time or a length of time before `now`."""
     return None if text is None else instants.since(text, where, now, name)
 
 
 def ahead(text: str | None, where: Zone, now: datetime, name: str) -> Meant | None:
-    """When, or in so long."""
+    """Return the coming instant of a text, which is a time or a length of time from `now`."""
     return None if text is None else instants.coming(text, where, now, name)
 
 
@@ -54,51 +51,51 @@ _FLAGS = {"true": True, "false": False}
 
 @dataclass(frozen=True, kw_only=True)
 class Field:
-    """One value of a request."""
+    """One field of a request."""
 
     name: str
     about: str
-    """For people."""
+    """The description for people."""
     example: Any = None
     default: Any = None
     required: bool = False
 
     def schema(self) -> dict[str, Any]:
-        """As JSON Schema has it; what may be left out may as well be null in a body."""
+        """Return the JSON Schema of the field. It leaves out null, which a body may have for every field."""
         raise NotImplementedError
 
     def value(self, given: Any) -> Any:
-        """What a program sent as JSON; refuses what the schema does not allow."""
+        """Return the value that a program sent as JSON. Raise BadOption if the schema does not allow it."""
         raise NotImplementedError
 
     def written(self, text: str) -> Any:
-        """What stands in an address."""
+        """Return the value of a query parameter. Raise BadOption if the schema does not allow it."""
         return self.value(text)
 
     def refuse(self, given: object, wanted: str) -> BadOption:
-        """That it must be something else."""
+        """Return the error which says what the value must be."""
         hint = f", as in {self.example!r}" if self.example is not None else ""
         return BadOption(f"{self.name} {_shown(given)} must be {wanted}{hint}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Text(Field):
-    """A line of text, as long as it may be."""
+    """A text of limited length."""
 
     longest: int = 200
     kind: str = ""
-    """What reads it further on: a hint for programs."""
+    """The `format` in the schema, a hint for programs."""
     pattern: str = ""
-    """Which it matches from its beginning to its end."""
+    """The regular expression that the whole text must match."""
 
     def schema(self) -> dict[str, Any]:
-        """A string."""
+        """Return the schema of a string."""
         kind = {"format": self.kind} if self.kind else {}
         pattern = {"pattern": f"^{self.pattern}$"} if self.pattern else {}
         return {"type": "string", "minLength": 1, "maxLength": self.longest, **kind, **pattern}
 
     def value(self, given: Any) -> Any:
-        """The text, as it is."""
+        """Return the text unchanged."""
         if not isinstance(given, str) or not 1 <= len(given) <= self.longest:
             raise self.refuse(given, f"a text of 1 to {self.longest:,} characters")
         if self.pattern and not re.fullmatch(self.pattern, given):
@@ -114,39 +111,39 @@ class Whole(Field):
     most: int = 1_000_000_000
 
     def schema(self) -> dict[str, Any]:
-        """An integer with its bounds."""
+        """Return the schema of an integer with its bounds."""
         return {"type": "integer", "minimum": self.least, "maximum": self.most}
 
     def value(self, given: Any) -> Any:
-        """The number; JSON may write 1.0 for 1."""
+        """Return the number; JSON may write 1.0 for 1."""
         number = int(given) if isinstance(given, float) and given.is_integer() else given
         if type(number) is not int or not self.least <= number <= self.most:
             raise self.refuse(given, f"a whole number from {self.least:,} to {self.most:,}")
         return number
 
     def written(self, text: str) -> Any:
-        """In ASCII digits."""
+        """Return the number that is written in ASCII digits."""
         return self.value(int(text) if _DIGITS.fullmatch(text) else text)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Flag(Field):
-    """Yes or no."""
+    """True or false."""
 
     default: Any = False
 
     def schema(self) -> dict[str, Any]:
-        """A boolean."""
+        """Return the schema of a boolean."""
         return {"type": "boolean"}
 
     def value(self, given: Any) -> Any:
-        """Nothing but true and false."""
+        """Return the boolean; 0 and 1 are refused."""
         if not isinstance(given, bool):
             raise self.refuse(given, "true or false")
         return given
 
     def written(self, text: str) -> Any:
-        """As a word."""
+        """Return the boolean that is written as `true` or `false`."""
         return self.value(_FLAGS.get(text, text))
 
 
@@ -157,11 +154,11 @@ class Choice(Field):
     of: Sequence[str]
 
     def schema(self) -> dict[str, Any]:
-        """An enumeration."""
+        """Return the schema of an enumeration."""
         return {"type": "string", "enum": list(self.of)}
 
     def value(self, given: Any) -> Any:
-        """The word."""
+        """Return the word."""
         if not isinstance(given, str) or given not in self.of:
             hint = did_you_mean(given, self.of) if isinstance(given, str) else ""
             raise BadOption(f"{self.name} {_shown(given)} must be one of {', '.join(self.of)}.{hint}")
@@ -170,33 +167,33 @@ class Choice(Field):
 
 @dataclass(frozen=True, kw_only=True)
 class Choices(Choice):
-    """Some of a few words, with commas between them in an address."""
+    """Some of a few words; in an address, commas separate them."""
 
     def schema(self) -> dict[str, Any]:
-        """A list of them."""
+        """Return the schema of a list of the words."""
         return {"type": "array", "items": super().schema(), "minItems": 1, "maxItems": len(self.of)}
 
     def value(self, given: Any) -> Any:
-        """The words."""
+        """Return the words."""
         if not isinstance(given, list) or not 1 <= len(given) <= len(self.of):
             raise self.refuse(given, f"1 to {len(self.of)} of {', '.join(self.of)}")
         return [Choice.value(self, each) for each in given]
 
     def written(self, text: str) -> Any:
-        """Between commas."""
+        """Return the words between commas."""
         return self.value(text.split(","))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Listed(Field):
-    """Any values, in a list."""
+    """A list of any values."""
 
     def schema(self) -> dict[str, Any]:
-        """A list of anything."""
+        """Return the schema of a list of anything."""
         return {"type": "array", "items": {}}
 
     def value(self, given: Any) -> Any:
-        """As it is."""
+        """Return the list unchanged."""
         if not isinstance(given, list):
             raise self.refuse(given, "a list")
         return given
@@ -204,21 +201,21 @@ class Listed(Field):
 
 @dataclass(frozen=True, kw_only=True)
 class Named(Field):
-    """Any values, by name."""
+    """An object of any values."""
 
     def schema(self) -> dict[str, Any]:
-        """An object of anything."""
+        """Return the schema of an object of anything."""
         return {"type": "object", "additionalProperties": True}
 
     def value(self, given: Any) -> Any:
-        """As it is."""
+        """Return the object unchanged."""
         if not isinstance(given, dict):
             raise self.refuse(given, "an object")
         return given
 
 
 def query(fields: Sequence[Field], sent: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """The values of an address, or their defaults; refuses what is unknown, comes twice, or cannot be."""
+    """Return the values of a query string, or their defaults. Raise BadOption for unknown, repeated or invalid ones."""
     known = {field.name: field for field in fields}
     found: dict[str, Any] = {}
     for name, text in sent:
@@ -231,7 +228,7 @@ def query(fields: Sequence[Field], sent: Iterable[tuple[str, str]]) -> dict[str,
 
 
 def body(fields: Sequence[Field], sent: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of a document, or their defaults; null is the same as nothing."""
+    """Return the values of a document, or their defaults; null is the same as a missing value."""
     known = {field.name: field for field in fields}
     for name in sent:
         if name not in known:
@@ -254,7 +251,7 @@ def _unknown(name: str, known: Iterable[str]) -> BadOption:
 
 
 def _shown(given: object) -> str:
-    """In ASCII, so that it can be written anywhere; however much was sent, a line of it."""
+    """Return the value for an error message, in ASCII and cut to less than a line."""
     text = ascii(given) if isinstance(given, str | int | float | bool | None) else f"of type {_TYPES[type(given)]}"
     return text if len(text) <= _MOST else f"{text[:_MOST]}…"
 

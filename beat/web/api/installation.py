@@ -1,7 +1,4 @@
-"""The questions about the installation as a whole: how it is doing, who is there, and who did what.
-
-The endpoints about the installation as a whole: their addresses, fields and shapes.
-"""
+"""The API endpoints about the installation as a whole: its state, schedulers, queues, changes and alerts."""
 
 from __future__ import annotations
 
@@ -28,7 +25,7 @@ _SERVER = ("redis", "state")
 
 
 def overview(question: Question) -> dict[str, Any]:
-    """One sentence, and what it is made of."""
+    """Return the state of the installation in one sentence, and the facts behind it."""
     client = question.client
     counts, there, due = client.counts(), client.attendance(), client.due()
     situation = page.situated(counts, there, due, heartbeats.missing(there))
@@ -47,7 +44,7 @@ def overview(question: Question) -> dict[str, Any]:
 
 
 def system(question: Question) -> dict[str, Any]:
-    """Beats and their clocks, Redis, queues and workers, groups."""
+    """Return the schedulers with their clocks, Redis, the queues with their workers, and the groups."""
     site, client = question.site, question.client
     there = client.attendance()
     vitals = site.kept("vitals", _VITALS_S, Doctor.beside(site.client).vitals)
@@ -63,7 +60,7 @@ def system(question: Question) -> dict[str, Any]:
 
 
 def actions(question: Question) -> dict[str, Any]:
-    """Who did what, newest first."""
+    """Return the actions of users and schedulers, newest first."""
     found = question.client.actions(question["limit"], by=question["by"])
     return {
         "actions": [
@@ -83,12 +80,12 @@ def actions(question: Question) -> dict[str, Any]:
 
 
 def alerts(question: Question) -> dict[str, Any]:
-    """What is amiss, as rules have it."""
+    """Return the open incidents, and the alert rules and channels."""
     return status.plain(status.Standing.beside(question.client))
 
 
 def _beats(question: Question, there: Attendance) -> dict[str, Any]:
-    """Those that are alive, each with how long ago it passed; and those that are missed."""
+    """Return the running schedulers, each with the age of its last cycle, and the missing ones."""
     limit = liveness.limit(question.client.settings.interval)
     told = liveness.tell(there.beats, there.now, limit)
     stuck = {each.name for each in heartbeats.stuck(there.beats, there.now)}

@@ -1,8 +1,6 @@
-"""The parts of answers, by name: what a beat, a schedule, a run and a tick look like to a program.
+"""The JSON Schemas of the API's answers, and short functions to write them with.
 
-They are the plain forms of `beat.client.describe`, as `--json` prints them; the tests hold each answer against them.
-
-The shapes of answers, as JSON Schema: small words to write them with.
+They describe the plain forms of `beat.client.describe`, as `--json` prints them; tests check every answer against them.
 """
 
 from __future__ import annotations
@@ -15,62 +13,62 @@ Shape = dict[str, Any]
 
 
 def text(about: str = "", **more: Any) -> Shape:
-    """A string."""
+    """Return the schema of a string."""
     return _told({"type": "string", **more}, about)
 
 
 def word(*of: str, about: str = "") -> Shape:
-    """One of a few."""
+    """Return the schema of one of a few words."""
     return _told({"type": "string", "enum": list(of)}, about)
 
 
 def instant(about: str = "") -> Shape:
-    """A time, as RFC 3339 has it."""
+    """Return the schema of a time in RFC 3339."""
     return _told({"type": "string", "format": "date-time"}, about)
 
 
 def number(about: str = "") -> Shape:
-    """A whole number."""
+    """Return the schema of a whole number."""
     return _told({"type": "integer"}, about)
 
 
 def seconds(about: str = "") -> Shape:
-    """A length of time."""
+    """Return the schema of a length of time in seconds."""
     return _told({"type": "number"}, about)
 
 
 def flag(about: str = "") -> Shape:
-    """Yes or no."""
+    """Return the schema of a boolean."""
     return _told({"type": "boolean"}, about)
 
 
 def anything(about: str = "") -> Shape:
-    """Whatever somebody wrote."""
+    """Return the schema that allows any value."""
     return _told({}, about)
 
 
 def things(about: str = "") -> Shape:
-    """An object of whatever names."""
+    """Return the schema of an object with any fields."""
     return _told({"type": "object", "additionalProperties": True}, about)
 
 
 def many(of: Shape, about: str = "") -> Shape:
-    """A list of these."""
+    """Return the schema of a list."""
     return _told({"type": "array", "items": of}, about)
 
 
 def record(**fields: Shape) -> Shape:
-    """An object with all of these."""
+    """Return the schema of an object that has all these fields."""
     return {"type": "object", "properties": fields, "required": list(fields)}
 
 
 def opened(shape: Shape) -> Shape:
-    """The same, with other fields beside them."""
+    """Return the schema with further fields allowed."""
     return {**shape, "additionalProperties": True}
 
 
 def maybe(shape: Shape) -> Shape:
-    """The same, or null."""
+    """Return the schema with null allowed."""
     if "$ref" in shape:
         return {"anyOf": [shape, {"type": "null"}]}
     kind = shape.get("type")
@@ -79,7 +77,7 @@ def maybe(shape: Shape) -> Shape:
 
 
 def of(name: str) -> Shape:
-    """The one that is called so among the components."""
+    """Return a reference to a schema of `SCHEMAS`."""
     return {"$ref": f"#/components/schemas/{name}"}
 
 
@@ -255,4 +253,4 @@ SCHEMAS: dict[str, Shape] = {
         problem=maybe(text("Why they cannot be shown")),
     ),
 }  # fmt: skip
-"""By name; `Line` and those with options of schedules may have more fields than are named."""
+"""The schemas by name. `Line` and those with options of schedules allow further fields."""

@@ -1,4 +1,4 @@
-"""The OpenAPI document, made from the declarations of the endpoints."""
+"""Build the OpenAPI document from the declarations of the endpoints."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _ALL, _CHANGING = (400, 401, 403, 421, 429, 503), (413, 415)
 
 
 def made(endpoints: Iterable[Endpoint], root: str = "") -> dict[str, Any]:
-    """The document, for an app that is mounted there."""
+    """Return the document for an app that is mounted at `root`."""
     listed = sorted(endpoints, key=lambda each: each.path)
     return {
         "openapi": "3.1.0",

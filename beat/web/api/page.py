@@ -1,4 +1,4 @@
-"""The page of the API, for people: every address, in words and as a line for a terminal."""
+"""The page that describes the API: every endpoint in words and as a curl command."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def show(asked: Asked, endpoints: Sequence[Endpoint]) -> Response:
-    """All of them."""
+    """Return the page with all endpoints."""
     place = asked.request.url
     root = f"{place.scheme}://{place.netloc}{asked.url('').rstrip('/')}"
     return rendering.page(asked, "api.html", endpoints=endpoints, root=root, prefix=PREFIX)

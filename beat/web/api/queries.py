@@ -1,7 +1,4 @@
-"""The questions about schedules, their ticks and their runs.
-
-The endpoints that look: their addresses, fields and shapes.
-"""
+"""The API endpoints that read schedules, their ticks and their runs."""
 
 from __future__ import annotations
 
@@ -39,12 +36,12 @@ if TYPE_CHECKING:
 
 _PAGE, _KEPT_S = 500, 10
 _MOST_RUNS = 5_000
-"""In one answer: while it is written as JSON, nothing else of the process moves."""
+"""Maximum number of runs in one answer, because writing it as JSON blocks all other threads."""
 FILTERS = ("state", "failing", "overridden", "source", "app", "queue", "func", "match", "sort")
 
 
 def schedules(question: Question) -> dict[str, Any]:
-    """A page of them, and after which the next one begins."""
+    """Return one page of schedules, and the position after which the next page begins."""
     limit, runs = question["limit"], question["runs"]
     if limit * runs > _MOST_RUNS:
         raise BadOption(
@@ -69,7 +66,7 @@ def _row(found: Listed, runs: int) -> dict[str, Any]:
 
 
 def schedule(question: Question) -> dict[str, Any]:
-    """All that there is to say about one, in data and in words."""
+    """Return everything about one schedule, in data and in words."""
     client, schedule_id = question.client, question["schedule_id"]
     found = client.show(schedule_id, lines=LINES)
     where = zone(found.standing.tz)
@@ -91,13 +88,13 @@ def schedule(question: Question) -> dict[str, Any]:
 
 
 def _days(found: Overview, where: Zone) -> list[dict[str, Any]]:
-    """What became of the ticks of each day, as the calendar of the page has it."""
+    """Return the outcomes of the ticks of each day, as the calendar in the web UI counts them."""
     shown = calendar.last(calendar.by_day(found.lines, where), instants.there(found.now, where).date())
     return [{"day": day.isoformat(), **{name: counts[name] for name in OUTCOMES}} for day, counts in shown]
 
 
 def history(question: Question) -> dict[str, Any]:
-    """The lines of one ledger, or of all."""
+    """Return the ledger lines of one schedule, or of all."""
     client, schedule_id = question.client, question.given.get("schedule_id")
     now, where = client.now(), fields.zone_of(client, schedule_id)
     lines = client.history(
@@ -111,7 +108,7 @@ def history(question: Question) -> dict[str, Any]:
 
 
 def run(question: Question) -> dict[str, Any]:
-    """One run, by its job."""
+    """Return one run, found by the id of its job."""
     client, job_id = question.client, question["job_id"]
     found = client.get_run(job_id)
     if found is None:
@@ -125,7 +122,7 @@ def run(question: Question) -> dict[str, Any]:
 
 
 def reason(question: Question) -> dict[str, Any]:
-    """What became of one tick."""
+    """Return what became of one tick."""
     client, schedule_id = question.client, question["schedule_id"]
     where, now = zone(client.get(schedule_id).tz), client.now()
     meant = instants.when(question["time"], where, now)
@@ -134,7 +131,7 @@ def reason(question: Question) -> dict[str, Any]:
 
 
 def timeline(question: Question) -> dict[str, Any]:
-    """The load; what somebody has asked for just now is not looked for again."""
+    """Return the load of past and coming hours. The same request within `_KEPT_S` gets the same answer."""
     hours, slices, tz = question["hours"], question["slices"], question["tz"]
     where = zone(question.client.settings.tz if tz is None else tz)
 
@@ -145,7 +142,7 @@ def timeline(question: Question) -> dict[str, Any]:
 
 
 def preview(question: Question) -> dict[str, Any]:
-    """The ticks of a rule that somebody tries."""
+    """Return the next ticks of a rule, without changing anything."""
     cron, every, seed = question["cron"], question["every"], question["id"]
     if (cron is None) == (every is None):
         raise BadOption("give one rule to look at: cron='0 9 * * *', or every='15m'")
@@ -163,7 +160,7 @@ def preview(question: Question) -> dict[str, Any]:
 
 
 def _arguments(client: Client, schedule_id: str, job_id: str | None = None) -> dict[str, Any] | None:
-    """Those with which it is called, or was; None where they are gone."""
+    """Return the arguments of a schedule, or of a job; None if they no longer exist."""
     try:
         found = client.arguments(schedule_id, job_id)
     except UnknownSchedule:

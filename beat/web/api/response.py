@@ -1,7 +1,4 @@
-"""What leaves the API: one document, with nothing secret in it, and nothing that JSON has no word for.
-
-Everything that is answered goes through here.
-"""
+"""Write the answers of the API. Every answer goes through here, so none has an unmasked secret or invalid JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from beat.config import masking
 
 
 def document(content: dict[str, Any], status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """The answer, as JSON in ASCII: every program can read it."""
+    """Return a document as a JSON answer in ASCII, which every program can read."""
     text = json.dumps({"schema_version": SCHEMA_VERSION, **masking.shown(content)}, allow_nan=False)
     kept = {"cache-control": "private, no-cache", **(headers or {})}
     return Response(text, status, kept, media_type="application/json")

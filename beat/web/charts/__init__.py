@@ -1,1 +1,1 @@
-"""Drawings: SVG made by pure functions, everything in it escaped, nothing in it by colour alone."""
+"""Charts in SVG, made by pure functions. All text is escaped, and no meaning depends on colour alone."""

@@ -1,8 +1,8 @@
-"""The newest runs of a schedule as bars: how long each took, and what became of it.
+"""Draw the newest runs of a schedule as bars that show their durations and outcomes.
 
-A bar is as high as its run took long, beside the schedule's own others: the full height is the 95th percentile of the
-runs that are drawn, or twice their median where that is more, so that what takes as long as most is half as high. What
-took longer still stands out above. Whatever did not succeed is never so low that it is overlooked.
+The height of a bar compares its run with the other drawn runs. The full height is their 95th percentile, or twice their
+median if that is more, so a typical run is half as high at most. A longer run rises above the full height. A run that
+did not succeed is never too low to be noticed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SKIPPED = "skipped"
 _ENDED = ("succeeded", "failed", "stopped", "lost")
 _STEP, _WIDTH = 7, 5
 _TOP, _FULL = 36.0, 31.0
-"""Heights: of the whole drawing, and of what takes as long as the longest usually do."""
+"""The height of the drawing, and that of a bar which has the full height."""
 _LOW, _SEEN, _SKIP, _GOING = 2.5, 12.0, 5.0, 16.0
 _PERCENT = 0.95
 _LONG = _STEP * ROOM
@@ -44,26 +44,26 @@ class Bar(NamedTuple):
     """One run, or one stretch of skipped ticks."""
 
     outcome: str
-    """One of the ledger's outcomes, or `skipped`; anything else has not ended."""
+    """An outcome of a run, or `skipped`; any other word means that the run has not ended."""
     seconds: float | None
-    """How long it took; None where nobody knows."""
+    """How long the run took; None if that is not known."""
     words: str
-    """When it was, and what became of it."""
+    """When it was and how it ended, for the tooltip."""
     href: str
     ticks: int = 1
-    """How many were skipped."""
+    """How many ticks were skipped."""
 
 
 def drawn(bars: Sequence[Bar]) -> Markup:
-    """The bars, oldest first: the newest stands at the right, wherever there are fewer than there is room for."""
+    """Return the bars, oldest first. The newest is at the right edge, even if there are few."""
     shown, full = bars[-ROOM:], longest(bars)
     begin = _LONG - len(shown) * _STEP
     inside = (_bar(each, begin + n * _STEP, full) for n, each in enumerate(shown))
-    return Markup(f"{_BEGIN}{''.join(inside)}</svg>")  # noqa: S704 (of what is not ours, all is escaped)
+    return Markup(f"{_BEGIN}{''.join(inside)}</svg>")  # noqa: S704 (all foreign text is escaped)
 
 
 def summary(bars: Sequence[Bar]) -> str:
-    """`30 runs: 28 succeeded, 2 failed; 3 ticks skipped`."""
+    """Return a summary, such as `30 runs: 28 succeeded, 2 failed; 3 ticks skipped`."""
     shown = bars[-ROOM:]
     counts = Counter(each.outcome if each.outcome in _ENDED else "not ended" for each in shown if not _skips(each))
     told = ", ".join(f"{counts[name]} {name}" for name in (*_ENDED, "not ended") if counts[name])
@@ -73,13 +73,13 @@ def summary(bars: Sequence[Bar]) -> str:
 
 
 def usual(bars: Sequence[Bar]) -> str:
-    """How long most take: `median 3.1 s`; nothing where nobody knows."""
+    """Return the typical duration, such as `median 3.1 s`; empty if no duration is known."""
     taken = _taken(bars)
     return f"median {instants.span(statistics.median(taken))}" if taken else ""
 
 
 def longest(bars: Sequence[Bar]) -> float:
-    """The seconds of a full height; 0 where no run has ended."""
+    """Return how many seconds have the full height; 0 if no duration is known."""
     taken = sorted(_taken(bars))
     if not taken:
         return 0.0
@@ -87,7 +87,7 @@ def longest(bars: Sequence[Bar]) -> float:
 
 
 def height(bar: Bar, full: float) -> float:
-    """Of one bar, where `full` seconds have the full height."""
+    """Return the height of one bar, where `full` seconds have the full height."""
     if _skips(bar):
         return _SKIP
     if bar.outcome not in _ENDED:
@@ -98,7 +98,7 @@ def height(bar: Bar, full: float) -> float:
 
 
 def _bar(bar: Bar, x: int, full: float) -> str:
-    """There are fifteen hundred of them on a page, so it is put together by hand."""
+    """Return one bar. It is formatted by hand, because a page has 1,500 bars."""
     high, fill = f"{height(bar, full):.1f}", _FILLS.get(bar.outcome, _OPEN)
     return (
         f'<a href="{escape(bar.href)}" tabindex="-1"><title>{escape(bar.words)}</title>'
@@ -112,7 +112,7 @@ def _skips(bar: Bar) -> bool:
 
 
 def _taken(bars: Sequence[Bar]) -> list[float]:
-    """The seconds of those that came to an end by themselves."""
+    """Return the durations of the runs that ended by themselves, in seconds."""
     named = (each.seconds for each in bars[-ROOM:] if each.outcome in {"succeeded", "failed"})
     return [each for each in named if each is not None and math.isfinite(each) and each >= 0]
 

@@ -1,6 +1,6 @@
-"""A calendar of days, a column for each week: each day filled by its worst outcome, the fuller the more ran.
+"""Draw a calendar of days with a column for each week, in the zone of the schedule.
 
-The days of a ledger, by the clocks of the schedule's zone: what became of the ticks of each.
+A day has the colour of the worst outcome of its ticks, and is more opaque the more there were.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 SHOWN = 90
 _MOST = 1000
-"""Days of one stretch that are looked at."""
+"""Maximum number of days that are counted for one stretch of skipped ticks."""
 
 Days = dict[date, Counter[str]]
-"""Of each day, how many ticks and runs had which outcome."""
+"""For each day, the number of ticks and runs by outcome."""
 
 
 def by_day(lines: Iterable[Line], where: Zone) -> Days:
-    """What became of ticks, by their day; of runs that somebody asked for, by that on which they were."""
+    """Count the outcomes by the day of the tick, or by the day of the ledger line for a run without a tick."""
     found: Days = {}
     for line in lines:
         if isinstance(line, Fired | Passed | Waits):
@@ -45,12 +45,12 @@ def by_day(lines: Iterable[Line], where: Zone) -> Days:
 
 
 def last(found: Days, today: date) -> list[tuple[date, Counter[str]]]:
-    """The days that are shown, of those on which there was something, oldest first."""
+    """Return those of the last `SHOWN` days that have any outcomes, oldest first."""
     return [(day, found[day]) for n in reversed(range(SHOWN)) if (day := today - n * _DAY) in found]
 
 
 def reach(line: Line, where: Zone) -> tuple[date, date]:
-    """The first and the last day of which a line tells."""
+    """Return the first and the last day of a line."""
     match line:
         case Passed():
             return _day(line.first, where), _day(line.last, where)
@@ -62,13 +62,13 @@ def reach(line: Line, where: Zone) -> tuple[date, date]:
 
 
 def is_of(line: Line, day: date, where: Zone) -> bool:
-    """Whether it tells of that day."""
+    """Return whether a line is about the day."""
     first, last = reach(line, where)
     return first <= day <= last
 
 
 def told(counts: Mapping[str, int]) -> str:
-    """`23 succeeded, 1 failed`: the worst first."""
+    """Return the counts in words, the worst first, such as `1 failed, 23 succeeded`."""
     return ", ".join(f"{counts[each]:,} {each}" for each in shapes.OUTCOMES if counts.get(each))
 
 
@@ -87,13 +87,13 @@ class Reach(NamedTuple):
     """How far back the days are known."""
 
     day: date | None
-    """The first of them; None where nothing is known."""
+    """The first known day; None if no day is known."""
     before: str
-    """Why nothing is known of the days before it."""
+    """Why the days before it are not known."""
 
 
 def drawn(found: Days, today: date, reach: Reach, link: Callable[[date], str]) -> Markup:
-    """The days up to today; those of which nothing is known are drawn as holes."""
+    """Return the calendar of the days up to today. Days that are not known are hollow."""
     shown = [today - n * _DAY for n in reversed(range(SHOWN))]
     monday = shown[0] - shown[0].weekday() * _DAY
     most = max((sum(found[each].values()) for each in shown if each in found), default=1)
@@ -146,7 +146,7 @@ def _weekdays() -> Markup:
 
 
 def _months(shown: list[date], monday: date) -> Markup:
-    """Over the week in which each begins."""
+    """Return the names of the months, each over the week in which it begins."""
     firsts = [day for day in shown if day.day == 1]
     if firsts[0] - shown[0] > 2 * _WEEK * _DAY:
         firsts.insert(0, shown[0])

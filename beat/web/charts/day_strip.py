@@ -1,7 +1,7 @@
-"""The strip of a day: to the left of now what ran, by outcome, and to the right of it what will.
+"""Draw the strip of a day: past ticks by outcome to the left of now, and coming ticks to the right.
 
-Across, everything is in per cent, and upright in pixels, so that the strip is as wide as its room and its text is never
-scaled. Whatever is not nothing is seen. Past and future have one scale. If one slice dwarfs the others, heights are
+Horizontal positions are in per cent and vertical ones in pixels, so the strip fills its width and its text is never
+scaled. Every number above 0 is visible. Past and future have one scale. If one slice dwarfs the others, heights are
 square roots, and the legend says so.
 """
 
@@ -24,29 +24,29 @@ if TYPE_CHECKING:
     from beat.timing.zones import Zone
 
 STACKED = ("failed", "lost", "stopped", "open", "succeeded", "skipped")
-"""The worst at the foot, where one of many is seen too."""
+"""The outcomes from the foot of a bar upwards. The worst come first, because they stand out there."""
 _OTHERS = tuple(word for word in STACKED if word != "succeeded")
 _TOP, _BARS, _FOOT = 26, 92, 20
 _AXIS = _TOP + _BARS
 _HEIGHT = _AXIS + _FOOT
 _LEAST = 3.0  # pixels
-_DWARFED = 8  # times the median of the past, or of what comes: then heights are square roots
+_DWARFED = 8  # times the median of the past or of the future; if one slice is higher, heights are square roots
 _QUARTER = timedelta(minutes=15)
-_EVERY = (12, 6, 3)  # hours between labels: where there is little room, and where there is more
-_MARKED, _APART = 5, 4.0  # pile-ups, and per cent between them
+_EVERY = (12, 6, 3)  # hours between labels, from narrow to wide strips
+_MARKED, _APART = 5, 4.0  # maximum number of marked pile-ups, and the minimum distance between them in per cent
 _EDGE = 2.5
 
 
 class Hour(NamedTuple):
-    """A row of the table that says the same."""
+    """A row of the table with the same numbers."""
 
     start: datetime
     counts: dict[str, int]
-    """By outcome, and `coming`; what is nothing is left out."""
+    """Numbers by outcome and `coming`, without zeros."""
 
 
 def strip(found: Timeline, where: Zone) -> Markup:
-    """The drawing, in the hours of that zone."""
+    """Return the drawing, labelled with the hours of the zone."""
     scale = Scale.of(found.slices)
     across = _Across(found)
     parts = [
@@ -62,7 +62,7 @@ def strip(found: Timeline, where: Zone) -> Markup:
 
 
 def words(found: Timeline, where: Zone) -> str:
-    """What the drawing shows."""
+    """Describe the drawing in words."""
     told = ", ".join(f"{number:,} {word}" for word, number in sums(found).items() if word != "coming")
     first, last = (instants.local(edge, where) for edge in (found.slices[0].start, found.slices[-1].end))
     piles = f"; pile-ups: {len(found.pile_ups) + found.more_pile_ups:,}" if found.pile_ups else ""
@@ -71,18 +71,18 @@ def words(found: Timeline, where: Zone) -> str:
 
 
 def sums(found: Timeline) -> dict[str, int]:
-    """How many there are in all, by outcome and `coming`; what is nothing is left out."""
+    """Return the totals by outcome and `coming`, without zeros."""
     made = {word: sum(getattr(each, word) for each in found.slices) for word in ("succeeded", *_OTHERS, "coming")}
     return {word: number for word, number in made.items() if number}
 
 
 def hours(found: Timeline, where: Zone) -> list[Hour]:
-    """The same as rows, one for each hour of the zone in which there is something."""
+    """Return the numbers as rows, one for each hour of the zone that has any."""
     made: dict[datetime, dict[str, int]] = {}
     for each in found.slices:
         own = instants.there(each.start, where)
         begun = timedelta(minutes=own.minute, seconds=own.second, microseconds=own.microsecond)
-        counts = made.setdefault(each.start - begun, {})  # not by the wall clock, which shows an hour twice
+        counts = made.setdefault(each.start - begun, {})  # not the local hour, which occurs twice when DST ends
         for word in (*STACKED, "coming"):
             if number := getattr(each, word):
                 counts[word] = counts.get(word, 0) + number
@@ -90,16 +90,16 @@ def hours(found: Timeline, where: Zone) -> list[Hour]:
 
 
 class Scale(NamedTuple):
-    """How high a number is, on both sides of now."""
+    """The scale of heights for both sides of now."""
 
     highest: int
-    """The number that is as high as there is room."""
+    """The number that has the full height."""
     roots: bool
     """Whether heights are square roots."""
 
     @classmethod
     def of(cls, slices: Sequence[Slice]) -> Scale:
-        """Return the scale on which all of these can be compared."""
+        """Return the scale on which all these slices can be compared."""
         sides = [
             [number for each in slices if (number := each.enqueued + each.skipped)],
             [each.coming for each in slices if each.coming],
@@ -109,7 +109,7 @@ class Scale(NamedTuple):
 
     @property
     def words(self) -> str:
-        """Say how many the highest bar stands for; nothing where there is none."""
+        """Say how many ticks the highest bar stands for; empty if there are no bars."""
         return f"the highest bar is {self.highest:,}" if self.highest else ""
 
     def height(self, number: int) -> float:
@@ -121,7 +121,7 @@ class Scale(NamedTuple):
 
 
 class _Across:
-    """Where an instant is, in per cent."""
+    """The horizontal positions of instants, in per cent."""
 
     def __init__(self, found: Timeline) -> None:
         self.start, self.end = found.slices[0].start, found.slices[-1].end
@@ -151,7 +151,7 @@ def _bar(each: Slice, scale: Scale, across: _Across, where: Zone) -> Markup:
 
 
 def _stack(each: Slice, high: float) -> Iterator[tuple[str, float]]:
-    """The parts of a bar from its foot up: each is seen, and the largest gives what the others need."""
+    """Yield the parts of a bar from its foot up. The largest shrinks so that every other part is visible."""
     numbers = {word: number for word in STACKED if (number := getattr(each, word))}
     total, largest = sum(numbers.values()), max(numbers, key=lambda word: numbers[word])
     heights = {word: max(_LEAST, high * number / total) for word, number in numbers.items()}
@@ -174,7 +174,7 @@ def _title(each: Slice, where: Zone) -> str:
 
 
 def _hours(found: Timeline, across: _Across, where: Zone) -> Iterator[Markup]:
-    """Marks at full hours of the zone; midnight is called by its day."""
+    """Yield marks at full hours of the zone; midnight is labelled with its day."""
     at = found.slices[0].start.replace(minute=0, second=0, microsecond=0)
     while at < across.end:
         own, place = instants.there(at, where), across.at(at)
@@ -189,7 +189,7 @@ def _hours(found: Timeline, across: _Across, where: Zone) -> Iterator[Markup]:
 
 
 def _piles(found: Timeline, across: _Across, where: Zone) -> Iterator[Markup]:
-    """A mark above each of the largest, where there is room for it."""
+    """Yield marks above the largest pile-ups, as far as there is room."""
     taken: list[float] = []
     for each in found.pile_ups[:_MARKED]:
         place = across.at(each.at)

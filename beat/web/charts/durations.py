@@ -1,4 +1,4 @@
-"""How long runs took: a bar for each, oldest first, filled by how it ended."""
+"""Draw the durations of runs as bars, oldest first, each filled by its outcome."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 
 MOST = 100
 _ROOM = 40
-"""So many have room at least: a few are no wider than many, and stand at the right."""
+"""Minimum number of bars that fit, so that a few bars stay narrow; they stand at the right."""
 _STEP, _BAR, _HEIGHT, _LEAST = 5, 4, 64, 2
 
 
 def ended(lines: Iterable[Line]) -> list[Fired]:
-    """The newest runs of which it is known how long they took, oldest first."""
+    """Return the newest runs whose duration is known, oldest first."""
     runs = [line for line in lines if isinstance(line, Fired) and line.duration is not None][:MOST]
     return runs[::-1]
 
 
 def drawn(lines: Iterable[Line], where: Zone) -> Markup:
-    """The bars, as high as each took beside the longest; nothing where there are less than two."""
+    """Return the bars, with heights relative to the longest run; empty if there are fewer than two."""
     runs = ended(lines)
-    if len(runs) < 2:  # noqa: PLR2004 (one bar compares with nothing)
+    if len(runs) < 2:  # noqa: PLR2004 (one bar has no other to compare with)
         return Markup("")
     longest = max(run.duration or 0 for run in runs) or 1.0
     free = max(0, _ROOM - len(runs))

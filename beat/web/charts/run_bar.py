@@ -1,4 +1,4 @@
-"""One run as a bar: due → enqueued → started → ended, as long as each took."""
+"""Draw one run as a bar with a part for each time: from due to enqueued, to started, to ended."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _LATE, _QUEUED = Markup('class="w-late"'), Markup('class="w-queue"')
 
 
 class Step(NamedTuple):
-    """One part of a run's way."""
+    """The time between two states of a run."""
 
     name: str
     """`late`, `queue` or `run`."""
     words: str
     seconds: float
-    """As far as it has come."""
+    """Its length so far."""
     filled: Markup
 
 
 def steps(run: Fired, now: datetime) -> list[Step]:
-    """The way of a run, as far as it is known: what is on its way ends now."""
+    """Return the steps of a run as far as they are known; one that goes on ends at `now`."""
     found = []
     due, enqueued, started = run.tick, run.enqueued_at, run.started_at
     if due and enqueued and run.triggered_by not in {"manual", "backfill"}:
@@ -47,7 +47,7 @@ def steps(run: Fired, now: datetime) -> list[Step]:
 
 
 def told(run: Fired, now: datetime) -> str:
-    """The same in words: `4 ms from its tick until it was enqueued, 12 ms in the queue, ran 0.4 s, succeeded`."""
+    """Return the steps in words, such as `4 ms from its tick until it was enqueued, ran 0.4 s, succeeded`."""
     parts = [
         f"{each.words} {instants.span(each.seconds)}"
         if each.name == "run"
@@ -58,7 +58,7 @@ def told(run: Fired, now: datetime) -> str:
 
 
 def drawn(run: Fired, now: datetime, width: int = 160, height: int = 12) -> Markup:
-    """The bar; nothing where no time is known."""
+    """Return the bar; empty if no time is known."""
     found = steps(run, now)
     if not found:
         return Markup("")
@@ -83,5 +83,5 @@ def _took(run: Fired, now: datetime) -> float:
 
 
 def _between(first: datetime, last: datetime) -> float:
-    """Two machines, two clocks: nothing takes less than no time."""
+    """Return the seconds between two instants; at least 0, because the clocks of two machines may differ."""
     return max(0.0, (last - first).total_seconds())

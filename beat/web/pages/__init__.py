@@ -1,4 +1,4 @@
-"""The pages, each with a room of its own, and their addresses."""
+"""The HTML pages of the web UI, one module each, and their routes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def routes(site: Site) -> list[Route]:
-    """All of them."""
+    """Return the routes of all pages and forms."""
     return [
         site.route("/", overview.show, name="overview"),
         site.route("/schedules", schedules.show, name="schedules"),

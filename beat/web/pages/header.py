@@ -1,4 +1,4 @@
-"""What all pages of one schedule begin with: where it stands, when it ticks next, and what somebody should know."""
+"""The header of all pages of one schedule: its state, its next tick, and its warnings."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ _ID = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 
 class Warned(NamedTuple):
-    """Something that somebody should know before anything else."""
+    """A warning at the top of the page."""
 
     kind: str
-    """`bad`, or nothing for what is as somebody wanted it."""
+    """`bad`, or empty for a state that an operator wanted."""
     words: str
 
 
 def schedule_id(asked: Asked) -> str:
-    """That of the address; what cannot be one is none."""
+    """Return the schedule id in the address. Raise UnknownSchedule if it cannot be one."""
     found = str(asked.path["schedule_id"])
     if not _ID.fullmatch(found):
         raise UnknownSchedule(f"there is no schedule {found!r:.110}")
@@ -44,7 +44,7 @@ def schedule_id(asked: Asked) -> str:
 
 
 def of(asked: Asked, found: Overview, *, ticks: int = 1) -> dict[str, Any]:
-    """The beginning of each page, for its template."""
+    """Return the header for the template of a page, with up to `ticks` coming ticks."""
     known, where, has_scheduler = found.standing, zone(found.standing.tz), bool(asked.client.beats())
     following = upcoming.ticks(known, ticks) if known.state in {"active", "paused"} else []
     return {
@@ -64,7 +64,7 @@ def of(asked: Asked, found: Overview, *, ticks: int = 1) -> dict[str, Any]:
 
 
 def _no_next(known: Standing) -> str:
-    """Why no tick is to come, as far as is known."""
+    """Say why a schedule has no next tick, as far as beat knows."""
     if known.state == "paused":
         return "none until an operator resumes it"
     if known.policies and known.policies.follows and known.state == "active":
@@ -77,7 +77,7 @@ def _no_next(known: Standing) -> str:
 
 
 def _warned(found: Overview, where: Zone, patience: timedelta | None) -> list[Warned]:
-    """Return the warnings of a schedule; a tick is late after `patience`, which no scheduler at all does not need."""
+    """Return the warnings of a schedule. A tick is overdue after `patience`; None leaves that warning out."""
     known, told = found.standing, list[Warned]()
     if known.pause:
         told.append(Warned("", f"{_first_up(changes.paused(known.pause, where).removeprefix('the schedule is '))}."))
@@ -101,13 +101,13 @@ def _warned(found: Overview, where: Zone, patience: timedelta | None) -> list[Wa
 
 
 def advice(run: Fired, found: Overview) -> Advice | None:
-    """Return what to do when the worker could not call the function of this run, with the name of its queue."""
+    """Return what to do if the worker could not call the function of this run; None if it could."""
     queue = run.queue or str(found.standing.definition.get("queue") or "")
     return report.advice(run.error, "" if run.shards else queue)
 
 
 def _code_says(known: Standing) -> str:
-    """The rule of the code in words, where another is laid over it."""
+    """Return the code's rule in words if an operator's rule overrides it, else nothing."""
     if known.override is None:
         return ""
     code = ticking(known.declared)
@@ -115,7 +115,7 @@ def _code_says(known: Standing) -> str:
 
 
 def cut(words: str) -> str:
-    """As much of it as a head has room for: the page of the run has the whole error."""
+    """Return the first line, shortened to fit the header. The page of the run has the whole error."""
     first = words.split("\n", maxsplit=1)[0]
     return first if len(first) <= _SHORT and first == words else f"{first[:_SHORT]} …"
 
@@ -125,7 +125,7 @@ def _first_up(words: str) -> str:
 
 
 def fires(each: NextTick, note: str) -> str:
-    """What there is to say about a tick to come: how it is moved, and what may keep it from firing."""
+    """Return the note on a coming tick: what a change of the clocks does to it, and what may exclude it."""
     told = [note]
     if each.unless:
         told.append(f"unless {', '.join(each.unless)} excludes its day")

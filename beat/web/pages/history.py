@@ -1,4 +1,4 @@
-"""The ledger of a schedule, newest first, page by page: runs, skips, changes and what operators did."""
+"""The ledger of a schedule, newest first, page by page: runs, skips, changes, and actions of operators."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SIZE = 25
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """Which lines somebody wants to see."""
+    """The filters and the position that the viewer asks for."""
 
     before: datetime | None = None
     outcome: str = ""
@@ -37,18 +37,18 @@ class Wanted:
 
     @property
     def query(self) -> dict[str, str]:
-        """What says so in an address, but for the place."""
+        """Return the filters as query parameters, without the position."""
         named = {"outcome": self.outcome, "day": self.day and self.day.isoformat()}
         return {name: value for name, value in named.items() if value}
 
 
 class Row(NamedTuple):
-    """One line, ready to be shown."""
+    """One line, ready for the template."""
 
     id: str
-    """The same whenever the page is drawn again."""
+    """The HTML id, the same each time the page is drawn."""
     when: datetime
-    """Its tick; of what has none, when it was."""
+    """The tick of the line, or the time at which it was written if it has none."""
     state: str
     job: str
     bar: Markup | str
@@ -58,17 +58,17 @@ class Row(NamedTuple):
 
 
 class Page(NamedTuple):
-    """Some of the lines."""
+    """One page of the lines."""
 
     rows: list[Row]
     older: str
-    """Before which the next page begins; nothing on the last one."""
+    """The instant before which the next page begins; empty on the last page."""
     wanted: Wanted
     total: int
 
 
 def asked_for(query: Mapping[str, str]) -> Wanted:
-    """Refuses what is no time, no outcome and no day."""
+    """Return the filters and the position in an address. Raise BadOption or BadInstant if one is invalid."""
     outcome, written, day = query.get("outcome", ""), query.get("before", ""), query.get("day", "")
     if outcome and outcome not in WORDS:
         raise BadOption(f"outcome {outcome!r:.60} must be one of {', '.join(WORDS)}")
@@ -85,9 +85,9 @@ def asked_for(query: Mapping[str, str]) -> Wanted:
 
 
 def page(lines: Sequence[Line], wanted: Wanted, where: Zone, now: datetime) -> Page:
-    """Those of the lines; what was written at the very same instant is never torn apart."""
+    """Return one page of the lines that match. Lines written at the same instant stay on one page."""
     found = [line for line in lines if _takes(wanted, line, where)]
-    # No line is older than those above it say, even where Redis' clock was set back.
+    # Instants must never increase down the page, even if Redis' clock was set back.
     ages = list(itertools.accumulate((line.at for line in found), min))
     first = next((n for n, at in enumerate(ages) if wanted.before is None or at < wanted.before), len(found))
     last = min(first + SIZE, len(found))
@@ -98,7 +98,7 @@ def page(lines: Sequence[Line], wanted: Wanted, where: Zone, now: datetime) -> P
 
 
 def row(line: Line, where: Zone, now: datetime) -> Row:
-    """A line with its words."""
+    """Return a line of the ledger as a row."""
     run = line if isinstance(line, Fired) else None
     return Row(
         id=_id(line),
@@ -113,7 +113,7 @@ def row(line: Line, where: Zone, now: datetime) -> Row:
 
 
 def _waited(run: Fired) -> str:
-    """How it came to its start, where there is nothing else to say."""
+    """Return how late a run was and how long it waited in the queue, for a run without another note."""
     late = "" if run.late_ms is None else f"{instants.span(max(0, run.late_ms) / 1000)} late"
     queued = "" if run.wait is None else f"{instants.span(run.wait)} in the queue"
     return ", ".join(part for part in (late, queued) if part)
@@ -140,7 +140,7 @@ def _when(line: Line) -> datetime:
 
 
 def _id(line: Line) -> str:
-    """Names the line in the page, whatever its job is called."""
+    """Return an HTML id for the line. It is a digest, because a job id may contain any characters."""
     told: tuple[Any, ...] = (
         type(line).__name__,
         getattr(line, "job_id", ""),

@@ -1,7 +1,7 @@
-"""The overview: one sentence of state, and what somebody should look at first.
+"""The overview page: the state in one sentence, and the schedules that need attention.
 
-Whatever it shows is read from indexes and the outbox, so that ten thousand schedules take no longer than ten. The strip
-of the day does look at all of them: it is made aside, and the page does not wait for it.
+It reads only indexes and the event stream, so ten thousand schedules take no longer than ten. Only the day strip reads
+all schedules, so it is computed in the background, and the page waits for it a moment at most.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from beat.web.site import Site
 
 FEW = 500
-"""So many schedules are looked at in a moment."""
+"""The number of schedules up to which it is quick to read all of them."""
 _TROUBLES = 10
 _RUNS = 20
 _STRIP_S = 20
@@ -39,7 +39,7 @@ _BAD = ("failed", "lost")
 
 
 class Trouble(NamedTuple):
-    """A schedule that somebody should look at."""
+    """A schedule that needs attention."""
 
     known: Standing
     mark: str
@@ -47,11 +47,11 @@ class Trouble(NamedTuple):
     why: str
     since: datetime | None
     job: str = ""
-    """The run that failed, if it is known."""
+    """The id of the job that failed, if known."""
 
 
 def show(site: Site, asked: Asked) -> Response:
-    """The page."""
+    """Return the overview page."""
     client = asked.client
     counts, there, due = client.counts(), client.attendance(), client.due()
     missing = heartbeats.missing(there)
@@ -80,7 +80,7 @@ def show(site: Site, asked: Asked) -> Response:
 
 
 def situated(counts: Counts, there: Attendance, due: Due, missing: list[heartbeats.Missing]) -> summary.Situation:
-    """What the sentence is made of."""
+    """Return the facts from which the sentence is made."""
     first = due.coming[0] if due.coming else None
     return summary.Situation(
         now=there.now,
@@ -101,7 +101,7 @@ def situated(counts: Counts, there: Attendance, due: Due, missing: list[heartbea
 
 
 def _troubles(asked: Asked, counts: Counts, there: Attendance, due: Due) -> Iterator[Trouble]:
-    """The worst first."""
+    """Yield the schedules that need attention, the worst first."""
     client, beats = asked.client, len(there.beats)
     if counts.broken:
         for row in client.schedules(state="broken", page=_TROUBLES):
@@ -116,7 +116,7 @@ def _troubles(asked: Asked, counts: Counts, there: Attendance, due: Due) -> Iter
 
 
 def _failing(row: Listed) -> Trouble:
-    """Since the first of the failures in a row, where the newest runs still have it."""
+    """Return the trouble of a failing schedule, since its first failure in a row if that is among its newest runs."""
     known, number = row.standing, row.standing.consecutive_failures
     failed = [run for run in row.runs if isinstance(run, Fired) and run.state in _BAD]
     since = failed[number - 1].at if 0 < number <= len(failed) else None
@@ -125,7 +125,7 @@ def _failing(row: Listed) -> Trouble:
 
 
 def _strip(site: Site, asked: Asked, schedules: int) -> dict[str, object] | None:
-    """The day to both sides of now; None while it is not ready."""
+    """Return the strip of 24 hours before and after now for the template; None while it is not ready."""
     make = functools.partial(site.client.timeline, _HOURS, slices=_SLICES, tz="UTC")
     found = site.aside.newest("strip", _STRIP_S, make, quick=schedules <= FEW)
     if found is None:

@@ -1,4 +1,4 @@
-"""The rows of the list of schedules: what stands in each cell."""
+"""The rows of the schedule list, with the content of each cell."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _lately: Lately[tuple[Fired | Passed, ...], Drawn] = Lately(_REMEMBERED)
 
 
 class Looking(NamedTuple):
-    """When, and from where, somebody looks."""
+    """The facts that all rows of a page share: the time, the viewer's zone, and how addresses are made."""
 
     now: datetime
     viewer: Zone | None
@@ -48,16 +48,16 @@ class Last(NamedTuple):
     """The newest run."""
 
     state: str
-    """As a class of a mark."""
+    """The class of its mark."""
     words: str
     href: str
     took: str
     at: datetime | None
-    """When it ended; of one that goes on, since when it does what it does."""
+    """When it ended; for an open run, since when it has been in its state."""
 
 
 class Drawn(NamedTuple):
-    """The newest runs."""
+    """The newest runs, as bars and in words."""
 
     bars: Markup
     summary: str
@@ -65,42 +65,42 @@ class Drawn(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One schedule of the list."""
+    """One schedule in the list."""
 
     known: Standing
     href: str
     when: str
-    """Its rule in words."""
+    """The rule in words."""
     cron: str
-    """As it was written; nothing where the words say it all."""
+    """The cron expression as it was written; empty if the rule is not cron."""
     description: str
     coming: words.Coming
     coming_at: Markup
-    """When, by the clocks of the schedule and of who looks."""
+    """The next tick in the zones of the schedule and of the viewer."""
     last: Last | None
     bars: Markup
     summary: str
     usual: str
     mark: str
-    """The class of its state."""
+    """The class of the state."""
     state: str
     note: str
 
     @property
     def id(self) -> str:
-        """Of the schedule."""
+        """Return the id of the schedule."""
         return self.known.schedule_id
 
     @property
     def kind(self) -> str:
-        """How the row is to look."""
+        """Return the class of the row: `bad`, `idle` or empty."""
         if self.known.state == "broken" or self.known.consecutive_failures:
             return "bad"
         return "idle" if self.known.state in _IDLE else ""
 
 
 def row(found: Listed, looking: Looking) -> Row:
-    """One of the list."""
+    """Return the row of one schedule."""
     known = found.standing
     where, coming = zone(known.tz), words.coming(known, looking.now)
     href = looking.url(f"/schedules/{quote(known.schedule_id, safe='')}")
@@ -126,7 +126,7 @@ def row(found: Listed, looking: Looking) -> Row:
 
 @functools.lru_cache(maxsize=_RULES)
 def _described(rule: str) -> str:
-    """In words; to make a schedule of each rule of a page takes longer than to draw it."""
+    """Return a rule in words. It is cached, because parsing the rules of a page takes longer than drawing it."""
     found = schedule_info.rule(rule)
     return found.describe() if found else "its rule cannot be read"
 
@@ -137,7 +137,7 @@ def _is_idle(known: Standing, looking: Looking) -> bool:
 
 
 def _state(known: Standing, where: Zone, looking: Looking) -> str:
-    """Name the state; `paused until Mon 21:39:56 Berlin`, where a day beyond six days has its date."""
+    """Return the state in words, such as `paused until Mon 21:39:56 Berlin`; a week or more ahead, with the date."""
     if known.pause and known.pause.until:
         until = known.pause.until.replace(microsecond=0)
         own = instants.there(until, where)
@@ -180,5 +180,5 @@ def _run(href: str, job_id: str) -> str:
 
 
 def rows(found: Sequence[Listed], looking: Looking) -> list[Row]:
-    """All of a page."""
+    """Return the rows of one page."""
     return [row(each, looking) for each in found]

@@ -1,4 +1,4 @@
-"""One run: its way from the tick to its end, what it was called with, what it said, and why it is there."""
+"""The page of one run: its steps from the tick to its end, its arguments and report, and why it exists."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from beat.web.site import Site
 
 _NEAR = 2000
-"""Entries of the ledger among which a run has neighbours."""
+"""Entries of the ledger that are searched for the run and its neighbours."""
 _LINES = 20
-"""Of a traceback: a longer one is folded."""
+"""Lines of a traceback; a longer one is folded."""
 _LONGEST = 20_000
-"""Characters of one value that are shown."""
+"""Maximum number of characters of one value that are shown."""
 
 
 class Value(NamedTuple):
-    """An argument, or a detail of a report, as it is shown."""
+    """An argument or a detail of a report, ready for the template."""
 
     name: str
     text: str
@@ -43,7 +43,7 @@ class Value(NamedTuple):
 
 
 class Step(NamedTuple):
-    """When a run came so far, and how long that took."""
+    """One step of a run, when the run reached it, and how long that took."""
 
     name: str
     at: datetime | None
@@ -51,7 +51,7 @@ class Step(NamedTuple):
 
 
 def page(_site: Site, asked: Asked) -> Response:
-    """The page."""
+    """Return the page of one run."""
     found = asked.client.show(header.schedule_id(asked), lines=_NEAR)
     where, run = zone(found.standing.tz), _run(asked, found)
     arguments = asked.client.arguments(found.standing.schedule_id, run.job_ids[0])
@@ -79,7 +79,7 @@ def page(_site: Site, asked: Asked) -> Response:
 
 
 def _run(asked: Asked, found: Overview) -> Fired:
-    """That of the address, if this schedule has it."""
+    """Return the run in the address. Raise UnknownSchedule if this schedule does not have it."""
     job, own = str(asked.path["job_id"]), found.standing.schedule_id
     for line in found.lines:
         if isinstance(line, Fired) and job in (line.job_id, *line.job_ids):
@@ -126,7 +126,7 @@ def _facts(run: Fired, found: Overview) -> dict[str, str]:
 
 
 def _arguments(found: Arguments | None) -> dict[str, Any]:
-    """What it was called with, and why nothing of it can be shown."""
+    """Return the arguments of a run for the template, or why they cannot be shown."""
     if found is None:
         return {"problem": "RQ no longer has this job: what it was called with went with it.", "values": []}
     if found.problem:
@@ -146,14 +146,14 @@ def _value(name: str, value: Any) -> Value:
 
 
 def _traceback(run: Fired) -> dict[str, Any]:
-    """The last lines first seen, and all of it."""
+    """Return the whole traceback and its last lines, which are shown first if it is long."""
     text = run.error.traceback if run.error else ""
     lines = text.rstrip().splitlines()
     return {"text": text, "is_long": len(lines) > _LINES, "end": "\n".join(lines[-_LINES // 2 :]), "lines": len(lines)}
 
 
 def _why(asked: Asked, run: Fired, where: Zone, now: datetime) -> str:
-    """The answer to the question about its tick, where there is more to say than what became of the run."""
+    """Return why the run's tick had this result; empty if that adds nothing to the story of the run."""
     if run.tick is None:
         return ""
     try:

@@ -1,4 +1,4 @@
-"""One schedule: what it is, what it did, what it will do, and why."""
+"""The page of one schedule: its state, policies, next ticks, statistics and ledger."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
 _TICKS = 10
 LINES = 10_000
-"""Entries of a ledger that are read: what is older is there for the command line."""
+"""Maximum number of ledger entries that are read; the command line shows older ones."""
 _SHOWN = ("function", "queue", "workers", "description", "monitor", "declared", "source", "version")
 _COUNTED = ("runs", "open", "waiting", "skipped")
 
 
 def page(_site: Site, asked: Asked) -> Response:
-    """The page."""
+    """Return the page of one schedule."""
     found = asked.client.show(header.schedule_id(asked), lines=LINES)
     where, wanted = zone(found.standing.tz), history.asked_for(asked.query)
     facts, top = show.state(found, where), header.of(asked, found, ticks=_TICKS)
@@ -63,7 +63,7 @@ def page(_site: Site, asked: Asked) -> Response:
 
 
 def _counted(found: Overview, facts: Mapping[str, str], where: Zone) -> dict[str, Any]:
-    """Return what was counted; how long ago something was counts on by itself in an open page."""
+    """Return the counters, and when the last success and failure were; a script keeps their age up to date."""
     known, now = found.standing, found.now
     last = {"last success": known.last_success, "last failure": known.last_failure}
     return {
@@ -80,7 +80,7 @@ def _policies(found: Overview, where: Zone) -> dict[str, str]:
 
 
 def _notes(found: Overview, following: Sequence[NextTick]) -> list[str]:
-    """What there is to say about each of the next ticks."""
+    """Return the note on each of the next ticks."""
     known = found.standing
     if known.policies is None:
         return []
@@ -103,7 +103,7 @@ def _calendar(found: Overview, where: Zone, asked: Asked) -> Any:
 
 
 def _spreads(found: Overview) -> dict[str, tuple[str, ...]]:
-    """p50, p95 and the longest, of what was measured."""
+    """Return the median, the 95th percentile and the maximum of each quantity that was measured."""
     told = found.statistics
     measured = {"duration": (told.duration, 1), "lateness": (told.late_ms, 1000), "wait in the queue": (told.wait, 1)}
     return {name: _spread(each, per) for name, (each, per) in measured.items() if each}
@@ -114,7 +114,7 @@ def _spread(found: Spread, per_second: int) -> tuple[str, ...]:
 
 
 def _why(asked: Asked, found: Overview, where: Zone) -> dict[str, str]:
-    """What somebody asked about a time, and the answer."""
+    """Return the time that the viewer asked about, with the answer or the problem."""
     written = asked.query.get("why", "").strip()[:200]
     if not written:
         return {"written": "", "at": "", "answer": "", "problem": ""}

@@ -1,4 +1,4 @@
-"""The list of schedules: what is next, how it went, and whatever is looked for, all of it in the address."""
+"""The page with the list of schedules. The address contains all its filters, its order and its position."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _WRONG = 400
 
 
 def show(_site: Site, asked: Asked) -> Response:
-    """One page of them; of what cannot be looked for, it says why."""
+    """Return one page of the list, or say why the search is invalid."""
     wanted, found, problem = Search.of(asked.query), Found([], None), ""
     try:
         found = wanted.read(asked.client)
     except (BadOption, UnknownSchedule) as e:
         problem = str(e)
-    # A page that is open shows it in its place; a browser would count another status among its own errors.
+    # An open page shows the problem in its place; for another status, the browser would report an error of its own.
     status = _WRONG if problem and not asked.is_live else 200
     made = rendering.page(asked, "schedules.html", status, **_context(asked, wanted, found, problem))
     if asked.request.headers.get("hx-trigger") == _FINDER:
@@ -58,7 +58,7 @@ def _context(asked: Asked, wanted: Search, found: Found, problem: str) -> dict[s
 
 
 def _pushed(asked: Asked, wanted: Search) -> str:
-    """How the browser notes the address: who types on has one step back, not one for each letter."""
+    """Return the header that changes the address. While the user types, it replaces the last history entry."""
     before = dict(parse_qsl(urlsplit(asked.request.headers.get("hx-current-url", "")).query))
     typed = bool(before.pop("match", "")) and bool(wanted.match)
     others = {name: word for name, word in wanted.query.items() if name != "match"}

@@ -1,6 +1,6 @@
-"""The system: beats and their clocks, Redis, queues and workers, groups, alerts, and who did what.
+"""The system page: schedulers and their clocks, Redis, queues and workers, groups, alerts, and the audit log.
 
-What has to look at every schedule is made aside; everything else is quick.
+Parts that read every schedule are computed in the background; all others are quick.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SERVER = ("redis", "state")
 
 
 def show(site: Site, asked: Asked) -> Response:
-    """The page."""
+    """Return the system page."""
     client, where = asked.client, asked.viewer or zone("UTC")
     who = asked.query.get("who") or None
     there, quick = client.attendance(), client.counts().schedules <= overview.FEW
@@ -64,7 +64,7 @@ def show(site: Site, asked: Asked) -> Response:
 
 
 def _by_level(found: Iterable[Finding] | None) -> list[Finding] | None:
-    """The worst first, without what is well; None while nobody knows."""
+    """Return the findings that are not `ok`, the worst first; None while they are not ready."""
     if found is None:
         return None
     wrong = [each for each in found if each.level != OK]
@@ -72,7 +72,7 @@ def _by_level(found: Iterable[Finding] | None) -> list[Finding] | None:
 
 
 def _lateness(runs: Iterable[Fired]) -> dict[str, tuple[float, int]]:
-    """Of the newest ticks that each beat has fired: the most seconds that one was late, and how many there were."""
+    """Return the maximum lateness in seconds and the number of ticks for each scheduler, from its newest ticks."""
     found: dict[str, list[int]] = defaultdict(list)
     for run in runs:
         if run.late_ms is not None and run.triggered_by == "scheduler" and not run.waited:

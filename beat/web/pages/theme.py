@@ -1,4 +1,4 @@
-"""Light, dark, or as the system wishes: a cookie, so that it works without JavaScript."""
+"""Choose the light theme, the dark one, or that of the system. A cookie stores it, so it works without JavaScript."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 _A_YEAR_S = 31_536_000
 _HERE = re.compile(r"/(?![/\\])[!-~]*\Z")
-"""A path: two slashes, or what browsers take for one, would begin the name of a host."""
+"""A path within this site. Two slashes, or a slash and a backslash, would begin a host name."""
 
 
 def choose(_site: Site, asked: Asked) -> Response:
-    """Back to where one was, in other colours; nobody is sent to another site."""
+    """Store the theme and redirect to the previous page, never to another site."""
     back = asked.query.get("back", "/")
     made = see_other(asked.url(back if _HERE.match(back) else "/"))
     to = asked.query.get("to", "")
