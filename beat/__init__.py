@@ -10,7 +10,7 @@ from beat._version import __version__
 
 if TYPE_CHECKING:
     from beat import events
-    from beat.client import Client
+    from beat.client.client import Client
     from beat.config.groups import Group
     from beat.errors import (
         BadArguments,
@@ -86,7 +86,7 @@ __all__ = [
 ]
 
 _HOMES = {  # every other name is in beat.errors
-    "Client": "client",
+    "Client": "client.client",
     "default_registry": "schedule.registry",
     "Cron": "timing.cron",
     "Every": "timing.interval",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import TextIO
 
     from beat.cli.json_files import Unread
-    from beat.client import Client
+    from beat.client.client import Client
 
 _REFUSED = 4
 _FILE = click.File(encoding="utf-8")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import click
 
 from beat.cli import output
-from beat.client import Client
+from beat.client.client import Client
 from beat.client.describe import instants
 from beat.config import masking, settings
 from beat.dev import embedded

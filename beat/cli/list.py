@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from datetime import datetime
 
-    from beat.client import Client
+    from beat.client.client import Client
     from beat.client.listing import Counts, Listed
     from beat.client.schedulers import Instance
 

@@ -14,7 +14,7 @@ from beat.timing.zones import zone
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from beat.client import Client
+    from beat.client.client import Client
     from beat.client.schedule_info import Standing
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from beat.cli import common_options, modules, output
-from beat.client import Client
+from beat.client.client import Client
 from beat.client.describe import decisions, instants
 from beat.client.plan import KINDS
 from beat.config import settings

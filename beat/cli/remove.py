@@ -11,7 +11,7 @@ from beat.cli import common_options, output, schedule_ids
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from beat.client import Client
+    from beat.client.client import Client
 
 _NAMED = 20
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from beat.client import Client
+    from beat.client.client import Client
     from beat.client.schedule_info import Standing
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from beat.client import Client
+    from beat.client.client import Client
     from beat.client.schedule_info import Standing
 
 Found = tuple[dict[str, Any], Zone]

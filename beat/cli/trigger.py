@@ -17,7 +17,7 @@ from beat.timing.zones import zone
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from beat.client import Client
+    from beat.client.client import Client
     from beat.client.trigger import Attendance
     from beat.history.history import Fired
     from beat.timing.zones import Zone

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from beat.cli import common_options, output
-from beat.client import Client
+from beat.client.client import Client
 from beat.config import redis_url, settings
 from beat.engine import signals
 from beat.engine.events import Event

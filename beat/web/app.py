@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 
-from beat.client import Client
+from beat.client.client import Client
 from beat.web import api, errors, health, pages, static_files
 from beat.web.auth import Access
 from beat.web.mount import Below

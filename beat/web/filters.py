@@ -13,7 +13,7 @@ from beat.errors import nearest as most_like
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from beat.client import Client
+    from beat.client.client import Client
     from beat.client.listing import Counts, Listed
 
 PAGE, RUNS = 50, 30

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from beat.client import Client
+from beat.client.client import Client
 from beat.engine.events import Event
 from beat.web.app import served
 from beat.web.server import Serving

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from beat.client import Client
+    from beat.client.client import Client
     from beat.web.auth import Access
 
     Handler = Callable[["Site", Asked], Response]

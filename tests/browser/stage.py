@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from beat.client import Client
+from beat import Client
 from beat.dev import embedded
 from beat.web.app import made
 from beat.web.security import Access

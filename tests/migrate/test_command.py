@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner
 
-from beat import cli
+from beat import Client, cli
 from beat.cli import common_options
 from beat.cli.add import command
-from beat.client import Client
 from beat.errors import ConfigError, DuplicateSchedule, NoRedis, Refused
 from beat.migrate import add, cron_fields, crontab, rq_cron
 

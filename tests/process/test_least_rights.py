@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 from redis import Redis, exceptions
 
-from beat import events
-from beat.client import Client
+from beat import Client, events
 from beat.client.ordering import ORDERS
 from beat.dev import embedded
 from beat.doctor import acl

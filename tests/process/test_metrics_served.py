@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from beat.client import Client
+from beat import Client
 from beat.dev import embedded
 from tests.process.commands import called
 from tests.support.facts import wait_until

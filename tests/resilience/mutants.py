@@ -588,23 +588,23 @@ MUTANTS = [
     *(
         Mutant(f"a rejected tick: {name}", ((f"beat/{file}", what, instead),), RETRIED)
         for name, file, what, instead in (
-            ("waits without a bound", "scripts/parts/retry.lua", ", longest_wait)", ")"),
-            ("waits for a whole interval", "pace.py", ", LONGEST_WAIT)", ")"),
-            ("waits for more than a quarter of misfire_after", "scripts/parts/retry.lua", "limit / 4, ", ""),
+            ("waits without a bound", "storage/scripts/parts/retry.lua", ", longest_wait)", ")"),
+            ("waits for a whole interval", "engine/pacing.py", ", LONGEST_WAIT)", ")"),
+            ("waits for more than a quarter of misfire_after", "storage/scripts/parts/retry.lua", "limit / 4, ", ""),
             (
                 "waits until it is a misfire",
-                "scripts/parts/retry.lua",
+                "storage/scripts/parts/retry.lua",
                 "if left and left + limit > now then",
                 "if false then",
             ),
             (
                 "waits without regard to its own misfire_after",
-                "scripts/parts/retry.lua",
+                "storage/scripts/parts/retry.lua",
                 "return type(own) == 'string' and",
                 "return false and",
             ),
-            ("believes any misfire_after", "scripts/parts/retry.lua", "and is_count(own) and own ~= '0' ", ""),
-            ("is retried at once for ever", "scripts/parts/retry.lua", "(now - due) / 2 or", "0 or"),
+            ("believes any misfire_after", "storage/scripts/parts/retry.lua", "and is_count(own) and own ~= '0' ", ""),
+            ("is retried at once for ever", "storage/scripts/parts/retry.lua", "(now - due) / 2 or", "0 or"),
         )
     ),
     *(
@@ -671,26 +671,38 @@ MUTANTS = [
     *(
         Mutant(f"a silent run: {name}", ((f"beat/{file}.py", what, instead),), tests)
         for name, file, what, instead, tests in (
-            ("lost at the first look", "outcomes", "LISTEN_MS = 35_000", "LISTEN_MS = 0", ENDED),
+            ("lost at the first look", "jobs/outcomes", "LISTEN_MS = 35_000", "LISTEN_MS = 0", ENDED),
             (
                 "lost by a scheduler that has just started",
-                "outcomes",
+                "jobs/outcomes",
                 "max(record.missing, since) +",
                 "record.missing +",
                 ENDED,
             ),
-            ("lost before its callbacks have ended", "outcomes", "(limit + callbacks) * 1000", "limit * 1000", ENDED),
-            ("lost without a time limit", "outcomes", "        return math.inf\n", "        return 0\n", ENDED),
-            ("lost by the clock of its worker", "outcomes", "max(started, enqueued)", "started", ENDED),
-            ("heard through an outage", "hearing", "if now - self._answered_ms > BREAK_MS:", "if False:", HEARD),
+            (
+                "lost before its callbacks have ended",
+                "jobs/outcomes",
+                "(limit + callbacks) * 1000",
+                "limit * 1000",
+                ENDED,
+            ),
+            ("lost without a time limit", "jobs/outcomes", "        return math.inf\n", "        return 0\n", ENDED),
+            ("lost by the clock of its worker", "jobs/outcomes", "max(started, enqueued)", "started", ENDED),
+            (
+                "heard through an outage",
+                "engine/listening",
+                "if now - self._answered_ms > BREAK_MS:",
+                "if False:",
+                HEARD,
+            ),
             (
                 "nobody asks since when it is heard",
-                "watcher",
+                "engine/run_tracker",
                 "judge(each, seen.now, since)",
                 "judge(each, seen.now, 0)",
                 WATCHED,
             ),
-            ("heard through a leap", "hearing", " or abs(ahead - self._ahead_ms) > LEAP_MS:", ":", HEARD),
+            ("heard through a leap", "engine/listening", " or abs(ahead - self._ahead_ms) > LEAP_MS:", ":", HEARD),
         )
     ),
     *(

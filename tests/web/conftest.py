@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from beat.client import Client
+from beat import Client
 from tests.web.inhabited import inhabited
 from tests.web.visitor import Visitor
 

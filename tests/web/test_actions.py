@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import httpx
     from redis import Redis
 
-    from beat.client import Client
+    from beat import Client
     from tests.web.visitor import Visitor
 
 OF = "/schedules/report"

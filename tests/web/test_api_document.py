@@ -13,7 +13,7 @@ from schemathesis.specs.openapi.definitions import OPENAPI_31_VALIDATOR
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from beat.client import Client
+from beat import Client
 from beat.web import api
 from beat.web.app import made
 from beat.web.auth import Access

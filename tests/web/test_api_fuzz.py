@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from schemathesis.generation import GenerationMode
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
-from beat.client import Client
+from beat import Client
 from beat.web import api
 from beat.web.app import made
 from beat.web.auth import Access

@@ -11,7 +11,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from beat.client import Client
+from beat import Client
 from beat.config.settings import Settings
 from beat.web import create_app
 from beat.web.app import served

@@ -18,7 +18,7 @@ from tests.web.visitor import Visitor, text
 if TYPE_CHECKING:
     from redis import Redis
 
-    from beat.client import Client
+    from beat import Client
     from beat.dev.embedded import PrivateRedis
 
 HOSTILE = "</a><script>alert(1)</script>"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from redis import Redis
 
-from beat.client import Client
+from beat import Client
 from beat.config.settings import load
 from beat.dev import embedded
 from beat.errors import NoRedis

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from redis import Redis
 
-    from beat.client import Client
+    from beat import Client
     from beat.storage.store import Store
     from tests.web.visitor import Visitor
 

@@ -13,7 +13,7 @@ import pytest
 from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, RedirectResponse
 
-from beat.client import Client
+from beat import Client
 from beat.config.settings import Settings
 from beat.errors import ConfigError
 from beat.web import auth, create_app

@@ -11,7 +11,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from beat.client import Client
+from beat import Client
 from beat.history import ledger
 from beat.timing import clock
 from beat.web.app import made

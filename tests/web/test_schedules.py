@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import httpx
     from redis import Redis
 
-    from beat.client import Client
+    from beat import Client
     from beat.dev.embedded import PrivateRedis
     from beat.storage.store import Store
 

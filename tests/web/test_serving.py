@@ -11,7 +11,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.responses import Response
 
-from beat.client import Client
+from beat import Client
 from beat.config.settings import Settings
 from beat.web.auth import Access
 from beat.web.server import Serving

@@ -22,7 +22,7 @@ from tests.web.visitor import Visitor, text
 if TYPE_CHECKING:
     from redis import Redis
 
-    from beat.client import Client
+    from beat import Client
     from beat.dev.embedded import PrivateRedis
     from beat.storage.store import Store
 

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, StreamingResponse
 from starlette.routing import Mount
 
-from beat.client import Client
+from beat import Client
 from beat.history.history import Fired
 from beat.timing import clock
 from beat.web import create_app, etag_gzip

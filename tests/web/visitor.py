@@ -10,7 +10,7 @@ from urllib.parse import urljoin
 
 import httpx
 
-from beat.client import Client
+from beat import Client
 from beat.web.app import made
 from beat.web.security import Access
 

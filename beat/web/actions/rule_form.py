@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from beat.client import Client
+    from beat.client.client import Client
     from beat.client.queries import Overview
     from beat.client.schedule_info import Standing
     from beat.client.upcoming import NextTick

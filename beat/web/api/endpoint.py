@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from starlette.responses import Response
 
-    from beat.client import Client
+    from beat.client.client import Client
     from beat.web.api.fields import Field
     from beat.web.api.models import Shape
     from beat.web.request import Asked

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
-    from beat.client import Client
+    from beat.client.client import Client
     from beat.client.describe.instants import Meant
     from beat.timing.zones import Zone
 

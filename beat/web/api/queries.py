@@ -27,7 +27,7 @@ from beat.web.charts.shapes import OUTCOMES
 from beat.web.pages.schedule import LINES
 
 if TYPE_CHECKING:
-    from beat.client import Client
+    from beat.client.client import Client
     from beat.client.listing import Listed
     from beat.client.queries import Overview
     from beat.timing.zones import Zone
