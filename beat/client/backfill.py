@@ -1,4 +1,4 @@
-"""Backfill schedules: enqueue runs for past ticks, oldest first, a few at a time, at most one for each tick.
+"""Enqueue runs for past ticks (a backfill), oldest first, a few at a time, at most one for each tick.
 
 A backfill is identified by its schedule, its start and its end. Each of its ticks has its own job id, which Redis
 remembers for 30 days. The same call therefore continues a backfill after Ctrl-C or a crash.
@@ -47,7 +47,7 @@ class Backfill(NamedTuple):
 
     schedule_id: str
     name: str
-    """The same for the same schedule, start, end and `again`."""
+    """A digest of schedule, start, end and `again`, by which a repeated call finds its jobs."""
     ticks: tuple[datetime, ...]
     """The ticks to enqueue, oldest first."""
     done: tuple[datetime, ...]

@@ -1,7 +1,7 @@
 """Explain one instant of a schedule: why it became a run, was skipped, waits, or is no tick.
 
 The answer comes from a ledger that was read before. For a schedule that follows another one, an instant stands for its
-whole minute, or for its second if it has seconds. Nothing is claimed about ticks that the ledger no longer covers.
+whole minute, or for its second if it has seconds. beat claims nothing about ticks that the ledger no longer covers.
 """
 
 from __future__ import annotations

@@ -93,8 +93,8 @@ class _Reader:
 
     def __init__(self, schedule_id: str) -> None:
         self._id = schedule_id
-        self._ends: dict[str, ledger.Outcome | ledger.Reopened] = {}  # of runs whose decision has not been read yet
-        self._held: list[ledger.Entry] = []  # from the first decision whose tick may have older entries
+        self._ends: dict[str, ledger.Outcome | ledger.Reopened] = {}  # outcomes whose decision has not been read
+        self._held: list[ledger.Entry] = []  # entries from the first decision on whose tick may have older ones
         self._decided: set[str | datetime] = set()
 
     @property

@@ -31,10 +31,10 @@ class Near:
         self._start, self._end = _text(start), _text(end)
         self._waiting = {_text(tick) for tick in waiting}
         self._kept: dict[int, bytes] = {}
-        self._newest: tuple[_Tick, int, bytes] | None = None  # the decision since the last change
+        self._newest: tuple[_Tick, int, bytes] | None = None  # newest decision since a change
         self._beside: dict[tuple[str, str], tuple[_Tick, int, bytes]] = {}
         self._oldest: dict[str, tuple[int, bytes]] = {}  # the oldest line and the oldest decision
-        self._jobs: set[str] = set()  # that kept lines name; their lines are kept, too
+        self._jobs: set[str] = set()  # jobs that kept lines name; the lines of these jobs are kept, too
 
     def pick(self, lines: Iterable[bytes]) -> list[ledger.Entry]:
         """Return the entries that matter, newest first; `lines` is the whole ledger, newest first."""

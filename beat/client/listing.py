@@ -79,7 +79,7 @@ class Filter:
 
     @property
     def glob(self) -> str | None:
-        """Return the glob that all wanted ids match; None if there is none."""
+        """Return the glob that all wanted ids match; None if `match` is not given."""
         return self.match if self.match is None or set(self.match) & set("*?[") else f"*{self.match}*"
 
     def matches(self, schedule_id: str) -> bool:

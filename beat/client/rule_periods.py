@@ -111,7 +111,7 @@ _End = tuple["datetime | None", "datetime | None", "datetime | None"]
 
 
 def begin(lines: Sequence[Line]) -> datetime | None:
-    """Return the first tick that the ledger covers; nothing is claimed about earlier ones."""
+    """Return the first tick that the ledger covers; beat claims nothing about earlier ones."""
     for line in reversed(lines):
         match line:
             case Change():

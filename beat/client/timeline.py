@@ -314,7 +314,7 @@ class Slice(NamedTuple):
     open: int = 0
     """Runs that are not known to have ended."""
     skipped: int = 0
-    """Ticks that passed without a job."""
+    """Ticks that were skipped."""
     coming: int = 0
 
     @property

@@ -94,7 +94,7 @@ def prepare(
     `paused_until` ends a pause first, which skips the ticks before it.
     """
     if schedule.misfire == "all":  # never cut a batch, because its rest would count as a new batch
-        # Room for the end of a pause, the ticks that are too old, and excluded ticks before each tick that fires.
+        # Count the end of a pause, the ticks that are too old, and excluded ticks before each tick that fires.
         most = max(most, 2 + 2 * (schedule.catchup_limit or lateness.catchup_limit))
     verdicts: list[Verdict] = []
     following: datetime | None = tick

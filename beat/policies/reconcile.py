@@ -1,7 +1,8 @@
 """Reconcile a definition from the code with the schedule in Redis: decide its state and its next tick.
 
-Only a change of timing moves the next tick. A tick that is already due never moves; register.lua ensures that by Redis'
-clock. An edited or newly enabled schedule continues from now, so it never fires a tick of the past.
+Only a change of timing or of time zone data moves the next tick. A tick that is already due never moves; register.lua
+ensures that by Redis' clock. An edited or newly enabled schedule continues from now, so it never fires a tick of the
+past.
 """
 
 from __future__ import annotations

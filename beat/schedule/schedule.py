@@ -266,5 +266,8 @@ _DEFAULTS: Mapping[str, Callable[[], Any]] = {
 }
 """Replacements for invalid values, so that the other values can still be checked."""
 _SOUND = {each.name: each.default for each in fields(Schedule) if each.name != "tz"}
-_CHECKED = [(name, check, _SOUND.get(name, _CHECKS)) for name, check in _CHECKS.items()]  # _CHECKS: no value is it
-"""The checks, each with the default that needs no check, because most values of most schedules are defaults."""
+_CHECKED = [(name, check, _SOUND.get(name, _CHECKS)) for name, check in _CHECKS.items()]
+"""The checks, each with the default that needs no check, because most values of most schedules are defaults.
+
+Where a default needs a check, too, `_CHECKS` stands in as a value that no option ever has.
+"""

@@ -68,7 +68,7 @@ def _finished(known: Standing, where: Zone) -> str:
 
 
 def _operated(known: Standing, where: Zone) -> dict[str, str]:
-    """Return what keeps the schedule from ticking: a pause, or that it is on hold."""
+    """Return the pause and the hold that keep the schedule from ticking."""
     told = {}
     if known.pause:
         told["paused"] = changes.paused(known.pause, where).removeprefix("the schedule is paused ")
@@ -81,7 +81,7 @@ def _operated(known: Standing, where: Zone) -> dict[str, str]:
 
 
 def _overridden(known: Standing, where: Zone) -> dict[str, str]:
-    """Return the rule of the code and the operator, if the rule is overridden."""
+    """Return the rule of the code and the operator of the override; empty if there is no override."""
     if known.override is None:
         return {}
     code, since = ticking(known.declared), known.override.at
