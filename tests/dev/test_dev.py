@@ -122,12 +122,12 @@ class Dev:
         return found
 
     def pid(self, part: str) -> int:
-        """The process, not its keeper, with this in its command line."""
+        """The process, not its reaper, with this in its command line."""
         wait_until(lambda: self.pids(part), PATIENCE_S, lambda: f"for a process {part!r}")
         return min(self.pids(part))
 
     def pids(self, part: str) -> list[int]:
-        return [pid for pid, line in self.family().items() if part in line and "keeper.py" not in line]
+        return [pid for pid, line in self.family().items() if part in line and "reaper.py" not in line]
 
     def redis_pid(self) -> int:
         """Redis writes its title over its environment, and its mark with it: so it is asked."""

@@ -119,7 +119,7 @@ def test_two_projects_with_one_id_are_both_told_and_the_first_keeps_it(programs:
     told = programs.doctor("shop")["conflict"]
     assert told["level"] == "problem"
     places = [programs.home.resolve() / directory / "tasks.py" for directory in ("shop", "till")]
-    for words in ("0 9 * * * UTC (shop on ", "0 10 * * * UTC (till on ", *(f"{place}:7)" for place in places)):
+    for words in ("0 9 * * * UTC (shop on ", "0 10 * * * UTC (till on ", *(f"{place}:8)" for place in places)):
         assert words in told["what"]
         assert all(words in program.log for program in (shop, till))
     assert "BEAT_PREFIX" in told["remedy"]

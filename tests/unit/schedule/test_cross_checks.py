@@ -162,7 +162,9 @@ def test_groups_come_with_their_modules(module: Callable[[str], str]) -> None:
 def test_groups_of_two_registries_must_agree(module: Callable[[str], str]) -> None:
     name, mine = module("group('reports', max_running=3)"), Registry()
     mine.group("reports", max_running=4)
-    with pytest.raises(BadOption, match=rf"{name}\.py:2: group 'reports' is declared twice, first at .*test_relations"):
+    with pytest.raises(
+        BadOption, match=rf"{name}\.py:2: group 'reports' is declared twice, first at .*test_cross_checks"
+    ):
         mine.load(name)
 
 

@@ -110,7 +110,7 @@ def test_where_sentry_is_meant_there_must_be_a_dsn() -> None:
         cross_checks.agreed(registry, {}, fine)
     with pytest.raises(DeclarationError) as refused:
         cross_checks.agreed(registry, {}, None)
-    assert "test_monitor_option.py:" in str(refused.value)
+    assert "test_monitor.py:" in str(refused.value)
     assert "there is no DSN: set BEAT_SENTRY_DSN (or SENTRY_DSN), or BEAT_SENTRY_DSN=off" in str(refused.value)
 
 

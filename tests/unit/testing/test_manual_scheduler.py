@@ -133,7 +133,7 @@ def test_a_simulation_lists_the_ticks_of_all_schedules_in_the_order_in_which_a_b
 
 
 def test_a_simulation_takes_the_registry_of_periodic_unless_another_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registries, "default", Registry())
+    monkeypatch.setattr(registries, "default_registry", Registry())
     registries.default_registry.register(declared.plain, "@daily")
     end = START + timedelta(days=2)
     assert [tick.schedule_id for tick in simulate(None, START, end)] == ["plain", "plain"]
@@ -265,7 +265,7 @@ def test_a_schedule_that_is_not_there_is_named_with_its_nearest_neighbour(
         assert_silent("raport", between=span, registry=registry)
     with pytest.raises(UnknownSchedule, match="Did you mean 'report'"):
         ManualBeat(START, registry=registry).assert_fired("raport", at=[])
-    monkeypatch.setattr(registries, "default", Registry())
+    monkeypatch.setattr(registries, "default_registry", Registry())
     with pytest.raises(UnknownSchedule, match="nor any other: import the module that declares them"):
         assert_silent("report", between=span)
 
@@ -491,7 +491,7 @@ def test_two_beats_share_nothing_and_a_clock_may_be_shared(registry: Registry) -
 
 
 def test_a_manual_beat_takes_the_registry_of_periodic_unless_another_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registries, "default", Registry())
+    monkeypatch.setattr(registries, "default_registry", Registry())
     with pytest.raises(ConfigError, match="no schedule to test: import the module"):
         ManualBeat(START)
     registries.default_registry.register(declared.plain, "@hourly")
