@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from beat.client.client import Client
     from beat.client.listing import Counts, Listed
-    from beat.client.schedulers import Instance
+    from beat.storage.heartbeat import Instance
 
 _PAGE, _MOST, _AT_ONCE = 50, 100_000, 500
 _RUNS = 20

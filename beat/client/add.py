@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack
 from beat.client.change import Changing
 from beat.errors import BadOption, BeatError, DuplicateSchedule, Refused, did_you_mean
 from beat.policies.reconcile import place
-from beat.schedule import cross_checks, declare, monitor, overrides
+from beat.schedule import cross_checks, from_options, monitor, overrides
 from beat.schedule.cross_checks import Bond
 from beat.schedule.options import refuse_unknown
 from beat.schedule.requires import Requires
@@ -235,7 +235,7 @@ class Adding(Changing):
         """Declare a schedule and add its id to `known`; raise if it is invalid or its id is there already."""
         refuse_unknown(wanted.options, "The expression is cron=, as in cron='0 9 * * *'.")
         options: Any = {**wanted.options, "id": wanted.id}
-        schedule = declare.declare(wanted.func, wanted.cron, options, self.settings)
+        schedule = from_options.declare(wanted.func, wanted.cron, options, self.settings)
         if schedule.monitor and not monitor.is_allowed(schedule.monitor, self.settings.monitor_hosts):
             raise BadOption(
                 f"schedule {schedule.id!r} comes from data, and its monitor {str(schedule.monitor)!r} is at a host "

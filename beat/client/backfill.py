@@ -17,7 +17,7 @@ from beat.client.trigger import Triggering, asked
 from beat.errors import BadInstant, BadOption
 from beat.history import broadcast
 from beat.history.history import Change, Fired, assemble
-from beat.policies import time_policies
+from beat.policies import jitter_and_capacity
 from beat.schedule import digests
 from beat.schedule.routing_options import MOST_QUEUES
 from beat.storage.messages import Reply
@@ -89,7 +89,7 @@ class Backfilling(Triggering):
                 raise BadInstant(f"start {clock.text(first)} lies ahead: a backfill is for the past")
             found = self._read(snapshot, schedule_id)
             ticks, undecided = _ticks(found, first, min(last, snapshot.now))
-            awake = [tick for tick in ticks if not time_policies.is_excluded(definition_of(found), tick)]
+            awake = [tick for tick in ticks if not jitter_and_capacity.is_excluded(definition_of(found), tick)]
             name = digests.digest(f"{schedule_id} {clock.text(first)} {clock.text(last)} {again}")[:12]
             done = self._done({self._job(schedule_id, name, tick): tick for tick in awake})
         lines = assemble(schedule_id, snapshot.entries)

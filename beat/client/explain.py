@@ -14,7 +14,7 @@ from beat.client.rule_periods import begin, eras, newest
 from beat.client.schedule_info import Pause
 from beat.history.history import Action, Change, Fired, Passed, Waits
 from beat.history.ledger import ASKED
-from beat.policies import time_policies
+from beat.policies import jitter_and_capacity
 from beat.timing import clock
 
 if TYPE_CHECKING:
@@ -268,7 +268,7 @@ class Question:
         known = self.standing
         if self.instant == following and known.due_at and not self._is_catching_up(following):
             return known.due_at
-        return time_policies.due(known.policies, self.instant) if known.policies else self.instant
+        return jitter_and_capacity.due(known.policies, self.instant) if known.policies else self.instant
 
     def _is_catching_up(self, following: datetime) -> bool:
         """Return whether the next tick is late and delayed, because catch-up has just fired other ticks."""

@@ -9,7 +9,7 @@ import itertools
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from beat.client import audit_log, schedule_info, schedulers
+from beat.client import audit_log, schedule_info
 from beat.client.audit_log import Deed, Deeds
 from beat.client.listing import Listing
 from beat.client.ordering import Place
@@ -18,7 +18,7 @@ from beat.client.relations import Shared
 from beat.errors import BadOption
 from beat.history import ledger
 from beat.history.history import Fired, assemble
-from beat.storage import group_limits
+from beat.storage import announcements, group_limits
 from beat.storage.store import glance
 from beat.timing import clock
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from beat.client.schedule_info import Standing
-    from beat.client.schedulers import Instance
     from beat.client.workers import Queue
+    from beat.storage.heartbeat import Instance
 
 _HEAD = 100
 _PATIENCE = timedelta(seconds=30)
@@ -137,7 +137,7 @@ class Surveying(Listing):
                 pipe.hmget(self._keys.meta, "hold_from", "hold_until")
                 lapsed, hold = pipe.execute(raise_on_error=False)
             strange = is_strange(lapsed)
-            alive = () if strange else tuple(schedulers.alive(self._store, now))
+            alive = () if strange else tuple(announcements.alive(self._store, now))
         gone = () if strange else lapsed
         told = tuple((name.decode(errors="replace"), clock.from_ms(int(at))) for name, at in gone)
         return Attendance(alive, told, None if is_strange(hold) else _held(hold, now), now)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from beat.client import explain, history, relations, rule_periods, schedule_info, schedulers, timeline, workers
+from beat.client import explain, history, relations, rule_periods, schedule_info, timeline, workers
 from beat.client.connected import Connected
 from beat.client.history import Wanted
 from beat.client.lines_of_tick import Near
@@ -20,6 +20,7 @@ from beat.errors import BadInstant, BadOption, BeatError, UnknownSchedule, did_y
 from beat.history.history import OPEN, Fired, assemble, parts, together
 from beat.history.ledger import OUTCOMES
 from beat.history.statistics import summarise
+from beat.storage import announcements
 from beat.timing import clock, durations
 from beat.timing.zones import zone
 
@@ -29,13 +30,13 @@ if TYPE_CHECKING:
     from beat.client.explain import Explanation
     from beat.client.reader import Snapshot
     from beat.client.schedule_info import Standing
-    from beat.client.schedulers import Instance
     from beat.client.timeline import Timeline
     from beat.client.workers import Queue
     from beat.history.history import Line
     from beat.history.statistics import Statistics
     from beat.history.verify import Verification
     from beat.jobs.observation import Record
+    from beat.storage.heartbeat import Instance
     from beat.storage.keys import Keys
 
 L = TypeVar("L", bound="Line")
@@ -180,7 +181,7 @@ class Questions(Connected):
     def beats(self) -> list[Instance]:
         """Return the running schedulers, by name."""
         with self._asking():
-            return schedulers.alive(self._store, self._store.time())
+            return announcements.alive(self._store, self._store.time())
 
     def timeline(self, hours: int = 24, *, slices: int = 100, tz: str | None = None) -> Timeline:
         """Return the load of the last and the next `hours`, in at most `slices` slices.

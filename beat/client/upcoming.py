@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from beat.errors import BadOption
-from beat.policies import decide, time_policies
+from beat.policies import decide, jitter_and_capacity
 from beat.schedule import exclusions
 
 if TYPE_CHECKING:
@@ -67,8 +67,8 @@ def _awake(schedule: Schedule, first: datetime) -> Iterator[datetime]:
     dates = tuple(set(schedule.exclude).difference(exclusions.functions(schedule.exclude)))
     tick: datetime | None = first
     while tick is not None:
-        if exclusions.rests(dates, time_policies.day_of(schedule, tick)):
-            tick = schedule.after(max(tick, time_policies.night(schedule, tick) - _INSTANT))
+        if exclusions.rests(dates, jitter_and_capacity.day_of(schedule, tick)):
+            tick = schedule.after(max(tick, jitter_and_capacity.night(schedule, tick) - _INSTANT))
         else:
             yield tick
             tick = schedule.after(tick)
@@ -76,7 +76,7 @@ def _awake(schedule: Schedule, first: datetime) -> Iterator[datetime]:
 
 def _due(found: Standing, schedule: Schedule, tick: datetime) -> datetime:
     moved = tick == found.next_run and found.deferred_by and found.due_at
-    return moved or time_policies.due(schedule, tick)
+    return moved or jitter_and_capacity.due(schedule, tick)
 
 
 def next_ticks(found: Standing, number: int, now: datetime) -> list[datetime]:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from beat._version import __version__
 from beat.client import schedule_info
-from beat.client import schedulers as living
 from beat.doctor import schedule_rows
 from beat.doctor.facts import Beats, Case, Declarations, Far, Growth, Kept, Ledger, Queue, Queues, Server, Unseen
 from beat.jobs import job_template
@@ -75,7 +74,7 @@ def server(store: Store, url: str) -> Server:
 
 def beats(store: Store, settings: Settings, now: datetime, schedules: int) -> Beats:
     """Return the live schedulers."""
-    alive = tuple(living.alive(store, now))
+    alive = tuple(announcements.alive(store, now))
     return Beats(alive, now, __version__, max(STUCK, 3 * settings.interval), schedules)
 
 

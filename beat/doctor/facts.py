@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime, timedelta
 
-    from beat.client.schedulers import Instance
     from beat.storage.announcements import Conflict
     from beat.storage.clock_setback import Setback
+    from beat.storage.heartbeat import Instance
 
 
 class Unseen(NamedTuple):

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, NamedTuple
 
 from beat.jobs import job_template
-from beat.policies import decide, dependencies, routing, time_policies
+from beat.policies import decide, dependencies, jitter_and_capacity, routing
 from beat.policies.decide import Fire, Resume, Skip, Verdict
 from beat.policies.dependencies import DEPENDENCY
 from beat.policies.facts import NONE
@@ -58,7 +58,9 @@ def chain(
         items.append(item)
     if items[0].due > claim.due or claim.mark == MOVED:  # an older jitter, or an operator
         items[0] = items[0]._replace(due=claim.due)
-    return Chain(tuple(items), claim.due, schedule.func, len(items) * time_policies.jobs(schedule), schedule.priority)
+    return Chain(
+        tuple(items), claim.due, schedule.func, len(items) * jitter_and_capacity.jobs(schedule), schedule.priority
+    )
 
 
 def awake(claim: Claim, rev: str, schedule: Schedule) -> Chain:
@@ -142,7 +144,7 @@ def _item(rev: str, schedule: Schedule, verdict: Verdict, tick: str, *, keys: Ke
 
 def _skip(rev: str, schedule: Schedule, verdict: Skip, tick: str) -> Item:
     due, (next_run, next_due) = (
-        clock.to_ms(time_policies.due(schedule, verdict.tick)),
+        clock.to_ms(jitter_and_capacity.due(schedule, verdict.tick)),
         _following(schedule, verdict.next),
     )
     last, number = clock.text(verdict.last), verdict.count
@@ -176,7 +178,7 @@ def _fire(rev: str, schedule: Schedule, verdict: Fire, tick: str, way: Way, *, k
         schedule.id,
         rev,
         tick,
-        clock.to_ms(time_policies.due(schedule, verdict.tick)),
+        clock.to_ms(jitter_and_capacity.due(schedule, verdict.tick)),
         next_run,
         max(next_due, clock.to_ms(verdict.not_before)) if verdict.not_before and next_run else next_due,
         job=keys.job(schedule.id, clock.to_ms(verdict.tick) // 1000),
@@ -184,7 +186,7 @@ def _fire(rev: str, schedule: Schedule, verdict: Fire, tick: str, way: Way, *, k
         at="front" if schedule.at_front else "back",
         run=_told(Run(schedule.id, verdict.tick, verdict.by, after=after or None), schedule, way),
         by=verdict.by,
-        slot=str(time_policies.slot(schedule) or ""),
+        slot=str(jitter_and_capacity.slot(schedule) or ""),
         max_runs=schedule.max_runs or "",
         why=way.why,
         group=schedule.group or "",
@@ -200,4 +202,4 @@ def _told(run: Run, schedule: Schedule, way: Way) -> bytes:
 
 
 def _following(schedule: Schedule, tick: datetime | None) -> tuple[str, int]:
-    return ("", 0) if tick is None else (clock.text(tick), clock.to_ms(time_policies.due(schedule, tick)))
+    return ("", 0) if tick is None else (clock.text(tick), clock.to_ms(jitter_and_capacity.due(schedule, tick)))

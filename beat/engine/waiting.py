@@ -17,7 +17,7 @@ from beat.engine.health import Once
 from beat.engine.obstacles import REJECTIONS, Obstacles, rejection
 from beat.errors import DeclarationError
 from beat.jobs import job_template
-from beat.policies import decide, dependencies, time_policies
+from beat.policies import decide, dependencies, jitter_and_capacity
 from beat.policies.facts import NONE
 from beat.storage.messages import Claim
 from beat.storage.slots import Slots
@@ -92,16 +92,16 @@ def _room(slot: Slot, pages: Mapping[str, Page]) -> int | None:
         except DeclarationError:  # `fire` rejects the tick, and the rejection is logged
             return 1
     schedule = pages[slot.id].schedule
-    room = time_policies.slot(schedule) if schedule and slot.state in {"active", "finished"} else None
+    room = jitter_and_capacity.slot(schedule) if schedule and slot.state in {"active", "finished"} else None
     if not schedule or not room:
         return None
-    return max(0, room.running - len(slot.running) - slot.hall * time_policies.jobs(schedule) + slot.ended)
+    return max(0, room.running - len(slot.running) - slot.hall * jitter_and_capacity.jobs(schedule) + slot.ended)
 
 
 def _unwanted(schedule: Schedule, arrival: Arrival, facts: Facts) -> tuple[str, str]:
     """Return why a tick that follows a success is skipped whatever the capacity: a reason and its explanation."""
     tick = clock.read(arrival.tick)
-    if time_policies.is_excluded(schedule, tick):
+    if jitter_and_capacity.is_excluded(schedule, tick):
         return decide.EXCLUDED, ""
     why = dependencies.unmet(schedule, tick, facts)
     return (dependencies.DEPENDENCY, why) if why else ("", "")
@@ -111,7 +111,7 @@ def _outdone(schedule: Schedule, stand: int, *, is_newest: bool) -> str:
     """Return why a tick that follows a success may not wait behind `stand` others; an empty string if it may."""
     if schedule.overlap == "replace":
         return "" if is_newest else "replaced"
-    room = time_policies.slot(schedule)
+    room = jitter_and_capacity.slot(schedule)
     return "overlap" if room and stand >= room.waiting else ""
 
 

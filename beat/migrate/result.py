@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from beat.config.sources import Defaults
 from beat.errors import DeclarationError
-from beat.schedule.declare import declare
+from beat.schedule.from_options import declare
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

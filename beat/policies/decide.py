@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from beat.policies import time_policies
+from beat.policies import jitter_and_capacity
 
 if TYPE_CHECKING:
     from beat.schedule.schedule import Schedule
@@ -135,8 +135,8 @@ def _verdicts(
         following = yield from _skip(schedule, following, oldest, TOO_OLD)
     if following is not None and following < limit:
         following = yield from _MISSED[schedule.misfire](schedule, following, limit, lateness, now)
-    while following is not None and (time_policies.due(schedule, following) <= now or following == tick):
-        if time_policies.is_excluded(schedule, following):
+    while following is not None and (jitter_and_capacity.due(schedule, following) <= now or following == tick):
+        if jitter_and_capacity.is_excluded(schedule, following):
             awake = _awake(schedule, following, max(spread, following) + _INSTANT)
             following = yield from _skip(schedule, following, awake, EXCLUDED)
         else:
@@ -148,9 +148,9 @@ def _verdicts(
 def _latest(schedule: Schedule, tick: datetime, limit: datetime, *_: object) -> Verdicts:
     """Fire the latest missed tick on a day that is not excluded, and skip the others (misfire="once")."""
     found = max(tick, schedule.before(limit) or tick)
-    while found > tick and time_policies.is_excluded(schedule, found):
-        found = max(tick, schedule.before(time_policies.morning(schedule, found)) or tick)
-    if time_policies.is_excluded(schedule, found):
+    while found > tick and jitter_and_capacity.is_excluded(schedule, found):
+        found = max(tick, schedule.before(jitter_and_capacity.morning(schedule, found)) or tick)
+    if jitter_and_capacity.is_excluded(schedule, found):
         return (yield from _skip(schedule, tick, limit, EXCLUDED))
     if found > tick:
         yield from _skip(schedule, tick, found, MISFIRE)
@@ -171,7 +171,7 @@ def _all(schedule: Schedule, tick: datetime, limit: datetime, lateness: Lateness
     following: datetime | None = tick
     left = schedule.catchup_limit or lateness.catchup_limit
     while following is not None and following < limit:
-        if time_policies.is_excluded(schedule, following):
+        if jitter_and_capacity.is_excluded(schedule, following):
             following = yield from _skip(schedule, following, _awake(schedule, following, limit), EXCLUDED)
             continue
         fired, following, left = following, after(schedule, following), left - 1
@@ -200,8 +200,8 @@ def _skip(schedule: Schedule, first: datetime, end: datetime, reason: str) -> Ge
 def _awake(schedule: Schedule, tick: datetime, end: datetime) -> datetime:
     """Return the first tick from `tick` on whose day is not excluded, but at most `end`."""
     following: datetime | None = tick
-    while following is not None and following < end and time_policies.is_excluded(schedule, following):
-        following = schedule.after(max(following, time_policies.night(schedule, following) - _INSTANT))
+    while following is not None and following < end and jitter_and_capacity.is_excluded(schedule, following):
+        following = schedule.after(max(following, jitter_and_capacity.night(schedule, following) - _INSTANT))
     return end if following is None else min(following, end)
 
 

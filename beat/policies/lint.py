@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
 from beat.errors import BadFunction, BadInstant
-from beat.policies import time_policies
+from beat.policies import jitter_and_capacity
 from beat.schedule import exclusions
 from beat.timing import clock, durations, zones
 from beat.timing.cron import Cron
@@ -193,7 +193,7 @@ def _stuck(schedule: Schedule, _now: datetime) -> Iterator[str]:
 
 def _rested(schedule: Schedule, now: datetime) -> Iterator[str]:
     last = exclusions.last_day(schedule.exclude)
-    if last and last < time_policies.day_of(schedule, now):
+    if last and last < jitter_and_capacity.day_of(schedule, now):
         yield f"the last day of its exclude, {last}, is past: it rests no more"
 
 

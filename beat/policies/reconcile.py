@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from beat.policies import decide, time_policies
+from beat.policies import decide, jitter_and_capacity
 from beat.schedule import overrides
 from beat.timing import clock
 
@@ -121,7 +121,7 @@ def _from(schedule: Schedule, tick: datetime | None) -> Placement:
     if tick is None:
         over = "finished" if schedule.follows is None else "active"
         return Placement(over if schedule.enabled else "disabled", "")
-    due = clock.to_ms(time_policies.due(schedule, tick))
+    due = clock.to_ms(jitter_and_capacity.due(schedule, tick))
     return Placement("active" if schedule.enabled else "disabled", clock.text(tick), due)
 
 

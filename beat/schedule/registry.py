@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 from beat.config import sources
 from beat.config.groups import Group
 from beat.errors import BadFunction, DeclarationError, DuplicateSchedule, LoadError, UnknownSchedule, did_you_mean
-from beat.schedule import cross_checks, declare, functions, loader, options, source_location
+from beat.schedule import cross_checks, from_options, functions, loader, options, source_location
 from beat.schedule.groups import Groups
 from beat.schedule.mistakes import Mistakes, Refusals
 from beat.schedule.schedule import Schedule
@@ -314,7 +314,7 @@ class Registry:
         args, kwargs = given.get("args", ()), given.get("kwargs", {})
         with mistakes:
             more = {"id": name or "refused", "description": description, "declared": here}
-            schedule = declare.declare(path or "beat.refused", expression, given, self._defaults(), **more)
+            schedule = from_options.declare(path or "beat.refused", expression, given, self._defaults(), **more)
             args, kwargs = schedule.args, schedule.kwargs
         if path and type(args) in _LISTS and type(kwargs) in _DICTS:  # other types were already rejected
             with mistakes:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from beat.client.overview import Attendance
-    from beat.client.schedulers import Instance
+    from beat.storage.heartbeat import Instance
 
 STUCK = timedelta(seconds=30)
 """How old the last cycle of a scheduler may be."""

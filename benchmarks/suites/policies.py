@@ -17,7 +17,7 @@ from datetime import timedelta
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from beat.policies import time_policies
+from beat.policies import jitter_and_capacity
 from beat.timing import clock
 from benchmarks.due import KEYS, fall_due, forget_runs
 from benchmarks.figures import Figure
@@ -131,7 +131,7 @@ def again(made: Stage, who: str) -> int:
     with made.redis.pipeline(transaction=False) as pipe:
         for each in JITTERED if who == TIME else ():
             schedule: Any = SimpleNamespace(id=each, jitter=timedelta(milliseconds=JITTER_MS))
-            at = time_policies.due(schedule, clock.at(due))
+            at = jitter_and_capacity.due(schedule, clock.at(due))
             pipe.hset(KEYS.schedule(each), "due_at", clock.text(at))
             pipe.zadd(KEYS.due, {each: clock.to_ms(at)})
         pipe.execute()

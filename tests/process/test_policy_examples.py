@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from beat import Client, Cron
-from beat.policies import time_policies
+from beat.policies import jitter_and_capacity
 from beat.schedule.registry import Registry
 from beat.timing import clock
 from tests.process import example_stage
@@ -170,12 +170,14 @@ def test_a_jittered_tick_fires_when_it_is_due_and_keeps_its_nominal_time(show: P
     for schedule_id in ("north", "east", "west"):
         for line in show.lines(schedule_id, "enqueued"):
             tick = instant(line["tick"])
-            due = time_policies.due(registry.get(schedule_id), tick)
+            due = jitter_and_capacity.due(registry.get(schedule_id), tick)
             drawn.append(due - tick)
             assert tick.second % 4 == 0
             assert instant(line["at"]) - due == timedelta(milliseconds=line["late_ms"])
         state = show.ledgers.state(schedule_id)
-        assert instant(state["due_at"]) == time_policies.due(registry.get(schedule_id), instant(state["next_run"]))
+        assert instant(state["due_at"]) == jitter_and_capacity.due(
+            registry.get(schedule_id), instant(state["next_run"])
+        )
     assert max(drawn) <= timedelta(seconds=3)
     assert len(set(drawn)) == len(drawn)
 

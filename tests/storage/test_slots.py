@@ -14,7 +14,7 @@ from beat.engine.registrar import Sync
 from beat.engine.run_tracker import Watcher
 from beat.engine.waiting import INTERVAL_MS, Attendant
 from beat.jobs.observation import Record
-from beat.policies import time_policies
+from beat.policies import jitter_and_capacity
 from beat.schedule.schedule import Schedule
 from beat.storage.keys import Keys
 from beat.storage.messages import Item, Reply, Slot
@@ -530,7 +530,7 @@ class House:
         sync.announce()
         sync.register()
         self.at = second(store) - 50
-        slot = str(time_policies.slot(self.schedule) or "")
+        slot = str(jitter_and_capacity.slot(self.schedule) or "")
         store.client.hset("beat:schedule:report", mapping={"next_run": text(self.at), "due_at": text(self.at)})
         store.client.zadd("beat:due", {"report": self.at * 1000})
         claim(store)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from beat.client import upcoming
 from beat.client.describe import changes, decisions, export, instants, policies, relations, workers
 from beat.client.schedule_info import ticking
-from beat.policies.time_policies import slot
+from beat.policies.jitter_and_capacity import slot
 from beat.schedule import monitor
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from beat.client.queries import Overview
     from beat.client.schedule_info import Standing
     from beat.history.statistics import Spread, Statistics
-    from beat.policies.time_policies import Room
+    from beat.policies.jitter_and_capacity import Room
     from beat.timing.zones import Zone
 
 _MOST = 5

@@ -12,8 +12,8 @@ from beat.doctor.findings import NOTE, OK, PROBLEM, WARNING, Finding, counted, s
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from beat.client.schedulers import Instance
     from beat.doctor.facts import Beats
+    from beat.storage.heartbeat import Instance
 
 _OFF_MS = 1000
 _START = "beat run app.tasks"

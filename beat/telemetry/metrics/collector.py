@@ -6,10 +6,9 @@ import importlib
 import logging
 from typing import TYPE_CHECKING, Any
 
-from beat.client import schedulers
 from beat.config import settings
 from beat.errors import BeatError, ConfigError
-from beat.storage import connection
+from beat.storage import announcements, connection
 from beat.storage.backoff import cause
 from beat.storage.keys import Keys
 from beat.storage.store import Store
@@ -72,7 +71,7 @@ def _overview(store: Store, found: Mapping[str, Family]) -> None:
 
 
 def _beats(store: Store, found: Mapping[str, Family]) -> None:
-    alive = schedulers.alive(store, store.time())
+    alive = announcements.alive(store, store.time())
     found["beat_instances"].rows.append((len(alive),))
     for each in alive:
         if each.last_pass:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from beat.errors import BadCron, BadInstant, BadOption
 from beat.timing import clock
-from beat.timing.cron import describe, dst, hashed, parser
+from beat.timing.cron import describe, dst_notes, hashed, parser
 from beat.timing.cron.fields import HOUR
 from beat.timing.cron.wall_times import WallTimes
 from beat.timing.zones import Stretch, zone
@@ -103,15 +103,15 @@ class Cron:
             else:
                 return
 
-    def shifts(self, a: datetime, b: datetime) -> Iterator[dst.Shift]:
+    def shifts(self, a: datetime, b: datetime) -> Iterator[dst_notes.Shift]:
         """Yield the clock changes in `[a, b)` that affect a tick."""
-        return dst.shifts(self._times, self._zone, a, b, fixed=self.chosen.fixed)
+        return dst_notes.shifts(self._times, self._zone, a, b, fixed=self.chosen.fixed)
 
     def note(self, previous: datetime, tick: datetime) -> str:
         """Return in words how DST changed `tick` or dropped ticks between `previous` and it; mostly ""."""
         # A repeated hour concerns ticks before and after the change, so search a day on both sides.
         near = self.shifts(min(previous, tick - _DAY), tick + _DAY)
-        notes = (dst.note(shift, tick) for shift in near if shift.at > previous or shift.kind == "repeated")
+        notes = (dst_notes.note(shift, tick) for shift in near if shift.at > previous or shift.kind == "repeated")
         return "; ".join(note for note in notes if note)
 
     @property

@@ -9,7 +9,7 @@ import itertools
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from beat.timing.cron import dst
+from beat.timing.cron import dst_notes
 from beat.timing.cron.fields import DAY, HOUR, MINUTE, MONTH, SECOND, WEEKDAY
 from beat.timing.cron.wall_times import WallTimes
 from beat.timing.zones import zone
@@ -58,7 +58,7 @@ def _changes(chosen: Chosen, time: str, tz: str) -> str:
     paced = "every" in time  # "every …" suggests following the wall clock; "at 02:30" suggests exactly once a day
     if tz == "UTC" or paced != chosen.fixed:
         return ""
-    kinds = {shift.kind for shift in dst.shifts(WallTimes(chosen), zone(tz), *_YEARS, fixed=chosen.fixed)}
+    kinds = {shift.kind for shift in dst_notes.shifts(WallTimes(chosen), zone(tz), *_YEARS, fixed=chosen.fixed)}
     return " and ".join(words for kind, words in _CHANGES.items() if kind in kinds)
 
 

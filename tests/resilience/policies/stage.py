@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 from beat.engine.listening import Hearing
 from beat.engine.run_tracker import Watcher
 from beat.jobs import job_template
-from beat.policies import routing, time_policies
+from beat.policies import jitter_and_capacity, routing
 from beat.schedule import exclusions
 from beat.schedule.registry import Registry
 from beat.storage.keys import Keys
@@ -211,7 +211,7 @@ class Stage:
         ]
         for line in begun:
             tick, at = clock.read(line["tick"]), clock.read(line["at"])
-            assert tick <= time_policies.due(self.schedule, tick) <= min(at, tick + policy.jitter), "too early"
+            assert tick <= jitter_and_capacity.due(self.schedule, tick) <= min(at, tick + policy.jitter), "too early"
             assert at - tick <= policy.catchup_window + policy.jitter, "too old"
             assert not _rests(self.schedule, tick), "on a day of rest"
         caught_up = Counter(line["at"] for line in begun if line.get("by") == "catchup")
@@ -282,7 +282,7 @@ def _policy(schedule: Schedule, groups: Mapping[str, Group]) -> Policy:
 
 def _ticks(schedule: Schedule, begins: datetime) -> Iterator[Tick]:
     for at in schedule.ticks(begins + timedelta(microseconds=1)):
-        yield Tick(at, time_policies.due(schedule, at), _rests(schedule, at))
+        yield Tick(at, jitter_and_capacity.due(schedule, at), _rests(schedule, at))
 
 
 def _rests(schedule: Schedule, tick: datetime) -> bool:

@@ -13,7 +13,7 @@ from beat.cli.json_files import Unread
 from beat.client.add import Wanted
 from beat.config import sources
 from beat.errors import BadOption
-from beat.schedule import declare, serialize
+from beat.schedule import from_options, serialize
 from beat.schedule.follows import Follows
 from beat.schedule.requires import Requires
 from beat.schedule.schedule import Schedule
@@ -69,7 +69,7 @@ def test_every_option_can_be_written_as_json_and_is_read_back_as_the_same_schedu
         "max_waiting": 3,
     }
     found = wanted(**given)
-    made = declare.declare(found.func, found.cron, {**found.options, "id": found.id}, sources.Defaults())
+    made = from_options.declare(found.func, found.cron, {**found.options, "id": found.id}, sources.Defaults())
     assert (made.start, made.end) == (datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 12, 31, 23, tzinfo=UTC))
     assert made.retry is not None
     assert made.retry.intervals == (10, 60)
@@ -91,7 +91,7 @@ def test_the_policies_of_place_come_back_from_a_definition(given: dict[str, Any]
     [found] = read({**json.loads(serialize.write(made)), "source": "api"})
     assert isinstance(found, Wanted)
     options: Any = {**found.options, "id": found.id}
-    assert declare.declare(found.func, found.cron, options, sources.Defaults()) == made
+    assert from_options.declare(found.func, found.cron, options, sources.Defaults()) == made
 
 
 def test_what_comes_from_code_is_left_to_it() -> None:

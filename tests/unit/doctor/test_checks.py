@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from beat.client.schedulers import Instance
 from beat.doctor.checks import acl, growth, keys, queues, schedulers, schedules, server
 from beat.doctor.facts import (  # fmt: skip
     Beats,
@@ -32,6 +31,7 @@ from beat.doctor.facts import (  # fmt: skip
 )
 from beat.doctor.findings import LEVELS, counted, size, some, span
 from beat.storage.clock_setback import Setback
+from beat.storage.heartbeat import Instance
 from beat.timing import clock
 
 if TYPE_CHECKING:

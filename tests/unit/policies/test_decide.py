@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from beat.policies import time_policies
+from beat.policies import jitter_and_capacity
 from beat.policies.decide import Fire, Lateness, Skip, Verdict, prepare
 from beat.schedule.schedule import Schedule
 from beat.timing.cron import Cron
@@ -115,7 +115,7 @@ def test_the_tick_just_beyond_the_limit_is_the_latest_misfire() -> None:
 
 def test_a_tick_whose_jitter_is_not_over_is_left_to_another_pass() -> None:
     spread = schedule(Every("1m"), jitter="10m")
-    due = {tick: time_policies.due(spread, tick) for tick in spread.ticks(NINE, NINE + HOUR)}
+    due = {tick: jitter_and_capacity.due(spread, tick) for tick in spread.ticks(NINE, NINE + HOUR)}
     first = next(tick for tick in due if due[tick] < due[tick + MINUTE])
     assert decide(spread, first, due[first], whole=False) == [Fire(first, first + MINUTE)]
 

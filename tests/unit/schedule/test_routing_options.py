@@ -12,8 +12,8 @@ import pytest
 from beat.config.sources import Defaults
 from beat.errors import BadOption, DeclarationError
 from beat.schedule import overrides
-from beat.schedule.declare import declare
 from beat.schedule.follows import Follows
+from beat.schedule.from_options import declare
 from beat.schedule.requires import Requires
 from beat.schedule.schedule import Schedule
 from beat.timing.interval import Every

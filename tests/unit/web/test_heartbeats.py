@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from beat.client.overview import Attendance
-from beat.client.schedulers import Instance
+from beat.storage.heartbeat import Instance
 from beat.web.heartbeats import missing, stuck
 from tests.support.lines import MINUTE, NINE, SECOND
 

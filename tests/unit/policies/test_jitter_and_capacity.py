@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from beat.engine.fire_items import chain
 from beat.errors import BadFunction, BadOption
-from beat.policies import time_policies
+from beat.policies import jitter_and_capacity
 from beat.policies.decide import Fire, Lateness, Skip, Verdict, prepare
 from beat.schedule import exclusions
 from beat.schedule.schedule import Schedule
@@ -172,7 +172,7 @@ def test_each_missed_tick_but_those_of_a_day_of_rest_is_caught_up_with() -> None
 )  # fmt: skip
 def test_a_day_is_one_of_the_schedules_zone(tz: str, hour: int, rests: bool) -> None:  # noqa: FBT001 (a table's)
     made = schedule("0 * * * *", tz=tz, exclude=["2026-11-16"])
-    assert time_policies.is_excluded(made, NINE.replace(hour=hour)) is rests
+    assert jitter_and_capacity.is_excluded(made, NINE.replace(hour=hour)) is rests
 
 
 @given(
@@ -181,14 +181,14 @@ def test_a_day_is_one_of_the_schedules_zone(tz: str, hour: int, rests: bool) -> 
 )
 def test_a_day_begins_and_ends_where_its_neighbours_do(tz: str, instant: datetime) -> None:
     made, tick = schedule(tz=tz), instant.replace(second=0, microsecond=0)
-    day = time_policies.day_of(made, tick)
-    assert time_policies.day_of(made, time_policies.night(made, tick)) in {day, day + DAY}
+    day = jitter_and_capacity.day_of(made, tick)
+    assert jitter_and_capacity.day_of(made, jitter_and_capacity.night(made, tick)) in {day, day + DAY}
     assert (
-        time_policies.day_of(made, time_policies.night(made, tick) - SECOND) == day
-        or time_policies.night(made, tick) == tick
+        jitter_and_capacity.day_of(made, jitter_and_capacity.night(made, tick) - SECOND) == day
+        or jitter_and_capacity.night(made, tick) == tick
     )
-    assert time_policies.day_of(made, time_policies.morning(made, tick) - SECOND) in {day, day - DAY}
-    assert time_policies.day_of(made, time_policies.morning(made, tick)) == day
+    assert jitter_and_capacity.day_of(made, jitter_and_capacity.morning(made, tick) - SECOND) in {day, day - DAY}
+    assert jitter_and_capacity.day_of(made, jitter_and_capacity.morning(made, tick)) == day
 
 
 def weekends(day: date) -> bool:
@@ -202,7 +202,7 @@ HERE = f"{__name__}.weekends"
 def test_a_function_says_which_days_are_of_rest() -> None:
     made = schedule("0 9 * * *", exclude=weekends)
     assert made.exclude == (HERE,)
-    assert [time_policies.is_excluded(made, NINE + n * DAY) for n in range(7)] == [False] * 5 + [True] * 2
+    assert [jitter_and_capacity.is_excluded(made, NINE + n * DAY) for n in range(7)] == [False] * 5 + [True] * 2
     assert exclusions.functions(made.exclude) == [HERE]
 
 
@@ -211,7 +211,7 @@ def test_a_function_says_which_days_are_of_rest() -> None:
 )
 def test_a_function_that_is_not_there_is_named(path: str) -> None:
     with pytest.raises(BadFunction, match=path.replace(".", r"\.")):
-        time_policies.is_excluded(schedule(exclude=path), NINE)
+        jitter_and_capacity.is_excluded(schedule(exclude=path), NINE)
 
 
 @pytest.mark.parametrize(
@@ -271,7 +271,7 @@ def ends_it_all(day: date) -> bool:
 )
 def test_a_function_that_gives_no_answer_is_named(name: str, words: str) -> None:
     with pytest.raises(BadFunction, match=words):
-        time_policies.is_excluded(schedule(exclude=f"{__name__}.{name}"), NINE)
+        jitter_and_capacity.is_excluded(schedule(exclude=f"{__name__}.{name}"), NINE)
 
 
 def test_days_in_words() -> None:
@@ -284,28 +284,28 @@ def test_days_in_words() -> None:
 
 
 def test_without_jitter_a_tick_is_due_at_its_own_time() -> None:
-    assert time_policies.due(schedule(), NINE) == NINE
+    assert jitter_and_capacity.due(schedule(), NINE) == NINE
 
 
 @given(st.integers(0, 10_000), st.sampled_from([1, 999, 30_000, 86_400_000]))
 def test_a_tick_is_due_within_its_jitter(minutes: int, milliseconds: int) -> None:
     made, tick = schedule(jitter=timedelta(milliseconds=milliseconds)), NINE + minutes * MINUTE
-    late = time_policies.due(made, tick) - tick
+    late = jitter_and_capacity.due(made, tick) - tick
     assert timedelta(0) <= late <= timedelta(milliseconds=milliseconds)
     assert late % timedelta(milliseconds=1) == timedelta(0)
 
 
 def test_a_tick_that_was_placed_is_due_as_it_was_placed_whatever_the_jitter_is_now() -> None:
     made = schedule(jitter="50m", id="s3")
-    assert time_policies.due(made, NINE) > NINE
+    assert jitter_and_capacity.due(made, NINE) > NINE
     claim = Claim("s3", made.rev, clock.text(NINE), clock.to_ms(NINE), "normal")
     [item] = chain(claim, made.rev, made, [Fire(NINE, NINE + HOUR)], Keys()).items
-    assert (item.due, item.next_due) == (clock.to_ms(NINE), clock.to_ms(time_policies.due(made, NINE + HOUR)))
+    assert (item.due, item.next_due) == (clock.to_ms(NINE), clock.to_ms(jitter_and_capacity.due(made, NINE + HOUR)))
 
 
 def test_schedules_and_ticks_are_spread() -> None:
-    one = [time_policies.due(schedule(jitter="60s"), NINE + n * MINUTE) - (NINE + n * MINUTE) for n in range(300)]
-    many = [time_policies.due(schedule(id=f"s{n}", jitter="60s"), NINE) - NINE for n in range(300)]
+    one = [jitter_and_capacity.due(schedule(jitter="60s"), NINE + n * MINUTE) - (NINE + n * MINUTE) for n in range(300)]
+    many = [jitter_and_capacity.due(schedule(id=f"s{n}", jitter="60s"), NINE) - NINE for n in range(300)]
     for found in (one, many):
         tenths = [0] * 10
         for late in found:
@@ -316,7 +316,7 @@ def test_schedules_and_ticks_are_spread() -> None:
 
 def test_every_process_computes_the_same_jitter() -> None:
     code = (
-        "from datetime import UTC, datetime; from beat.policies import time_policies as policies;"
+        "from datetime import UTC, datetime; from beat.policies import jitter_and_capacity as policies;"
         "from beat.timing.interval import Every;"
         "from beat.schedule.schedule import Schedule;"
         "made = Schedule(id='report', func='a.b', timing=Every('1m'), jitter='30s');"
@@ -329,7 +329,11 @@ def test_every_process_computes_the_same_jitter() -> None:
         ).stdout.strip()
         for seed in ("1", "2")
     }  # fmt: skip
-    assert said == {time_policies.due(schedule(jitter="30s"), NINE).isoformat()} == {"2026-11-16T09:00:26.164000+00:00"}
+    assert (
+        said
+        == {jitter_and_capacity.due(schedule(jitter="30s"), NINE).isoformat()}
+        == {"2026-11-16T09:00:26.164000+00:00"}
+    )
 
 
 # --- slots, and what says nothing together ---------------------------------------------------------------------------
@@ -348,7 +352,7 @@ def test_every_process_computes_the_same_jitter() -> None:
     ids=str,
 )
 def test_the_slot_of_a_schedule(given: dict[str, Any], slot: str) -> None:
-    assert str(time_policies.slot(schedule(**given)) or "") == slot
+    assert str(jitter_and_capacity.slot(schedule(**given)) or "") == slot
 
 
 @pytest.mark.parametrize(
