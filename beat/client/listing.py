@@ -37,6 +37,7 @@ IDLE = ("paused", "disabled", "finished", "retired", "broken")
 STATES = ("active", *IDLE)
 FEW = 5000
 """How many ids, at most, are read at once and sorted here instead of walking through a whole order."""
+_LARGEST_PAGE = 5000
 
 
 @dataclass(frozen=True)
@@ -209,7 +210,7 @@ class Listing(Questions):
         continues `after` an id, or after the `place` of a row. Each row has the newest `runs` of its ledger.
         """
         wanted = Filter(state, failing, overridden, source, app, queue, func, match)
-        for value, name, least, most in ((runs, "runs", 0, _MOST_RUNS), (page, "page", 1, FEW)):
+        for value, name, least, most in ((runs, "runs", 0, _MOST_RUNS), (page, "page", 1, _LARGEST_PAGE)):
             if type(value) is not int or not least <= value <= most:
                 raise BadOption(f"{name} {value!r:.60} must be a whole number from {least} to {most:,}")
         found = ordering.order(sort, self._store, wanted.prefix)

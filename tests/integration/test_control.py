@@ -156,7 +156,7 @@ def announces(store: Store, app: str, func: Callable[..., Any]) -> None:
 def test_arguments_that_the_function_does_not_take_are_refused(client: Client, store: Store) -> None:
     deploy(store, schedule(kwargs={"kind": "daily"}), **kept(declared.report))
     misspelt = (
-        r"the arguments do not fit tests\.redis\.job_functions\.anything\(kind, \*, copies=…\), as its scheduler "
+        r"the arguments do not fit tests\.support\.job_functions\.anything\(kind, \*, copies=…\), as its scheduler "
         r"declares it: got an unexpected keyword argument 'copie'\. Did you mean 'copies'\?"
     )
     with pytest.raises(BadArguments, match=misspelt) as refused:

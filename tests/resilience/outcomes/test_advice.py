@@ -35,9 +35,9 @@ def beat(stage: Stage, *words: str) -> str:
 
 def deployed(home: Path, module: str | None) -> Path:
     """A place where the application is another one: with this module in the place of `tasks`, or without any."""
-    package = home / "tests" / "outcomes"
+    package = home / "tests" / "resilience" / "outcomes"
     package.mkdir(parents=True)
-    for each in (package.parent, package):
+    for each in (package.parent.parent, package.parent, package):
         (each / "__init__.py").touch()
     if module is not None:
         (package / "tasks.py").write_text(module, encoding="utf-8")
