@@ -1,4 +1,4 @@
-"""The keeper of a process of `beat dev`: killed while it starts, it leaves nothing behind."""
+"""The reaper of a process of `beat dev`: killed while it starts, it leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ DIES_FIRST = f"""\
 """  # noqa: SLF001 (what it asks for)
 
 
-def test_a_keeper_that_is_killed_before_the_kernel_knows_leaves_nobody_behind(tmp_path: Path) -> None:
-    made, text = tmp_path / "keeper.py", Path(reaper.__file__).read_text(encoding="utf-8")
+def test_a_reaper_that_is_killed_before_the_kernel_knows_leaves_no_process(tmp_path: Path) -> None:
+    made, text = tmp_path / "reaper.py", Path(reaper.__file__).read_text(encoding="utf-8")
     assert text.count(ASKS) == 1
     made.write_text(text.replace(ASKS, DIES_FIRST + ASKS), encoding="utf-8")
     speaks = "import time; print('here', flush=True); time.sleep(60)"  # who is left behind holds the pipe
     words = [sys.executable, "-I", "-S", str(made), sys.executable, "-c", speaks]
-    done = subprocess.run(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, timeout=30, check=False)
-    assert (done.returncode, done.stdout) == (-9, b"")
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:  # stdin must stay open
+        assert process.stdout
+        assert (process.wait(30), process.stdout.read()) == (-9, b"")
