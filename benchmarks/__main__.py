@@ -28,9 +28,9 @@ SUITES = {
     "outcomes": (120, 10), "parts": (30, 4), "takeover": (90, 8), "policies": (560, 37), "commands": (20, 2),
     "metrics": (60, 8), "web": (60, 8),
 }  # fmt: skip
-"""About how many seconds each takes: all of it, and quick."""
+"""About how many seconds each suite takes: at full scale, and with `--quick`."""
 TOO_LONG = {"policies"}
-"""Left out of what is quick, unless it is asked for: with fewer schedules it says nothing."""
+"""Suites that `--quick` skips unless you name them, because they mean nothing with fewer schedules."""
 DOCS = Path("docs/explanation")
 
 
@@ -72,7 +72,7 @@ def chosen(names: str) -> list[str]:
 
 
 def measure(name: str, scale: Scale, figures: Figures, progress: Progress) -> str:
-    """Runs a suite, and answers its title."""
+    """Run a suite, add its figures, and return its title."""
     suite: Any = importlib.import_module(f"benchmarks.suites.{name}")
     progress.begin(name, suite.TITLE)
     for figure in suite.run(scale, progress.say):
@@ -84,7 +84,7 @@ def measure(name: str, scale: Scale, figures: Figures, progress: Progress) -> st
 
 
 def beside(figures: Figures, titles: dict[str, str], file: Path) -> tuple[Figures, dict[str, str]]:
-    """All figures, and the titles of all suites: of those that were not measured now, what the page had."""
+    """Return the figures and titles of all suites. A suite that did not run now keeps the figures in `file`."""
     found = report.read(json.loads(file.read_text(encoding="utf-8"))) if file.exists() else Figures()
     every = Figures(each for name in SUITES for each in (figures if name in titles else found).of(name))
     suites = {name: importlib.import_module(f"benchmarks.suites.{name}") for name in SUITES}

@@ -1,6 +1,6 @@
-"""Who watches the queues, and what that says: how fast jobs came, and how late.
+"""Watch the queues, and compute how fast and how late jobs arrive.
 
-Nothing here knows who fills the queues. What is said of the peers errs in their favour.
+This module knows nothing of the scheduler that fills the queues. Errors of measurement favour the peers.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 BATCH = 1000
 PAUSE_S = 0.005
 PART = 0.1
-"""Counting many queues may take this part of a processor, so that it does not slow down what it counts. Waiting for a
-busy Redis is no counting: who then looked away for nine times as long saw the last of 10,000 jobs up to 50 ms late."""
+"""The share of a processor that counting may use, so that it does not slow down the scheduler. Only processor time
+counts. When the pause also grew with the wait for a busy Redis, the last of 10,000 jobs was seen up to 50 ms late."""
 
 
 class Sample(NamedTuple):
-    """So many had arrived by then, in seconds of the wall clock."""
+    """How many jobs had arrived by an instant of the wall clock, in seconds."""
 
     at: float
     arrived: int
 
 
 def rate(samples: Sequence[Sample]) -> float:
-    """Arrivals per second, from the first that was seen until the last.
+    """Return arrivals per second, from the first sample with jobs to the last arrival.
 
-    What a scheduler does before its first job (start, read what is due) is left out, and so is what came with it.
+    The rate excludes the jobs of that first sample, and the time before it (start-up, reading what is due).
     """
     last = _last(samples)
     first = next(sample for sample in samples if sample.arrived)
@@ -42,33 +42,33 @@ def rate(samples: Sequence[Sample]) -> float:
 
 
 def rate_since(began: float, samples: Sequence[Sample]) -> float:
-    """Arrivals per second from that instant until the last that was seen: all of them count, and all of the time."""
+    """Return arrivals per second from the instant `began` to the last arrival, counting every job."""
     last = _last(samples)
     return last.arrived / (last.at - began)
 
 
 def _last(samples: Sequence[Sample]) -> Sample:
-    """When all that ever came was there."""
+    """Return the first sample that has all jobs."""
     if not samples or not samples[-1].arrived:
         raise ValueError("no rate: nothing ever arrived")
     return next(sample for sample in samples if sample.arrived == samples[-1].arrived)
 
 
 def past_the_second(arrivals: Iterable[float]) -> list[float]:
-    """Lateness in seconds of what is due on whole seconds and never a whole one late."""
+    """Return the lateness in seconds of jobs that are due on whole seconds and less than one second late."""
     return [arrived % 1.0 for arrived in arrivals]
 
 
 def past_the_gap(arrivals: Iterable[float], period: float = 1.0) -> list[float]:
-    """Lateness in seconds of what is due one period after the one before it, whenever that was.
+    """Return the lateness in seconds of jobs that are each due one period after the previous arrival.
 
-    Who counts from when it got round to the last one drifts; it is charged with each step, not with the sum.
+    A scheduler that counts from the previous arrival drifts. Each step counts as lateness, but the sum does not.
     """
     return [max(0.0, later - earlier - period) for earlier, later in pairwise(arrivals)]
 
 
 def count(redis: Any, queues: Sequence[str]) -> int:
-    """How many lie in these lists together."""
+    """Return the total length of these lists."""
     with redis.pipeline(transaction=False) as pipe:
         for queue in queues:
             pipe.llen(queue)
@@ -76,10 +76,10 @@ def count(redis: Any, queues: Sequence[str]) -> int:
 
 
 def looked(redis: Any, command: str, *, patience_s: float, alive: Callable[[], bool]) -> float:
-    """When Redis had first carried out this command since its statistics were reset, in seconds of the wall clock.
+    """Wait until Redis has run this command since its statistics were reset; return the wall clock in seconds.
 
-    A little later than the scheduler sent it, in its favour. TimeoutError when that does not happen, ChildProcessError
-    when the scheduler is no longer alive.
+    The result is a little later than the scheduler sent the command, which favours the scheduler. Raise TimeoutError
+    if the command does not come, and ChildProcessError if the scheduler has ended.
     """
     end = time.monotonic() + patience_s
     while f"cmdstat_{command}" not in redis.info("commandstats"):
@@ -94,9 +94,9 @@ def looked(redis: Any, command: str, *, patience_s: float, alive: Callable[[], b
 def watch(
     redis: Any, queues: Sequence[str], total: int, *, cap_s: float, patience_s: float, alive: Callable[[], bool]
 ) -> list[Sample]:
-    """Looks until `total` have come, or `cap_s` are over since the first.
+    """Sample the queues until `total` jobs have arrived, or until `cap_s` seconds after the first.
 
-    TimeoutError when none comes, ChildProcessError when whoever fills the queues is no longer alive.
+    Raise TimeoutError if no job arrives, and ChildProcessError if the scheduler has ended.
     """
     samples: list[Sample] = []
     began = first = time.monotonic()
@@ -116,17 +116,17 @@ def watch(
 
 
 class Watcher(threading.Thread):
-    """Takes each job out of a queue as it comes and notes the time, as an idle worker would see it."""
+    """Pop each job as it arrives and note the time, as an idle worker would see it."""
 
     def __init__(self, url: str, queue: str) -> None:
         super().__init__(daemon=True)
         self.seen: list[tuple[float, str]] = []
-        """When, in seconds of the wall clock, and what."""
+        """When each element arrived, in seconds of the wall clock, and the element."""
         self._redis: Any = Redis.from_url(url, decode_responses=True)
         self._queue, self._over = queue, threading.Event()
 
     def run(self) -> None:
-        """Until `close`."""
+        """Pop elements until `close`."""
         while not self._over.is_set():
             if taken := self._redis.blpop([self._queue], timeout=0.2):
                 self.seen.append((time.time(), taken[1]))
@@ -135,7 +135,7 @@ class Watcher(threading.Thread):
                     self.seen += ((now, each) for each in more)
 
     def close(self) -> None:
-        """Take no more."""
+        """Stop the thread and close its connection."""
         self._over.set()
         self.join()
         self._redis.close()

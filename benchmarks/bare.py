@@ -1,8 +1,8 @@
-"""What no scheduler can do without, and nothing else: to wake at an instant, and to push one element.
+"""Do the least that any scheduler does: wake at an instant and push one element.
 
     python -m benchmarks.bare URL LIST TIMES
 
-It wakes at the half seconds, where nobody else is due, and ends by itself. Each element names its instant.
+The process wakes at half seconds, when nothing else is due, and exits after TIMES. Each element names its instant.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def halves(now: float, times: int) -> list[float]:
-    """The next half seconds, since the epoch."""
+    """Return the next `times` half seconds, in seconds since the epoch."""
     return [math.floor(now + 0.5) + 0.5 + n for n in range(times)]
 
 

@@ -1,4 +1,4 @@
-"""The budgets of the design, each held against the figures of one run. What was not measured is said to be so."""
+"""Compare the budgets of the design with the figures of one run. Report a budget without a figure as not measured."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST, LEAST = "≤", "≥"
 
 
 class Budget(NamedTuple):
-    """What is allowed, and what of it was used."""
+    """A limit, and the value that was measured."""
 
     what: str
     sense: str
@@ -27,14 +27,14 @@ class Budget(NamedTuple):
 
     @property
     def met(self) -> bool | None:
-        """None when it is not known."""
+        """Return whether the budget was met; None if it was not measured."""
         if self.measured is None:
             return None
         return self.measured <= self.allowed if self.sense == MOST else self.measured >= self.allowed
 
 
 def budgets(figures: Figures) -> Iterator[Budget]:
-    """Every budget, in the order of the design."""
+    """Yield every budget, in the order of the design."""
     for rule in (_fires, _passes, _lateness, _crowds, _many, _others):
         yield from rule(figures)
 

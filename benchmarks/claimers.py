@@ -1,7 +1,7 @@
-"""Many at once who claim: processes that do nothing else, so that what is measured is the claim and not the beat.
+"""Run many processes that only claim, so that the figures measure the claim and not the whole scheduler.
 
-As beats do, all of them begin at the same instant, and each claims page after page until there is nothing left. Unlike
-beats, none of them prepares or fires anything in between: the crowd is as dense as it can be.
+Like schedulers, all processes begin at the same instant, and each claims page after page until nothing is left. Unlike
+schedulers, they prepare and fire nothing in between, so the contention is as high as it can be.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ _AHEAD_S = 0.1
 
 
 class Call(NamedTuple):
-    """One claim: when it was sent and answered (seconds, of a clock that all share), and what it brought."""
+    """One claim: when it was sent and answered (in seconds of a clock that all processes share), and its result."""
 
     sent: float
     answered: float
     got: int
     """How many schedules were handed out."""
     in_vain: int
-    """How many were met and not handed out."""
+    """How many were found but not handed out."""
 
     @property
     def ms(self) -> float:
-        """How long the caller waited."""
+        """Return how long the caller waited, in ms."""
         return (self.answered - self.sent) * 1000
 
 
 def rate(calls: Iterable[Call]) -> float:
-    """Schedules handed out per second of one round: from the first question to the last answer that brought any."""
+    """Return schedules handed out per second of one round, from the first call to the last answer with a schedule."""
     asked = list(calls)
     brought = [call for call in asked if call.got]
     first, last = min(call.sent for call in asked), max(call.answered for call in brought)
@@ -48,7 +48,7 @@ def rate(calls: Iterable[Call]) -> float:
 
 
 def measure(url: str, claimers: int, rounds: int, refill: Callable[[], None]) -> list[list[Call]]:
-    """The calls of each round; before each, `refill` makes the same schedules claimable again."""
+    """Return the calls of each round. Before each round, `refill` makes the same schedules claimable again."""
     context = multiprocessing.get_context("forkserver")  # whoever shows progress has threads, which do not fork well
     context.set_forkserver_preload([__name__])
     barrier, begin = context.Barrier(claimers + 1), context.Value("d", 0.0)
@@ -71,7 +71,7 @@ def measure(url: str, claimers: int, rounds: int, refill: Callable[[], None]) ->
 
 
 def _claim(url: str, rounds: int, barrier: Any, begin: Any, pipe: Any) -> None:
-    """What each of the processes does."""
+    """Claim in every round, then send the calls through `pipe`."""
     store, pace = Store(connection.connect(url), Keys()), Pace.of(settings.load({}).settings)
     name = multiprocessing.current_process().name
     store.time()  # connects

@@ -1,4 +1,4 @@
-"""Schedules that fall due when a benchmark wants it: as if their time had come, and not before everybody is ready."""
+"""Make schedules due at the instant that a benchmark chooses, once every process is ready."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _UNDISTURBED_MS = 50_000
 
 
 def fall_due(redis: Any, ids: Sequence[str], at: int) -> None:
-    """Their next tick is at `at` (seconds since the epoch), whatever their definition says.
+    """Set the next tick of these schedules to `at` (seconds since the epoch), whatever their definition says.
 
-    Registering would put a future tick right that is none of the definition's own, so the beats must be done with it;
-    what would have them do it again, the repair of every minute, is put off as if it had just been done.
+    Registration would correct a future tick that does not match the definition, so all schedulers must have finished
+    registering. The repair of every minute would also correct it, so it is postponed as if it had just run.
     """
     redis.set(KEYS.repaired, "benchmark", px=_UNDISTURBED_MS)
     text = clock.text(clock.from_ms(at * 1000))
@@ -30,7 +30,7 @@ def fall_due(redis: Any, ids: Sequence[str], at: int) -> None:
 
 
 def fired_at(redis: Any, ids: Sequence[str], tick: int) -> list[float | None]:
-    """When that tick of each was enqueued, by Redis' clock in seconds; None where it was not."""
+    """Return when this tick of each schedule was enqueued, in seconds by Redis' clock; None if it was not."""
     text = clock.text(clock.from_ms(tick * 1000))
     with redis.pipeline(transaction=False) as pipe:
         for each in ids:
@@ -40,5 +40,5 @@ def fired_at(redis: Any, ids: Sequence[str], tick: int) -> list[float | None]:
 
 
 def forget_runs(redis: Any) -> None:
-    """Nothing is open any more, as if workers had done it all: looking at it is measured elsewhere."""
+    """Forget all open runs, because another suite measures the cost of tracking them."""
     redis.delete(KEYS.open, KEYS.records, KEYS.closed)

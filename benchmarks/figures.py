@@ -1,4 +1,4 @@
-"""What a benchmark yields: figures, each with every repetition that it was taken from."""
+"""Define the figures that a benchmark yields, each with the values of all its repetitions."""
 
 from __future__ import annotations
 
@@ -13,45 +13,45 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Figure:
-    """One quantity of one contender under one set of circumstances."""
+    """One quantity of one contender under one set of conditions."""
 
     suite: str
     what: str
     """The quantity, in words that a table can show: `fires per second`, `lateness p99`."""
     values: tuple[float | None, ...]
-    """One for each repetition, in the order in which they were taken; None where it failed."""
+    """One value for each repetition, in order; None if the repetition failed."""
     unit: str
     who: str = "beat"
     at: Mapping[str, int | str] = field(default_factory=dict)
-    """The circumstances: `{"schedules": 10_000, "queues": 10}`."""
+    """The conditions: `{"schedules": 10_000, "queues": 10}`."""
 
     @property
     def known(self) -> tuple[float, ...]:
-        """Of the repetitions that did not fail."""
+        """Return the values of the repetitions that did not fail."""
         return tuple(value for value in self.values if value is not None)
 
     @property
     def median(self) -> float:
-        """The figure to quote."""
+        """Return the median, which is the figure to quote."""
         return statistics.median(self.known)
 
     @property
     def worst(self) -> float:
-        """The highest: for what may not happen even once."""
+        """Return the highest value, for budgets that must hold every time."""
         return max(self.known)
 
     @property
     def spread(self) -> float:
-        """Half of the distance between the lowest and the highest, as a part of the median."""
+        """Return half the distance between the lowest and highest value, as a fraction of the median."""
         return (max(self.known) - min(self.known)) / 2 / abs(self.median) if self.median else 0.0
 
 
 def ratio(one: Figure | None, other: Figure | None) -> float | None:
-    """How many times the other the one is: the median over the rounds that both have a value of.
+    """Return `one` divided by `other`: the median over the rounds in which both have a value.
 
-    The machine is faster in one quarter of an hour than in the next, and a round is short. Figures that were not
-    repeated equally often, or have no round in common, are held against each other by their medians. None if one was
-    not measured, or the other is 0.
+    Ratios are taken round by round because the speed of the machine changes over minutes, while a round is short.
+    Figures with different numbers of repetitions, or without a common round, are compared by their medians. Return None
+    if one of them was not measured, or if `other` is 0.
     """
     if one is None or other is None or not other.median:
         return None
@@ -61,37 +61,37 @@ def ratio(one: Figure | None, other: Figure | None) -> float | None:
 
 
 class Figures(list[Figure]):
-    """All of a run, to be looked up by what they are about."""
+    """The figures of a run, searchable by quantity, contender and conditions."""
 
     def find(self, what: str, at: Mapping[str, int | str] | None = None, who: str = "beat") -> Figure | None:
-        """The first that fits, whatever its other circumstances; None if it was not measured."""
+        """Return the first figure that matches, whatever its other conditions; None if it was not measured."""
         wanted = (at or {}).items()
         found = (each for each in self if (each.what, each.who) == (what, who))
         return next((each for each in found if wanted <= each.at.items()), None)
 
     def median(self, what: str, at: Mapping[str, int | str] | None = None, who: str = "beat") -> float | None:
-        """Its median."""
+        """Return the median of the first figure that matches; None if it was not measured."""
         found = self.find(what, at, who)
         return found.median if found else None
 
     def of(self, suite: str) -> Iterable[Figure]:
-        """Those of one suite."""
+        """Return the figures of one suite."""
         return (each for each in self if each.suite == suite)
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is measured: `quick` is for people who wait, the other for the documentation."""
+    """How much is measured: `quick` while you wait, full scale for the documentation."""
 
     quick: bool
 
     def pick(self, full: tuple[int, ...], quick: tuple[int, ...]) -> tuple[int, ...]:
-        """The sizes, or numbers of repetitions, of this scale."""
+        """Return the sizes, or the numbers of repetitions, for this scale."""
         return quick if self.quick else full
 
 
 Say = Callable[[str], object]
-"""Takes note of what is being measured, so that whoever waits sees it, until the next one."""
+"""Show what is being measured, until the next call."""
 
 
 class Suite(Protocol):
@@ -100,4 +100,4 @@ class Suite(Protocol):
     TITLE: str
 
     def run(self, scale: Scale, say: Say) -> Iterator[Figure]:
-        """Measures, and yields each figure as soon as it is known."""
+        """Measure, and yield each figure as soon as it is known."""

@@ -1,4 +1,4 @@
-"""One contender has many schedules, all due at once: how fast its jobs are in the queues."""
+"""Measure how fast one contender enqueues the jobs of many schedules that are all due at once."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ if TYPE_CHECKING:
 
 STARTS_S = 1.5
 EACH_S, MANY = 1 / 2000, 5_000
-"""How long registering one schedule is thought to take, until that was seen with many."""
+"""The assumed time to register one schedule, until a run with at least MANY has measured it."""
 AHEAD_S = 1.6
-"""A beat must be ready so long before the due instant: it claims one second ahead, and start-up is not measured."""
+"""How long before the due instant a scheduler must be ready: it claims one second ahead. Start-up does not count."""
 PATIENCE_S = 180.0
 TRIES = 4
 APART_S, SLOWEST = 5, 2_500
-"""How far apart they are due again at least, and how many per second are thought to be fired until then."""
+"""The least time between two due instants, and the lowest assumed rate of fires in between."""
 FROM_FIRST = "fires per second, from the first job"
-"""What a peer's rate would be if looking for what is due did not count."""
+"""The rate of a peer if the time to look for due schedules did not count."""
 
 
 class TooLate(Exception):
-    """The due instant came before the beat was ready for it."""
+    """The due instant came before the scheduler was ready."""
 
 
 class BeatAct:
-    """`beat run` on one stage; learns how long registering takes, so that nobody waits for the due instant in vain."""
+    """`beat run` on one stage. It learns how long registration takes, to choose the earliest safe due instant."""
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
         self._each_s = EACH_S
 
     def __call__(self, schedules: int, queues: int, *, times: int) -> dict[str, float]:
-        """Figures by their names."""
+        """Fire all schedules `times` times, and return the figures by name."""
         for _ in range(TRIES):
             try:
                 return self._fire(schedules, queues, times)
@@ -79,7 +79,7 @@ class BeatAct:
             }
 
     def _rate(self, beat: Beat, keys: Sequence[str], schedules: int, due: int, before: int) -> float:
-        """From the due instant until the last job is in its queue, where those of so many times before are already."""
+        """Return fires per second from the due instant to the last job; jobs of `before` earlier times stay queued."""
         samples = watch(
             self._stage.redis, keys, total := schedules * (before + 1), cap_s=PATIENCE_S, patience_s=AHEAD_S + 30,
             alive=lambda: beat.process.poll() is None,
@@ -90,10 +90,10 @@ class BeatAct:
 
 
 def peer(stage: Stage, crowd: Crowd, schedules: int, queues: int, *, cap_s: float) -> dict[str, float]:
-    """A peer's rate.
+    """Measure the rate of a peer.
 
-    Who looks in Redis for what is due is counted as beat is, from then until its last job is there; neither starting
-    nor storing counts. Who has it in memory is counted from its first job to its last, or to the end of `cap_s`.
+    A peer that looks in Redis for due schedules is timed from that look to its last job, so neither start-up nor
+    storing counts. A peer that keeps its schedules in memory is timed from its first job to its last, or for `cap_s`.
     """
     contender = crowd(schedules, queues)
     crew = Crew(contender, stage.url, stage.clean())
@@ -122,7 +122,7 @@ def peer(stage: Stage, crowd: Crowd, schedules: int, queues: int, *, cap_s: floa
 
 
 def floor(stage: Stage, program: str, schedules: int, queues: int) -> dict[str, float]:
-    """What `benchmarks.floors` says, in a process of its own, as the schedulers have."""
+    """Run a program of `benchmarks.floors` in its own process, like a scheduler, and return its rate."""
     stage.clean()
     words = [sys.executable, "-m", "benchmarks.floors", program, stage.url, str(schedules), str(queues)]
     said = subprocess.run(words, check=False, capture_output=True, text=True, timeout=PATIENCE_S)  # noqa: S603 (ours)

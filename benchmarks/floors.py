@@ -1,9 +1,9 @@
-"""What a scheduler could at best be measured against: RQ's own `enqueue_many`, and what Redis itself can take.
+"""Measure the floors that no scheduler can beat: RQ's own `enqueue_many`, and raw writes to Redis.
 
     python -m benchmarks.floors enqueue_many|packed URL JOBS QUEUES
 
-prints the seconds that it took. Both write the same, in pages of 1,000 over one connection: a job's hash, its place in
-the queue, the set of queues. They decide nothing, remember nothing and guard against nothing.
+prints the seconds that it took. Both programs write the same data, in pages of 1,000 over one connection: the job's
+hash, its entry in the queue, and the set of queues. They make no decisions, keep no state and handle no failures.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ PAGE = 1000
 
 
 def work() -> None:
-    """What the jobs would do."""
+    """Stand in for the function of the jobs."""
 
 
 def enqueue_many(url: str, jobs: int, queues: int) -> float:
-    """As a user would write it: data prepared, handed to each queue of the page, one round trip for the page."""
+    """Enqueue as a user would: prepare the data, call each queue of the page, send one round trip per page."""
     redis = Redis.from_url(url)
     redis.ping()
     began = time.perf_counter()
@@ -41,7 +41,7 @@ def enqueue_many(url: str, jobs: int, queues: int) -> float:
 
 
 def packed(url: str, jobs: int, queues: int) -> float:
-    """The same writes as bytes, made beforehand: only sending them and waiting for the replies is timed."""
+    """Send the same writes as bytes packed beforehand; time only the sending and the wait for replies."""
     redis = Redis.from_url(url)
     ready = [pack(redis, names) for names in pages(jobs, queues)]
     address = urlsplit(url)
@@ -54,7 +54,7 @@ def packed(url: str, jobs: int, queues: int) -> float:
 
 
 def pages(jobs: int, queues: int) -> Iterator[dict[str, int]]:
-    """How many jobs of each page go to which queue."""
+    """Yield for each page how many jobs go to each queue."""
     for begin in range(0, jobs, PAGE):
         names: dict[str, int] = defaultdict(int)
         for n in range(begin, min(begin + PAGE, jobs)):
@@ -69,7 +69,7 @@ def fill(pipe: Any, redis: Any, names: dict[str, int]) -> None:
 
 
 def pack(redis: Any, names: dict[str, int]) -> tuple[bytes, int]:
-    """A page as it goes over the wire, and how many commands that is."""
+    """Return a page as bytes for the wire, and the number of its commands."""
     pipe = redis.pipeline(transaction=False)
     fill(pipe, redis, names)
     commands = [words for words, _ in pipe.command_stack]
@@ -78,7 +78,7 @@ def pack(redis: Any, names: dict[str, int]) -> tuple[bytes, int]:
 
 
 def read_lines(wire: socket.socket, number: int) -> None:
-    """Waits for so many replies, each of which is a number in a line of its own."""
+    """Wait for this many replies, each of which is a number on its own line."""
     read = b""
     while (number := number - read.count(b"\n")) > 0:
         read = wire.recv(1 << 16)

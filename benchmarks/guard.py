@@ -1,9 +1,9 @@
-"""Has beat become slow? A ratio and a count of one run, for CI: they hardly depend on the machine.
+"""Check in CI whether beat has become slow, by a ratio that hardly depends on the machine.
 
     python -m benchmarks.guard
 
-beat beside RQ's own `enqueue_many`, in turns on one private Redis; the most of five tries decide, so that noise passes
-and a doubling of the cost does not. How many `redis.call` a fire takes is counted in tests/integration/test_speed.py.
+beat and RQ's own `enqueue_many` take turns on one private Redis. The majority of five tries decides, so noise passes
+the check but a doubled cost fails it. tests/integration/test_speed.py counts the `redis.call` of a fire.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 JOBS = 5_000
 LEAST = 1.5
-"""Usually it is 2 to 3.5, as the server's allocator is: at twice the cost it is hardly ever reached."""
+"""The usual ratio is 2 to 3.5, depending on the server's allocator. At twice the cost, it hardly ever reaches 1.5."""
 TRIES = 5
-"""Most of them decide: one that a busy machine spoiled does not, nor one that it let off."""
+"""The majority decides, so one try that a busy machine made too slow or too fast does not."""
 
 
 def main() -> int:
@@ -40,7 +40,7 @@ def main() -> int:
 
 
 def judged(ratios: Sequence[float]) -> bool | None:
-    """Whether it is quick enough; None while the tries that are left could still decide otherwise."""
+    """Return whether beat is fast enough; None while the remaining tries could change the result."""
     quick = sum(ratio >= LEAST for ratio in ratios)
     slow = len(ratios) - quick
     return None if max(quick, slow) <= TRIES // 2 else quick > slow

@@ -1,4 +1,4 @@
-"""Growth, drawn: what a fire and an idle pass cost as the number of schedules grows. Both axes are logarithmic."""
+"""Plot the cost of a fire and of an idle pass against the number of schedules. Both axes are logarithmic."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _STYLES = (
 
 
 class Line(NamedTuple):
-    """One contender: for each number of schedules what one of something cost."""
+    """One contender: the unit cost for each number of schedules."""
 
     name: str
     points: Sequence[tuple[float, float]]
 
 
 def growth(figures: Figures) -> str:
-    """Both plots side by side, as one SVG; nothing that was not measured."""
+    """Return both plots side by side as one SVG, without a plot that has no figures."""
     alone = [each for each in figures if each.what == "fires per second" and each.at.get("queues") == 1 and each.median]
     fires = [(each.who, each.at["schedules"], 1e6 / each.median) for each in alone]
     idle = [(each.who, each.at["schedules"], each.median * 1000) for each in figures if each.what == "idle pass"]
@@ -43,7 +43,7 @@ def growth(figures: Figures) -> str:
 
 
 def lines(points: Iterable[tuple[str, int | str, float]]) -> list[Line]:
-    """Those with at least two points, in the order in which they were met."""
+    """Return the lines that have at least two points, in order of first appearance."""
     found: dict[str, list[tuple[float, float]]] = {}
     for who, schedules, cost in points:
         found.setdefault(who, []).append((float(schedules), cost))
@@ -51,7 +51,7 @@ def lines(points: Iterable[tuple[str, int | str, float]]) -> list[Line]:
 
 
 class _Axes:
-    """Where a point lies."""
+    """The axes of one plot, which turn values into coordinates."""
 
     def __init__(self, found: Sequence[Line]) -> None:
         self.xs = sorted({x for line in found for x, _ in line.points})
@@ -95,7 +95,7 @@ def _curve(line: Line, axes: _Axes, end: float, colour: str, dashes: str) -> str
 
 
 def _apart(heights: Sequence[float], least: float = 14) -> list[float]:
-    """The same, moved so far down that no two names lie on each other."""
+    """Return the heights, moved down just far enough that no two names overlap."""
     moved, last = list(heights), -math.inf
     for n in sorted(range(len(heights)), key=lambda n: heights[n]):
         last = moved[n] = max(heights[n], last + least)

@@ -1,4 +1,4 @@
-"""Processor time of a process, finer than the hundredths of a second that the kernel shows in `stat`."""
+"""Read the processor time of a process, more finely than the hundredths of a second in `stat`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def cpu_s(pid: int) -> float:
-    """What the threads that it has now have used, in seconds; those that ended are forgotten."""
+    """Return the processor time in seconds of the threads that run now; threads that have ended do not count."""
     return sum(_ns(task / "schedstat") for task in Path(f"/proc/{pid}/task").iterdir()) / 1e9
 
 

@@ -1,4 +1,4 @@
-"""Shows whoever waits what is being measured, for how long, and about how long it will still take."""
+"""Show what is being measured, the time spent so far, and an estimate of the time left."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _CLEAR = "\r\x1b[2K"
 
 
 class Progress:
-    """One line that changes on a terminal; elsewhere a line for each suite and figure."""
+    """One changing line on a terminal; elsewhere, one line for each suite and figure."""
 
     def __init__(self, expected_s: Mapping[str, float], out: TextIO = sys.stderr) -> None:
         self._expected, self._out = dict(expected_s), out
@@ -21,16 +21,16 @@ class Progress:
         self._suite, self._since = "", self._began
 
     def begin(self, suite: str, title: str) -> None:
-        """From now on this suite is measured."""
+        """Begin a suite and print its title."""
         self._suite, self._since = suite, time.monotonic()
         self.write(f"── {title}")
 
     def end(self) -> None:
-        """It is done."""
+        """End the current suite."""
         self._expected.pop(self._suite, None)
 
     def say(self, words: str) -> None:
-        """What is going on right now."""
+        """Show what is being measured now."""
         if self._out.isatty():
             self._out.write(f"{_CLEAR}   {self.remaining()}  {words}"[:120])
             self._out.flush()
@@ -38,12 +38,12 @@ class Progress:
             self.write(f"   … {words}")
 
     def write(self, line: str) -> None:
-        """Something that stays."""
+        """Print a line that stays."""
         self._out.write(f"{_CLEAR if self._out.isatty() else ''}{line}\n")
         self._out.flush()
 
     def remaining(self) -> str:
-        """`2:10 so far, about 12 min to go`."""
+        """Return the time spent and the time left: `2:10 so far, about 12 min to go`."""
         now = time.monotonic()
         spent = now - self._began
         here = max(0.0, self._expected.get(self._suite, 0) - (now - self._since))

@@ -1,4 +1,4 @@
-"""What is read off a run afterwards: percentiles, and which scripts kept Redis for how long."""
+"""Compute percentiles, and read from the slow log how long scripts blocked Redis."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ if TYPE_CHECKING:
     from benchmarks.stage import Stage
 
 SHOWN = 32
-"""How many arguments of a command the slow log keeps; the last of them counts the others."""
+"""How many arguments of a command the slow log keeps; the last one counts those it left out."""
 _LEFT_OUT = re.compile(rb"\.\.\. \((\d+) more arguments\)$")
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """The lowest of the values that at least so many in a hundred do not exceed."""
+    """Return the lowest value that at least `percent` of the values do not exceed."""
     if not values:
         raise ValueError("there is no percentile of nothing")
     return sorted(values)[max(0, math.ceil(len(values) * percent / 100) - 1)]
 
 
 class Ran(NamedTuple):
-    """One run of a script, as the slow log has it."""
+    """One call of a script, as the slow log records it."""
 
     sha: str
-    """Nothing when its whole text was sent."""
+    """Empty if the client sent the whole text of the script."""
     ms: float
     arguments: int
-    """How many words the whole command had."""
+    """The number of arguments of the whole command."""
 
 
 def ran(entries: Iterable[Mapping[str, Any]]) -> list[Ran]:
-    """The scripts among the entries of a slow log."""
+    """Return the script calls among the entries of a slow log."""
     found = []
     for entry in entries:
         words: list[bytes] = entry["command"].split(b" ")
@@ -49,12 +49,12 @@ def ran(entries: Iterable[Mapping[str, Any]]) -> list[Ran]:
 
 
 def longest_ms(scripts: Iterable[Ran]) -> float:
-    """How long Redis was kept by one of them; 0 when none was slow enough to be noted."""
+    """Return the longest time that one script blocked Redis, in ms; 0 if none was slow enough for the log."""
     return max((script.ms for script in scripts), default=0.0)
 
 
 class SlowLog:
-    """Redis' own note of what took long: counted by the server, so that no waiting client is in it."""
+    """Redis' slow log: times measured by the server, so that no client's wait is included."""
 
     def __init__(self, stage: Stage, *, slower_than_us: int = 200) -> None:
         self._redis: Any = Redis.from_url(stage.url)  # arguments may be no text
@@ -63,13 +63,13 @@ class SlowLog:
         self.forget()
 
     def forget(self) -> None:
-        """From now on."""
+        """Forget all entries so far."""
         self._redis.slowlog_reset()
 
     def scripts(self) -> list[Ran]:
-        """All that ran since, if it took long enough."""
+        """Return the slow script calls since the last `forget`."""
         return ran(self._redis.slowlog_get(-1))
 
     def close(self) -> None:
-        """The server goes on noting."""
+        """Close the connection; the server keeps logging."""
         self._redis.close()

@@ -1,4 +1,4 @@
-"""A run as text: the budgets with their ratios first, then every figure, for the terminal, for the docs and as JSON."""
+"""Format the figures of a run for the terminal, the docs and JSON: the budgets first, then every figure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SIGNIFICANT = 3
 
 
 def circumstances() -> str:
-    """On what it was measured, in one line."""
+    """Return the date, the machine and the versions, in one line."""
     peers = ", ".join(f"{name} {pin}" for pins in PINS.values() for name, pin in pins.items() if name != "redis")
     ours = ", ".join(f"{name} {version(name)}" for name in ("rq", "redis", "croniter"))
     server, parser = embedded.candidates()[0], "with" if find_spec("hiredis") else "without"
@@ -39,7 +39,7 @@ def circumstances() -> str:
 
 
 def _processor() -> str:
-    """What it calls itself, where the system tells."""
+    """Return the processor's model name, if the system provides it."""
     try:
         told = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -48,14 +48,14 @@ def _processor() -> str:
 
 
 def number(value: float) -> str:
-    """As short as three digits allow: `0.0123`, `4.56`, `12,300`."""
+    """Format a number with three significant digits: `0.0123`, `4.56`, `12,300`."""
     if abs(value) >= 10**_SIGNIFICANT:
         return f"{value:,.0f}"
     return f"{float(f'{value:.{_SIGNIFICANT}g}'):g}"
 
 
 def verdicts(figures: Figures) -> list[list[str]]:
-    """The table of the budgets."""
+    """Return the table of the budgets."""
     rows = [["met", "budget", "allowed", "measured"]]
     for budget in budgets(figures):
         word = {True: "yes", False: "**NO**", None: "not measured"}[budget.met]
@@ -64,7 +64,7 @@ def verdicts(figures: Figures) -> list[list[str]]:
 
 
 def tables(figures: Figures, titles: Mapping[str, str]) -> Iterable[tuple[str, list[list[str]]]]:
-    """Of each suite its title, and a table with a line for each figure; the ratios to beat come first."""
+    """Yield the title of each suite, and a table with one row per figure; the ratio to beat is the first column."""
     for suite, title in titles.items():
         found = list(figures.of(suite))
         if found:
@@ -73,14 +73,14 @@ def tables(figures: Figures, titles: Mapping[str, str]) -> Iterable[tuple[str, l
 
 
 def markdown(rows: Sequence[Sequence[str]]) -> str:
-    """As the docs have it."""
+    """Format a table in Markdown."""
     header, *rest = rows
     lines = [header, ["---"] * len(header), *rest]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> str:
-    """As a terminal shows it."""
+    """Format a table for a terminal."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
@@ -88,7 +88,7 @@ def aligned(rows: Sequence[Sequence[str]]) -> str:
 
 
 def page(before: str, figures: Figures, titles: Mapping[str, str]) -> str:
-    """The page with its figures replaced by these."""
+    """Return the page with its figures replaced by these."""
     head, _, rest = before.partition(BEGIN)
     tail = rest.partition(END)[2]
     parts = [f"Measured: {circumstances()}.", "## The budgets", markdown(verdicts(figures))]
@@ -97,7 +97,7 @@ def page(before: str, figures: Figures, titles: Mapping[str, str]) -> str:
 
 
 def document(figures: Figures) -> dict[str, Any]:
-    """For other programs."""
+    """Return the budgets and figures as JSON for other programs."""
     return {
         "schema_version": 1,
         "circumstances": circumstances(),
@@ -113,7 +113,7 @@ def document(figures: Figures) -> dict[str, Any]:
 
 
 def read(document: Mapping[str, Any]) -> Figures:
-    """The figures of a document."""
+    """Read the figures from a document."""
     names = ("suite", "what", "unit", "who", "at")
     return Figures(Figure(values=tuple(each["values"]), **{n: each[n] for n in names}) for each in document["figures"])
 

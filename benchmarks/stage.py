@@ -1,4 +1,4 @@
-"""What every suite stands on: one private Redis for the whole run, and beats started as users start them."""
+"""Provide what every suite needs: a private Redis, and schedulers started as users start them."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 QUIET = ("--log-level", "error")
-"""What a supervisor would ask of a beat that fires thousands a second; everything else is as it comes."""
+"""The log level a user would choose for thousands of fires per second; all other settings are defaults."""
 
 
 class Stage:
-    """A private Redis, empty at the beginning of every act, and a directory for what the contenders need."""
+    """A private Redis, and a directory for the contenders' files. `clean` empties Redis between two contenders."""
 
     def __init__(self, directory: Path, *, persistent: bool = True) -> None:
         port = free_port()
@@ -38,9 +38,9 @@ class Stage:
         self.redis: Any = Redis.from_url(self.url, decode_responses=True)
 
     def clean(self) -> Path:
-        """Empties the database and Redis' log; answers a new directory for the files of the next contender.
+        """Empty the database and rewrite the AOF; return a new directory for the files of the next contender.
 
-        What was swapped to another database stays.
+        Data that was swapped to another database stays.
         """
         self.redis.flushdb()
         self.redis.config_resetstat()
@@ -52,17 +52,17 @@ class Stage:
         return Path(tempfile.mkdtemp(dir=self.directory))
 
     def rewriting(self) -> bool:
-        """Whether the log is being rewritten, or soon will be."""
+        """Return whether the AOF is being rewritten, or is scheduled to be."""
         about = self.redis.info("persistence")
         return bool(about["aof_rewrite_in_progress"] or about["aof_rewrite_scheduled"])
 
     def busy_us(self) -> int:
-        """What scripts have cost Redis since `clean`."""
+        """Return the time in µs that Redis has spent in scripts since `clean`."""
         stats = self.redis.info("commandstats")
         return sum(stats.get(f"cmdstat_{name}", {}).get("usec", 0) for name in ("evalsha", "eval"))
 
     def now(self) -> float:
-        """Redis' clock, in seconds."""
+        """Return the time by Redis' clock, in seconds."""
         seconds, micros = self.redis.time()
         return float(seconds) + float(micros) / 1e6
 
@@ -79,13 +79,13 @@ NO_AOF = ("--appendonly", "no")
 
 @contextlib.contextmanager
 def stage(*, persistent: bool = True) -> Iterator[Stage]:
-    """A stage in a directory of its own, which goes away with it."""
+    """Open a stage in a temporary directory; delete the directory at the end."""
     with tempfile.TemporaryDirectory(prefix="beat-") as place, Stage(Path(place), persistent=persistent) as made:
         yield made
 
 
 def wait_for(fact: Callable[[], T], seconds: float, pause: float = 0.01) -> T:
-    """Returns the first true value of `fact`; TimeoutError when there is none for so long."""
+    """Return the first true value of `fact`; raise TimeoutError after this many seconds without one."""
     end = time.monotonic() + seconds
     while not (value := fact()):
         if time.monotonic() > end:
@@ -95,9 +95,9 @@ def wait_for(fact: Callable[[], T], seconds: float, pause: float = 0.01) -> T:
 
 
 class Beat:
-    """One `beat run` in a process of its own, with default settings but for those in `env`.
+    """A `beat run` in its own process, with default settings except those in `env`.
 
-    `program` is another one that runs a beat, for who needs more of it than its work.
+    `program` replaces `beat run` with another program that runs a scheduler.
     """
 
     def __init__(
@@ -124,26 +124,26 @@ class Beat:
 
     @property
     def log(self) -> str:
-        """All that it said."""
+        """Return all of the output so far."""
         return self._log.read_text(encoding="utf-8", errors="replace")
 
     def cpu_s(self) -> float:
-        """Processor time that it has used, its children not counted."""
+        """Return the processor time of the process in seconds, without its children."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def rss_bytes(self) -> int:
-        """Memory that it holds."""
+        """Return the resident memory of the process in bytes."""
         fields = Path(f"/proc/{self.process.pid}/statm").read_text(encoding="ascii").split()
         return int(fields[1]) * os.sysconf("SC_PAGE_SIZE")
 
     def kill(self) -> None:
-        """Kill -9."""
+        """Kill the process with SIGKILL."""
         self.process.kill()
         self.process.wait()
 
     def stop(self) -> None:
-        """SIGTERM, and -9 if that does not end it."""
+        """Stop the process with SIGTERM, or with SIGKILL if it is still running after 10 s."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             try:
@@ -159,7 +159,7 @@ class Beat:
 
 
 def until_registered(made: Stage, beat: Beat, schedules: int, seconds: float = 600) -> None:
-    """Returns once so many are in the index; ChildProcessError when the beat has ended instead."""
+    """Wait until this many schedules are in the index; raise ChildProcessError if the scheduler ends first."""
 
     def registered() -> bool:
         if beat.process.poll() is not None:
@@ -170,7 +170,7 @@ def until_registered(made: Stage, beat: Beat, schedules: int, seconds: float = 6
 
 
 def tasks(schedules: int, *, start: float, queues: int = 1, every: str = "1h") -> str:
-    """A module with so many schedules over so many queues, all of them due at `start` (seconds since the epoch)."""
+    """Return a module with `schedules` schedules over `queues` queues, all due at `start` (seconds since the epoch)."""
     return f"""
 import time
 from datetime import datetime, timezone

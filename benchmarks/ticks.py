@@ -1,10 +1,10 @@
-"""`Cron.after` beside croniter and cronsim: how long one next tick takes, all measured in one run.
+"""Compare how long `Cron.after`, croniter and cronsim take to find the next tick, all in one run.
 
     python -m benchmarks.ticks [--json]
 
-Machines are noisy, so ratios count: the contenders take turns, each over the same 200 instants, and the best of the
-turns is compared (the median is shown too). `Cron` is constructed once, as beat does it; the peers are constructed for
-each question, because that is how they are asked about an instant.
+Machines are noisy, so the ratios count. The contenders take turns over the same 200 instants, and the ratios compare
+their best turns (the table also shows the median). `Cron` is constructed once, as in beat. The peers are constructed
+for each question, because their interface requires it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ DST_ZONE = "America/New_York"
 
 
 class Shape(NamedTuple):
-    """What is asked for, and how often people ask for it."""
+    """An expression, and whether users write it often."""
 
     name: str
     expression: str
@@ -65,14 +65,14 @@ class Time(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One question, with what each contender took for it."""
+    """One question, and the time that each contender took."""
 
     name: str
     expression: str
     times: dict[str, Time]
 
     def ratio(self, peer: str) -> float:
-        """How many times as long as beat's the best turn of `peer` took."""
+        """Return the best turn of `peer` divided by the best turn of beat."""
         return self.times[peer].best / self.times["beat"].best
 
 
@@ -143,7 +143,7 @@ def measure_before(instants: list[datetime]) -> Row:
 
 
 def measure_cold(instants: list[datetime]) -> Row:
-    """Each expression is asked about once: nothing that beat remembers of an expression can help."""
+    """Ask about each expression only once, so that beat's caches cannot help."""
     unused = (f"{n % 60} {n // 60 % 24} {n // 60 // 24 + 1} * *" for n in count())
 
     def ask(question: Callable[[str, datetime], object]) -> Callable[[], None]:
@@ -162,7 +162,7 @@ def measure_cold(instants: list[datetime]) -> Row:
 
 
 def measure_a_year() -> Time:
-    """`count` of all the minutes of a year in a zone with DST."""
+    """Time `count` over all minutes of a year in a zone with DST."""
     cron, start, end = Cron("* * * * *", DST_ZONE), datetime(2026, 1, 1, tzinfo=UTC), datetime(2027, 1, 1, tzinfo=UTC)
 
     def ask_beat() -> None:
@@ -174,7 +174,7 @@ def measure_a_year() -> Time:
 
 
 def in_turns(contenders: dict[str, Callable[[], None]], turns: int = TURNS) -> dict[str, Time]:
-    """Microseconds per call of each: one turn after the other, so that a slow moment hits all of them."""
+    """Return microseconds per call of each. They take turns, so that a slow moment affects all of them."""
     taken: dict[str, list[float]] = {name: [] for name in contenders}
     for _ in range(turns):
         for name, turn in contenders.items():

@@ -1,4 +1,4 @@
-"""Contenders take turns, so that a slow moment of the machine hits all of them."""
+"""Let contenders take turns, so that a slow moment of the machine affects all of them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ T = TypeVar("T")
 def in_turns(
     rounds: int, acts: Mapping[str, Callable[[], Mapping[str, T]]], words: str, say: Say
 ) -> dict[tuple[str, str], tuple[T | None, ...]]:
-    """What each has measured, by who it was and the name of it: one for each round, None where it failed.
+    """Return the values by contender and quantity, one for each round; None if the contender failed.
 
-    So the n-th is of round n, whoever failed before. Each round has all of them; who fails is named, and the others go
-    on.
+    So the n-th value always belongs to round n. Each round runs every contender. If one fails, its name is shown and
+    the others continue.
     """
     taken: list[dict[tuple[str, str], T]] = []
     for turn in range(rounds):

@@ -1,7 +1,7 @@
-"""Relays beat's outbox as JSON lines, each event at least once: `python examples/relay.py | your-program`.
+"""Relay beat's event stream as JSON lines, each event at least once: `python examples/relay.py | your-program`.
 
-Redis remembers how far the group has read: stop it, kill it, start it again, and it goes on where it was. Start more of
-them under other names (`python examples/relay.py relay-2`), and they share the work.
+Redis remembers how far the group has read, so a relay that you stop or kill resumes where it was. Start more relays
+under other names (`python examples/relay.py relay-2`), and they share the work.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from beat import events
 
 
 def main(consumer: str = "relay-1") -> None:
-    """Print every event, and ask for the next when it is out.
+    """Print every event before reading the next.
 
-    A line of type "missed" says how many could not be relayed: the outbox is capped, and the group fell behind.
+    The event stream is capped. If the group falls behind, a line of type "missed" says how many events were lost.
     """
     for event in events.read(group="relay", consumer=consumer):
         # The line and its end in one piece: unbuffered, print would write two, and might be killed in between.

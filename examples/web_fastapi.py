@@ -1,7 +1,7 @@
-"""The page inside an application of FastAPI: `uvicorn --app-dir examples web_fastapi:app`, then /admin/beat/.
+"""Mount the web UI in a FastAPI application: `uvicorn --app-dir examples web_fastapi:app`, then /admin/beat/.
 
-Who may see it, and by which name changes stand in the ledger, is for the application to say: here a header that a proxy
-sets, in yours whatever your other endpoints depend on.
+The application decides which users may open the web UI, and which name the ledger records for their changes. This
+example reads a header that a proxy sets. In your application, use the dependency that protects your other endpoints.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 async def staff_only(request: Request) -> str | None:
-    """The name of who asks, if they may; None refuses."""
+    """Return the name of the user, or None to deny access."""
     return request.headers.get("x-user")
 
 
@@ -27,7 +27,7 @@ app = FastAPI()
 
 @app.get("/", response_class=PlainTextResponse)
 async def home() -> str:
-    """What the application itself does."""
+    """Serve a page of the application itself."""
     return "my application\n"
 
 

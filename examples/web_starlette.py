@@ -1,7 +1,7 @@
-"""The page inside an application of your own: `uvicorn --app-dir examples web_starlette:app`, then /admin/beat/.
+"""Mount the web UI in your own application: `uvicorn --app-dir examples web_starlette:app`, then /admin/beat/.
 
-Who may see it, and by which name changes stand in the ledger, is for the application to say: here a header that a proxy
-sets, in yours the session of whoever has signed in.
+The application decides which users may open the web UI, and which name the ledger records for their changes. This
+example reads a header that a proxy sets. In your application, use the session of the signed-in user.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 def staff_only(request: Request) -> str | None:
-    """The name of who asks, if they may; None refuses. It may be async, and may read `request.session`."""
+    """Return the name of the user, or None to deny access. It may be async, and may read `request.session`."""
     return request.headers.get("x-user")
 
 
 async def home(_request: Request) -> PlainTextResponse:
-    """What the application itself does."""
+    """Serve a page of the application itself."""
     return PlainTextResponse("my application\n")
 
 

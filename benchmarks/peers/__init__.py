@@ -1,1 +1,1 @@
-"""beat beside rq cron, rq-scheduler, RedBeat and Celery beat: run three, kill one, count what is lost and doubled."""
+"""Compare beat with rq cron, rq-scheduler, RedBeat and Celery beat: run three, kill one, count lost and doubled."""

@@ -1,6 +1,7 @@
-"""APScheduler 3 with its Redis store: a library, so a small program starts it as its documentation does.
+"""Run APScheduler 3 with its Redis store. It is a library, so a small program starts it as its documentation does.
 
-It runs its jobs itself, in ten threads. Here a job only pushes a mark: less than enqueueing would cost, in its favour.
+APScheduler runs its jobs itself, in ten threads. Here a job only pushes one element. That costs less than enqueueing a
+job, which favours APScheduler.
 """
 
 from benchmarks.peers.contender import PINS, Contender
@@ -41,7 +42,7 @@ for n in range({schedules}):
 
 
 def program(jobs: str, queues: int = 1) -> Contender:
-    """One that starts with these jobs."""
+    """Return a contender that starts with these jobs."""
     return Contender(
         name="apscheduler",
         title=f"APScheduler {PINS['rq']['apscheduler']}",
@@ -59,5 +60,5 @@ APSCHEDULER = program(EVERY_SECOND)
 
 
 def crowd(schedules: int, queues: int, *, due: bool = True) -> Contender:
-    """So many, which it stores as it starts, all due; with `due=False` none for hours."""
+    """Return a contender that stores this many jobs as it starts: all due, or with `due=False` none for hours."""
     return program(CROWD.format(schedules=schedules, queues=queues, hours=0 if due else 6), queues)

@@ -1,4 +1,4 @@
-"""`celery beat`: a schedule file for each process, no lock; its documentation says to run only one."""
+"""Run `celery beat`. Each process has its own schedule file and no lock; the documentation says to run only one."""
 
 from dataclasses import replace
 
@@ -41,7 +41,7 @@ app.conf.beat_schedule = {{
 
 
 def crowd(schedules: int, queues: int, *, due: bool = True) -> Contender:
-    """So many, all due as it starts, since they ran last hours ago; with `due=False` they ran just now."""
+    """Return a contender whose schedules last ran hours ago, so all are due; with `due=False` they ran just now."""
     return replace(
         CELERY_BEAT,
         files={"app.py": CROWD.format(schedules=schedules, queues=queues, hours=6 if due else 0)},

@@ -1,4 +1,4 @@
-"""What the program must know of a contender: how it is installed, started and read."""
+"""Describe a contender: how to install it, start it and read its messages."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ PINS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Contender:
-    """A scheduler, to be started by its public entry point with a schedule that is due every second.
+    """A scheduler, started by its public entry point with a schedule that is due every second.
 
     In `command` and `prepare`, `{bin}` is the environment's directory of programs, `{url}` the private Redis and `{n}`
-    the number of the process. They run in a directory with `files` in it; `prepare` once, before the first process.
+    the number of the process. Both run in a directory that contains `files`. `prepare` runs once, before the first
+    process.
     """
 
     name: str
@@ -33,7 +34,7 @@ class Contender:
     prepare: tuple[str, ...] = ()
     command: tuple[str, ...]
     looks: str = ""
-    """The Redis command that it begins with when it looks for what is due, and that nothing before needs; nothing when
-    it has its schedules in memory."""
+    """The Redis command with which it starts to look for due schedules, and which it does not use before. Empty if it
+    keeps its schedules in memory."""
     tick: Callable[[str], int] | None = None
-    """The tick that a message is named for, in seconds since the epoch; None when messages name no tick."""
+    """A function that returns the tick of a message, in seconds since the epoch; None if messages name no tick."""

@@ -1,7 +1,7 @@
-"""Lost and doubled, from what arrived in the queue: pure, and kinder to a contender than to a user.
+"""Count lost and doubled ticks from the messages in the queue, in favour of the contender where in doubt.
 
-Where a message names its tick the count is exact. Where it does not, there is only the instant at which it arrived: it
-is held against a grid of one tick per period, and the pairing and the phase that look best for the contender are taken.
+If messages name their tick, the count is exact. Otherwise only their arrival times are known. They are compared with a
+grid of one tick per period, by the pairing and the phase that look best for the contender.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ if TYPE_CHECKING:
 
 PERIOD = 1.0
 REACH = 0.75
-"""How far, in seconds, a message may be from a tick and still stand for it: enough for any phase (a restart begins a
-new one) and a quarter of a second of jitter, too little for a message in time to hide the loss of the next tick."""
+"""How far, in seconds, a message may be from its tick. It allows any phase (a restart begins a new one) and jitter of a
+quarter of a second. It is too short for a punctual message to hide the loss of the next tick."""
 MARGIN = 3
-"""Ticks before and after those counted, so that a message near an edge finds the tick it belongs to."""
+"""How many ticks to add before and after those counted, so that a message near an edge finds its tick."""
 
 
 class Count(NamedTuple):
-    """What became of the ticks that were due from `begin` until `end`."""
+    """The counts for the ticks that were due from `begin` until `end`."""
 
     due: int
     lost: int
     doubled: int
     silence: float
-    """The longest time in which nothing arrived, in seconds: late ticks are not lost, but they are late."""
+    """The longest time without a message, in seconds: it shows ticks that were late but not lost."""
 
 
 def count_named(messages: Iterable[tuple[float, int]], begin: int, end: int) -> Count:
-    """`messages` are (arrived, tick): every whole second from `begin` until `end` must come once, however late."""
+    """Count pairs of (arrived, tick): each whole second from `begin` until `end` must come once, however late."""
     messages = list(messages)
     seen = Counter(tick for _, tick in messages if begin <= tick < end)
     silence = longest_silence((arrived for arrived, _ in messages), begin, end)
@@ -40,7 +40,7 @@ def count_named(messages: Iterable[tuple[float, int]], begin: int, end: int) -> 
 
 
 def count_by_grid(instants: Iterable[float], begin: int, end: int) -> Count:
-    """One message is expected each second, at any phase: the phase of that message is taken which looks best."""
+    """Count by a grid of one message per second, at the phase of the message that gives the best result."""
     arrived = sorted(instants)
     phases = sorted({(instant - begin) % PERIOD for instant in arrived}) or [0.0]
     lost, doubled = min((_pair(arrived, begin, end, phase) for phase in phases), key=sum)
@@ -53,7 +53,7 @@ def longest_silence(instants: Iterable[float], begin: float, end: float) -> floa
 
 
 def _pair(arrived: Sequence[float], begin: int, end: int, phase: float) -> tuple[int, int]:
-    """(lost, doubled): as many pairs as can be, which is first come, first paired, since all reaches are equal."""
+    """Return (lost, doubled) for the most pairs. First come, first paired is optimal because all reaches are equal."""
     ticks = [begin + phase + n * PERIOD for n in range(-MARGIN, end - begin + MARGIN)]
     lost = doubled = n = 0
     for instant in arrived:

@@ -1,4 +1,4 @@
-"""Every peer by the name that the tables use, and how each is given many schedules."""
+"""List every peer by its name in the tables, with a function that gives it many schedules."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from benchmarks.peers.contender import Contender  # noqa: TC001 (what a crowd is
 
 
 class Crowd(Protocol):
-    """A peer with so many schedules over so many queues."""
+    """A function that returns a peer with many schedules over one or more queues."""
 
     def __call__(self, schedules: int, queues: int, *, due: bool = True) -> Contender:
-        """All of them due as it starts, or none for hours."""
+        """Return the peer with all schedules due as it starts, or none for hours."""
 
 
 CROWDS: dict[str, Crowd] = {

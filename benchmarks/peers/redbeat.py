@@ -1,7 +1,7 @@
-"""RedBeat: Celery beat with its schedule in Redis and one lock for the whole scheduler, held by one process.
+"""Run RedBeat: Celery beat with its schedule in Redis and one lock for the whole scheduler, owned by one process.
 
-As it comes, the lock lives for 25 minutes after its holder is killed, and those who wait look every 5 minutes. The
-second contender has both set for a quick takeover: a lock of 5 s, a look every second.
+By default, the lock expires 25 minutes after its owner is killed, and waiting processes check it every 5 minutes. The
+second contender is tuned for a quick takeover: the lock expires after 5 s, and they check it every second.
 """
 
 from dataclasses import replace
@@ -49,7 +49,7 @@ for n in range({schedules}):
 
 
 def crowd(schedules: int, queues: int, *, due: bool = True) -> Contender:
-    """So many, saved beforehand, all due, since they ran last hours ago; with `due=False` they ran just now."""
+    """Return a contender whose schedules are saved beforehand: all due, or with `due=False` as if they just ran."""
     return replace(
         REDBEAT,
         files={"app.py": EMPTY, "save.py": SAVE.format(schedules=schedules, queues=queues, hours=6 if due else 0)},

@@ -1,4 +1,4 @@
-"""beat itself, from the environment that runs the program, as it comes. Its job ids name the tick."""
+"""Run beat itself, with default settings, from the environment of this program. Its job ids name the tick."""
 
 from importlib.metadata import version
 

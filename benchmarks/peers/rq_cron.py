@@ -1,4 +1,4 @@
-"""`rq cron`: the scheduler that comes with RQ. It keeps its times in its own memory and has no lock."""
+"""Run `rq cron`, the scheduler of RQ. It keeps its times in memory and has no lock."""
 
 from dataclasses import replace
 
@@ -34,7 +34,7 @@ for n in range({schedules}):
 
 
 def crowd(schedules: int, queues: int, *, due: bool = True) -> Contender:
-    """So many, all due as it starts: so it is with intervals. With `due=False` they wait for the New Year."""
+    """Return a contender with intervals, which are all due at the start; with `due=False` they wait for 1 January."""
     when = "interval=3600" if due else 'cron="0 0 1 1 *"'
     return replace(
         RQ_CRON,

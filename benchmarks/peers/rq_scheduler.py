@@ -1,6 +1,6 @@
-"""rq-scheduler: a sorted set of jobs, moved to the queue by whoever holds a lock for that pass.
+"""Run rq-scheduler. It keeps jobs in a sorted set, and the process that owns the lock moves due jobs to the queue.
 
-It looks every 60 s unless told otherwise; four times a second, it can keep up with a schedule of one second.
+By default it looks every 60 s. At four times a second, it can keep up with a schedule that is due every second.
 """
 
 from dataclasses import replace
@@ -48,7 +48,7 @@ for begin in range(0, {schedules}, 1000):
 
 
 def crowd(schedules: int, queues: int, *, due: bool = True) -> Contender:
-    """So many, stored beforehand, all due; with `due=False` none for hours. It looks every second, as beat does."""
+    """Return a contender with stored schedules, all due or none for hours; it looks every second, like beat."""
     text = CROWD.format(schedules=schedules, queues=queues, hours=0 if due else 6)
     return replace(
         RQ_SCHEDULER,

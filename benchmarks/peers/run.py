@@ -1,8 +1,8 @@
-"""Run three, kill one: lost and doubled ticks of beat and its peers, each on a private Redis, one after another.
+"""Run three, kill one: count lost and doubled ticks of beat and its peers, each on its own private Redis.
 
     python benchmarks/peers/run.py [--seconds 30] [--only beat,rq-cron] [--json FILE] [--markdown]
 
-What is counted, and how, stands in README.md beside this file.
+README.md in this directory describes what is counted, and how.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ NAMES = 2  # columns of words; the others are figures
 
 
 class Play(NamedTuple):
-    """What a scenario plays with; `began` is on the monotonic clock."""
+    """The arguments of a scenario; `began` is on the monotonic clock."""
 
     contender: Contender
     crew: Crew
@@ -56,7 +56,7 @@ class Play(NamedTuple):
 
 
 class Scenario(NamedTuple):
-    """How many processes, what befalls them, and whether the proxy is between them and Redis."""
+    """The number of processes, the fault, and whether the proxy is between them and Redis."""
 
     title: str
     processes: int
@@ -73,7 +73,7 @@ class Row(NamedTuple):
     exits: int
 
     def cells(self) -> tuple[str, ...]:
-        """As shown under COLUMNS."""
+        """Return the cells for COLUMNS."""
         due, lost, doubled, silence = self.counted
         return self.contender, self.scenario, str(due), str(lost), str(doubled), f"{silence:.1f} s"
 
@@ -92,7 +92,7 @@ def lose_replies(play: Play) -> None:
 
 
 def pushing(contender: Contender) -> Callable[[Command], bool]:
-    """The next command that fills the queue; if that is done in a transaction, its EXEC."""
+    """Return a matcher for the next command that fills the queue; in a transaction, it matches the EXEC."""
     queue, named = contender.queue.encode(), False
 
     def matches(command: Command) -> bool:
@@ -190,7 +190,7 @@ def perform(contender: Contender, scenario: Scenario, seconds: int) -> Row:
 
 
 def raise_the_curtain(crew: Crew, drain: Drain, processes: int) -> int:
-    """The first process leads, the others join it once it works. Answers the second from which to count."""
+    """Start the first process, then the others once it has enqueued; return the second from which to count."""
     crew.start(0)
     deadline = time.monotonic() + PATIENCE
     while not drain.messages:

@@ -1,4 +1,4 @@
-"""What a contender stands on: its environment, its processes, and somebody who counts its messages."""
+"""Provide what a contender needs: its environment, its processes, and a thread that collects its messages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ROOM = Path(".beat/peers")
 
 
 def programs(group: str | None) -> Path:
-    """The directory with the programs of a group's environment, which is made when it is not there yet."""
+    """Return the directory with the programs of a group's environment; create the environment if it is missing."""
     if group is None:
         return Path(sys.executable).parent
     home, wanted = ROOM / f"venv-{group}", [f"{name}=={pin}" for name, pin in PINS[group].items()]
@@ -40,20 +40,20 @@ def programs(group: str | None) -> Path:
 
 
 def free_port() -> int:
-    """One on 127.0.0.1 that nobody has: not every peer understands the URL of a socket."""
+    """Return a free port on 127.0.0.1, because not every peer supports the URL of a Unix socket."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])
 
 
 def private_redis(directory: Path) -> tuple[embedded.PrivateRedis, str]:
-    """A server with AOF everysec, and its URL."""
+    """Start a Redis server with AOF everysec; return it with its URL."""
     port = free_port()
     return embedded.start(directory, options=["--port", str(port)]), f"redis://127.0.0.1:{port}/0"
 
 
 class Drain(threading.Thread):
-    """Takes every message out of the queue the moment it arrives, and notes Redis' time; it stands in for workers."""
+    """Pop every message as it arrives and note Redis' time, in place of workers."""
 
     def __init__(self, url: str, contender: Contender) -> None:
         super().__init__(daemon=True)
@@ -62,7 +62,7 @@ class Drain(threading.Thread):
         self._over = threading.Event()
 
     def run(self) -> None:
-        """Until `close`."""
+        """Pop messages until `close`."""
         while not self._over.is_set():
             if taken := self._redis.blpop([self._contender.queue], timeout=0.2):
                 self.messages.append((self.now(), str(taken[1])))
@@ -70,19 +70,19 @@ class Drain(threading.Thread):
                     self._redis.delete(f"rq:job:{taken[1]!s}")
 
     def now(self) -> float:
-        """The present instant, by Redis' clock."""
+        """Return the time by Redis' clock, in seconds."""
         seconds, micros = self._redis.time()
         return float(seconds) + float(micros) / 1e6
 
     def close(self) -> None:
-        """Take no more."""
+        """Stop the thread and close its connection."""
         self._over.set()
         self.join()
         self._redis.close()
 
 
 class Crew:
-    """The schedulers of a contender, and their supervisor: one that exits by itself is started again at once."""
+    """The schedulers of a contender, and their supervisor, which restarts a process that exits by itself."""
 
     def __init__(self, contender: Contender, url: str, directory: Path) -> None:
         self.exits = 0
@@ -98,27 +98,27 @@ class Crew:
             self.prepared = self._popen(contender.prepare, "prepare").wait()
 
     def start(self, n: int) -> None:
-        """Process number `n`, for the first time or again."""
+        """Start or restart process number `n`."""
         self._running[n] = self._popen(self._contender.command, str(n))
 
     def process(self, n: int) -> subprocess.Popen[bytes]:
-        """The one that was started last as number `n`."""
+        """Return the process that was last started as number `n`."""
         return self._running[n]
 
     def kill(self, n: int) -> None:
-        """Kill -9; it stays away until it is started again."""
+        """Kill process `n` with SIGKILL. The supervisor does not restart it."""
         process = self._running.pop(n)
         process.kill()
         process.wait()
 
     def pause(self, n: int, seconds: float) -> None:
-        """SIGSTOP, and after `seconds` SIGCONT."""
+        """Stop process `n` with SIGSTOP, and resume it after `seconds` with SIGCONT."""
         self._running[n].send_signal(signal.SIGSTOP)
         self.watch(time.monotonic() + seconds)
         self._running[n].send_signal(signal.SIGCONT)
 
     def watch(self, until: float) -> None:
-        """The supervisor's round, until `until` on the monotonic clock."""
+        """Supervise the processes until `until` on the monotonic clock."""
         while (left := until - time.monotonic()) > 0:
             for n in [n for n, process in self._running.items() if process.poll() is not None]:
                 self.exits += 1
@@ -126,11 +126,11 @@ class Crew:
             time.sleep(min(left, 0.05))
 
     def last_words(self, n: str = "0") -> str:
-        """The end of what the first process wrote, or that of `n`."""
+        """Return the end of the log of process `n`, by default the first."""
         return (self._directory / f"{n}.log").read_text(encoding="utf-8", errors="replace")[-2000:]
 
     def close(self) -> None:
-        """Nobody is left."""
+        """Kill all processes."""
         for n in list(self._running):
             self.kill(n)
 

@@ -1,1 +1,1 @@
-"""One module for each thing that is measured: `TITLE` and `run`, as `benchmarks.figures.Suite` says."""
+"""Measure one topic per module. Each has the `TITLE` and `run` of `benchmarks.figures.Suite`."""

@@ -1,8 +1,8 @@
-"""How soon a command answers: wall time beyond that of a bare Python, which no command can do without.
+"""Measure the start-up of commands: their wall time beyond that of a bare Python.
 
-The three take turns, so that a slow moment hits all of them; each turn gives one difference. They run in a directory of
-their own, as nobody's project. What they import is compiled beforehand, as pip leaves it, also where the environment
-forbids Python to keep what it compiles.
+The two commands and the bare Python take turns, so that a slow moment affects all of them. Each turn gives one
+difference per command. They run in their own directory, outside any project. Their imports are compiled beforehand, as
+pip does, even if the environment sets PYTHONDONTWRITEBYTECODE.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ COMMANDS = {
 
 
 def run(scale: Scale, say: Say) -> Iterator[Figure]:
-    """Once to compile and to warm the caches of files, then in turns."""
+    """Run each command once to compile and to warm the file caches, then measure in turns."""
     turns = scale.pick((25,), (5,))[0]
     taken: dict[str, list[float]] = {name: [] for name in ("", *COMMANDS)}
     with tempfile.TemporaryDirectory(prefix="beat-") as home:
@@ -44,7 +44,7 @@ def run(scale: Scale, say: Say) -> Iterator[Figure]:
 
 
 def wall_ms(words: Sequence[str], home: str) -> float:
-    """From the start of a process to its end."""
+    """Return the wall time of a process from start to end, in ms."""
     env = {name: value for name, value in os.environ.items() if not name.startswith(("BEAT_", "PYTHONDONTWRITE"))}
     env["PYTHONPYCACHEPREFIX"] = f"{home}/compiled"
     began = time.perf_counter()
@@ -53,7 +53,7 @@ def wall_ms(words: Sequence[str], home: str) -> float:
 
 
 def figures(taken: Mapping[str, Sequence[float]]) -> Iterator[Figure]:
-    """For each command what it took longer than the bare Python (the one without a name) of the same turn."""
+    """Yield for each command how much longer it took than the bare Python (named "") of the same turn."""
     for name in COMMANDS:
         beyond = tuple(whole - bare for whole, bare in zip(taken[name], taken[""], strict=True))
         yield Figure(SUITE, "start-up over bare Python", beyond, "ms", at={"command": name})

@@ -1,17 +1,17 @@
-"""Many beats on one Redis: how they share what falls due in one second, and how long Redis is kept from others.
+"""Measure many schedulers on one Redis: how they share what is due in one second, and how long they block Redis.
 
-What counts as what:
+The figures:
 
-- *claims per second*, *claim latency*: claimers that only claim (`benchmarks.claimers`), all at the same instant, 1,000
-  schedules due. A claim is one schedule handed out; the latency is that of every call, also of those that come too late
-  and bring nothing.
-- *wasted claims*: whole beats, 1,000 and then 5,000 schedules due in one second. Of all that a beat met in the index,
-  the part that it did not fire: another had it (LOCKED), its lock had run out (FENCED), somebody else had decided
-  (STALE, CHANGED).
-- *longest script*: the same; by the server's own slow log, of all scripts, whoever sent them. It is wall time: on two
-  cores it also counts when the server did not get one.
-- *5,000 drained after*: whole beats, from the second at which 5,000 schedules are due until the last is enqueued, by
-  Redis' clock.
+- *claims per second*, *claim latency*: processes that only claim (`benchmarks.claimers`), all at the same instant, with
+  1,000 schedules due. A claim is one schedule handed out. The latency covers every call, including calls that come too
+  late and return nothing.
+- *wasted claims*: whole schedulers, with 1,000 and then 5,000 schedules due in one second. It is the share of schedules
+  that a scheduler found in the index but did not fire. Either another scheduler had the lock (LOCKED), its own lock had
+  expired (FENCED), or another scheduler had already decided (STALE, CHANGED).
+- *longest script*: the same runs, by the server's slow log, over all scripts of all clients. It is wall time, so on two
+  cores it includes the time in which the server waited for a core.
+- *5,000 drained after*: whole schedulers, from the second at which 5,000 schedules are due until the last is enqueued,
+  by Redis' clock.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ SUITE = "crowd"
 FEW, MANY = 1_000, 5_000
 FAR_S = 7 * 86_400
 AHEAD_S = 2.5
-"""Longer than it takes to write that they fall due, and the lookahead of a beat."""
+"""Longer than the time to write the due instants, and longer than a scheduler's lookahead."""
 WASTED = ("locked", "fenced", "passed_on")
 ROUNDS = 10
 STAGGER = 4
-"""How many start at once: more would only wait for each other."""
+"""How many schedulers start at once: more would only wait for each other."""
 WITNESS = """
 import collections, json, signal
 import beat, tasks
@@ -54,18 +54,18 @@ seen = collections.Counter()
 signal.signal(signal.SIGUSR1, lambda *_: print(json.dumps(seen), flush=True))
 beat.Scheduler(listeners=[lambda event: seen.update([event.name])]).run()
 """
-"""A beat by its Python interface that tells, when it is asked, how often each event came."""
+"""A scheduler, started from Python, that prints how often each event occurred when it receives SIGUSR1."""
 
 
 class Act(NamedTuple):
-    """So many schedules that fell due in one second."""
+    """The measurements of schedules that fell due in one second."""
 
     drained_s: float
     longest_ms: float
 
 
 def run(scale: Scale, say: Say) -> Iterator[Figure]:
-    """One Redis and one set of schedules for all, and a crowd that grows."""
+    """Measure growing numbers of schedulers on one Redis with one set of schedules."""
     sizes = scale.pick((1, 2, 4, 8, 50), (4,))
     with stage() as found, contextlib.ExitStack() as hall:
         crowd = Crowd(found, hall)
@@ -80,7 +80,7 @@ def run(scale: Scale, say: Say) -> Iterator[Figure]:
 
 
 class Crowd:
-    """The beats, and what they have to do with."""
+    """The schedulers, with their Redis and their files."""
 
     def __init__(self, found: Stage, hall: contextlib.ExitStack) -> None:
         self.stage, self._hall, self._home = found, hall, found.clean()
@@ -91,7 +91,7 @@ class Crowd:
         (self._home / "witness.py").write_text(WITNESS, encoding="utf-8")
 
     def grow(self, beats: int, say: Say) -> None:
-        """So many there are from now on, all of which have registered and have nothing else to do."""
+        """Start schedulers until there are `beats` of them, and wait until all have registered and are idle."""
         while len(self.beats) < beats:
             for _ in range(min(STAGGER if self.beats else 1, beats - len(self.beats))):
                 self.beats.append(self._hall.enter_context(Beat(self._home, self.stage.url, program=("witness.py",))))
@@ -100,7 +100,7 @@ class Crowd:
         wait_for(lambda: is_calm(self.beats), 120)
 
     def told(self) -> Counter[str]:
-        """How often each event has come, in all beats together."""
+        """Return how often each event has occurred, summed over all schedulers."""
         return sum((_told(beat) for beat in self.beats), Counter[str]())
 
 
@@ -112,7 +112,7 @@ def _told(beat: Beat) -> Counter[str]:
 
 
 def whole_beats(crowd: Crowd, times: int, say: Say) -> Iterator[Figure]:
-    """Lets schedules fall due: each time first the 1,000, then the 5,000."""
+    """Make schedules due `times` times: first the 1,000, then the 5,000."""
     ids, few, many, before = [f"s{n:06d}" for n in range(MANY)], list[Act](), list[Act](), crowd.told()
     for number in range(1, times + 1):
         say(f"{len(crowd.beats)} beats: {FEW:,} due, then {MANY:,} ({number} of {times})")
@@ -126,14 +126,14 @@ def whole_beats(crowd: Crowd, times: int, say: Say) -> Iterator[Figure]:
 
 
 def is_calm(crowd: Sequence[Beat], seconds: float = 0.5) -> bool:
-    """Whether they use hardly any processor time: what a beat does once, after its first heartbeat, is done."""
+    """Return whether the schedulers use hardly any processor time, so their start-up work is done."""
     before = sum(each.cpu_s() for each in crowd)
     time.sleep(seconds)
     return sum(each.cpu_s() for each in crowd) - before <= seconds * (0.1 + 0.02 * len(crowd))
 
 
 def act(crowd: Crowd, ids: Sequence[str]) -> Act:
-    """Lets these fall due, all in one second, and waits until they are fired."""
+    """Make these schedules due in one second, and wait until all have fired."""
     found = crowd.stage
     forget_runs(found.redis)
     due = math.ceil(found.now() + AHEAD_S)
@@ -147,13 +147,13 @@ def act(crowd: Crowd, ids: Sequence[str]) -> Act:
 
 
 def wasted_percent(told: Mapping[str, int]) -> float:
-    """Of all that the beats met, the part that they did not fire."""
+    """Return the share of schedules that the schedulers found but did not fire, in percent."""
     wasted = sum(told.get(name, 0) for name in WASTED)
     return 100 * wasted / (wasted + told.get("fired", 0))
 
 
 def only_claims(found: Stage, beats: int, times: int) -> Iterator[Figure]:
-    """`times` repetitions of ROUNDS rounds each, in each of which all 1,000 are claimed."""
+    """Run `times` repetitions of ROUNDS rounds. Each round claims all 1,000 schedules."""
     ids = [f"s{n:06d}" for n in range(FEW)]
     past = int(found.now()) - 60
 

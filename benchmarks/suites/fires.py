@@ -1,19 +1,22 @@
-"""Fires per second with all schedules due at once: beat beside its peers, and beside what Redis can take.
+"""Measure fires per second with all schedules due at once: beat, its peers, and the floors of Redis.
 
-One Redis with AOF everysec for all, emptied between two contenders, who take turns: round after round, each round has
-all of them. beat also stands on a second Redis that persists nothing, under a name that says so.
+All contenders use one Redis with AOF everysec, which is emptied between two contenders. They take turns, and each round
+runs all of them. beat also runs on a second Redis without persistence, as *beat, no persistence*.
 
-`beat` is `beat run` with default settings, idle when the due instant comes; its rate is counted from that instant until
-the last job is in the queue. One such moment says little on a shared machine, so they are due three times (five times
-where budgets are held against it, 100,000 in several queues once), and the median counts; nobody takes the jobs out, so
-the later times find more runs to watch. It is flattering that so many are claimed and prepared ahead of time. **Peers**
-are started by their public entry points with everything due already. Those that look in Redis for what is due (RedBeat,
-rq-scheduler, APScheduler) are counted from when they begin to look, as they would at a due instant, which Redis'
-statistics tell, until the last job is there. Neither starting nor storing counts; reading what is due does (RedBeat
-reads it one by one before it enqueues the first, which is a fifth of its time), and what their rate would be without it
-is a figure of its own. rq cron and Celery beat have it all in memory and are counted from the first arrival that is
-seen until the last, for a few seconds only, since Celery beat would need many minutes. All are told not to log every
-job. The **floors** are in `benchmarks.floors`.
+`beat` is `beat run` with default settings. It is idle when the due instant comes, and its rate is measured from that
+instant until the last job is in the queue. One measurement says little on a shared machine, so the schedules are due
+three times, and the median counts. They are due five times where a budget applies, and once for 100,000 schedules in
+several queues. No worker takes the jobs out, so later times have more open runs to track. The rate flatters beat,
+because it claims and prepares many schedules ahead of time.
+
+**Peers** are started by their public entry points with everything already due. RedBeat, rq-scheduler and APScheduler
+look in Redis for what is due. They are measured from that look, which Redis' statistics show, until the last job is in
+the queue. Neither start-up nor storing counts, but reading what is due does. RedBeat reads schedules one by one before
+it enqueues the first, which takes a fifth of its time. A separate figure shows the rate without this reading. rq cron
+and Celery beat keep their schedules in memory. They are measured from the first arrival seen to the last, for only a
+few seconds, because Celery beat would need many minutes. No contender logs every job.
+
+The **floors** are in `benchmarks.floors`.
 """
 
 from __future__ import annotations
@@ -37,21 +40,21 @@ if TYPE_CHECKING:
 
 TITLE = "Fires per second, all schedules due at once"
 MOST_VOLATILE = 10_000
-"""Without persistence no more are tried than this: it would take minutes, and says nothing new."""
+"""The most schedules measured without persistence: more would take minutes and show nothing new."""
 UNITS = {"fires per second": "/s", FROM_FIRST: "/s", "Redis time per fire": "µs", "beat CPU per fire": "µs"}
 MOST_KEPT = 10_000
 FLOORS = {"enqueue_many": "enqueue_many", "packed commands": "packed"}
 
 
 class Size(NamedTuple):
-    """How much, how often, and for how many seconds peers are watched that have it in memory; with 0 no peer is."""
+    """The size of one measurement. `peers_s` limits how long in-memory peers are watched; 0 leaves out all peers."""
 
     schedules: int
     queues: int
     rounds: int = 1
     peers_s: float = 0
     times: int = 3
-    """How often beat's are due in a round."""
+    """How often beat's schedules are due in a round."""
 
 
 FULL = (
@@ -85,6 +88,6 @@ def run(scale: Scale, say: Say) -> Iterator[Figure]:
 
 
 def peers(made: Stage, size: Size) -> dict[str, Act]:
-    """All of them; with the largest number only who keeps it in its memory: the others take minutes to be given it."""
+    """Return all peers; for the largest size only rq cron, because storing takes the others minutes."""
     crowds = {who: crowd for who, crowd in CROWDS.items() if size.schedules <= MOST_KEPT or who == "rq cron"}
     return {who: functools.partial(peer, made, crowd, *size[:2], cap_s=size.peers_s) for who, crowd in crowds.items()}

@@ -1,14 +1,14 @@
-"""What it costs to wait: many schedules, and none is due for hours.
+"""Measure the cost of waiting: many schedules, and none is due for hours.
 
-**idle pass** is one `Ticker.turn`, built as the service builds it, timed in this process; the median of many. Few
-schedules and many take turns, pass by pass, each in a database of its own. **Redis time per idle pass** is what Redis
-counts for its scripts in passes after these.
+**idle pass** is the median time of one `Ticker.turn`, built as in a scheduler and timed in this process. The numbers of
+schedules take turns, pass by pass, each in its own database. **Redis time per idle pass** is the time that Redis counts
+for its scripts in further passes.
 
-**CPU when idle** is processor time of the scheduler's process per second. All contenders sit side by side on one Redis
-for the same stretch, once all have loaded their schedules and come to rest: at the full scale for a little more than
-the minute that has one repair of beat's in it, which looks at every schedule; the quick one has none. beat looks every
-second, and so does rq-scheduler (as it comes: every minute); the others sleep as long as they think they can: rq cron a
-minute, Celery beat and RedBeat five, APScheduler until the next tick. So they cost next to nothing.
+**CPU when idle** is the processor time of the scheduler's process per second. All contenders run side by side on one
+Redis for the same period, once all have loaded their schedules and are idle. At full scale the period is just over a
+minute, so it includes one of beat's repairs, which checks every schedule. The quick scale includes none. beat and
+rq-scheduler look every second (rq-scheduler's default is every minute). The others sleep as long as they can, so they
+cost next to nothing: rq cron one minute, Celery beat and RedBeat five, APScheduler until the next tick.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ HOURS_S = 6 * 3600
 TURNS = 300
 WARM = 20
 AT_REST = 0.1
-"""Who uses less than this part of a processor has loaded its schedules."""
+"""A process that uses less than this share of a processor has loaded its schedules."""
 MOST_FOR_PEERS = 10_000
 
 
@@ -80,7 +80,7 @@ def run(scale: Scale, say: Say) -> Iterator[Figure]:
 
 @contextlib.contextmanager
 def at_rest(made: Stage, schedules: int, peers: Sequence[str], say: Say) -> Iterator[Present]:
-    """The processes of beat and these peers side by side, once they have nothing left to do but wait."""
+    """Start beat and these peers side by side; yield their processes once all are idle."""
     home = made.clean()
     (home / "tasks.py").write_text(tasks(schedules, start=made.now() + HOURS_S, every="12h"), encoding="utf-8")
     with contextlib.ExitStack() as ends:
@@ -104,7 +104,7 @@ def at_rest(made: Stage, schedules: int, peers: Sequence[str], say: Say) -> Iter
 
 
 def seated(made: Stage, who: str, schedules: int) -> Crew:
-    """A peer with so many schedules of which none is due, started."""
+    """Start a peer with this many schedules, none of them due."""
     crew = Crew(CROWDS[who](schedules, 1, due=False), made.url, Path(tempfile.mkdtemp(dir=made.directory)))
     if crew.prepared:
         raise ChildProcessError(f"it could not be prepared: {crew.last_words('prepare')}")
@@ -113,7 +113,7 @@ def seated(made: Stage, who: str, schedules: int) -> Crew:
 
 
 def spent(present: Present, seconds: float) -> dict[str, float]:
-    """Milliseconds of processor time in each second, of those who are still there at the end."""
+    """Return ms of processor time per second for each process that is still running at the end."""
     before = {who: cpu_s(process.pid) for who, process in present.items() if process.poll() is None}
     began = time.monotonic()
     time.sleep(seconds)
@@ -123,7 +123,7 @@ def spent(present: Present, seconds: float) -> dict[str, float]:
 
 
 def passes(made: Stage, databases: Sequence[int]) -> list[tuple[list[float], float]]:
-    """For each database how long each pass took, in seconds, and the microseconds that one has cost Redis."""
+    """Return for each database the seconds of each pass, and the microseconds of Redis time per pass."""
     clients = [connection.connect(f"{made.url.removesuffix('/0')}/{number}") for number in databases]
     tickers, stopping = [_ticker(client) for client in clients], threading.Event()
     turns: list[list[float]] = [[] for _ in tickers]
@@ -151,4 +151,4 @@ def _ticker(client: connection.Redis) -> Ticker:
 
 
 def _nobody(_: Event) -> None:
-    """Listens."""
+    """Ignore the event."""

@@ -1,25 +1,25 @@
-"""How late: from the due instant until the job is in the queue.
+"""Measure lateness: the time from the due instant until the job is in the queue.
 
-**one schedule** and **500 in one second** are seen by a watcher that pops the queue as an idle worker would, and notes
-the time of this machine's clock; its own way from Redis and back is in the figure. beat's job ids name their tick.
+**one schedule** and **500 in one second** are seen by a watcher that pops the queue as an idle worker would. It notes
+the time by this machine's clock, so the figure includes its round trip to Redis. beat's job ids name their tick.
 
-One schedule is measured three times, taking turns with the peers; each time has its own percentiles, and of those the
-median counts. Beside it sits **a bare process** (`benchmarks.bare`), which wakes at the half seconds, where beat has
-nothing to do, and pushes one element to a list of its own on the same Redis, seen in the same way. That is the floor
-which the machine itself sets: when both are late, it is not beat's doing.
+*One schedule* is measured three times, in turns with the peers. Each time has its own percentiles, and their median
+counts. **A bare process** (`benchmarks.bare`) runs beside beat. It wakes at half seconds, when beat is idle, and pushes
+one element to its own list on the same Redis, where a watcher pops it. This is the floor that the machine sets: if both
+are late, beat is not the cause.
 
-**1,000 per second** is 1,000 schedules every second for a minute, all of a second due at its beginning, with two stock
-`rq worker`s running. They cannot keep up with so much on two cores, and are not meant to: they are there because in
-production they are, and what is measured is the time to the queue. Since they pop, arrivals are read from the outbox,
-which is written in the same step as the queue: the id of an entry is Redis' time when that step began.
+**1,000 per second** is 1,000 schedules every second for a minute, all due at the beginning of the second. Two stock
+`rq worker`s run beside it, as they would in production. They cannot keep up on two cores, but only the time to the
+queue is measured. Because they pop the queue, arrivals are read from the event stream, which is written in the same
+step as the queue. The id of an entry is Redis' time at the beginning of that step.
 
-**Peers** have one schedule of one second. Those that can be due on whole seconds are: rq cron and APScheduler by a cron
-expression with seconds, rq-scheduler because it cuts its times. Their lateness is what the arrival is past the second,
-as it is for beat. Celery beat and RedBeat count the next second from when they got round to the last one, and their
-messages name no tick: their lateness is the gap between two messages beyond one second. That leaves out what sending
-takes, about a millisecond, and does not add up the drift: a lower bound, not to be held against the others' figures.
-rq-scheduler looks four times a second (as it comes: once a minute), so an eighth of a second is what to expect. A 99th
-percentile of fewer than a hundred ticks is the worst of them.
+**Peers** have one schedule that is due every second. rq cron, APScheduler (both by a cron expression with seconds) and
+rq-scheduler (which truncates its times) are due on whole seconds. Their lateness is the time since the last whole
+second, as for beat. Celery beat and RedBeat count each second from the previous message, and their messages name no
+tick. Their lateness is the gap between two messages minus one second. This omits about a millisecond for sending, and
+it does not add up the drift. It is a lower bound that you cannot compare with the other figures. rq-scheduler looks
+four times a second (its default is once a minute), so expect an eighth of a second. A 99th percentile of fewer than a
+hundred ticks is their maximum.
 """
 
 from __future__ import annotations
@@ -70,19 +70,19 @@ PATIENCE_S = 30
 EVENTS = "beat:events"
 SECONDS, WORKERS = 60, 2
 MESSAGES = 15
-"""So many ticks of each peer."""
+"""How many ticks of each peer are measured."""
 BARE, ITS_LIST = "a bare process", "bare"
 
 
 class Arrival(NamedTuple):
-    """Both in seconds since the epoch."""
+    """When a job arrived and when it was due, in seconds since the epoch."""
 
     at: float
     due: float
 
 
 def run(scale: Scale, say: Say) -> Iterator[Figure]:
-    """Quick is beat alone, and the bare process."""
+    """Measure every load. The quick scale runs only beat and the bare process."""
     rounds, ticks, flocks, stretches = scale.pick((3, 120, 6, 1), (1, 6, 1, 0))
     with stage() as made:
         alone: dict[str, Act] = {"beat": partial(one, made, ticks)}
@@ -96,14 +96,14 @@ def run(scale: Scale, say: Say) -> Iterator[Figure]:
 
 
 def figures(taken: Sequence[Sequence[float] | None], who: str, load: str) -> Iterator[Figure]:
-    """From the seconds of each repetition, or None where it failed."""
+    """Yield percentiles of the seconds of each repetition; a failed repetition is None."""
     for what, percent in (("p50", 50), ("p99", 99), ("max", 100)):
         values = tuple(None if seconds is None else percentile(seconds, percent) * 1000 for seconds in taken)
         yield Figure("lateness", f"lateness {what}", values, "ms", who, {"load": load})
 
 
 def one(made: Stage, ticks: int) -> dict[str, list[float]]:
-    """So many ticks of one schedule, and what the bare process did meanwhile."""
+    """Return the lateness of `ticks` ticks of one schedule, and of the bare process meanwhile."""
     with bare(made, ticks + 3 * PATIENCE_S) as watcher:
         ours = popped(made, schedules=1, every_s=1, rounds=ticks)
     pushed = meanwhile([Arrival(at, float(instant)) for at, instant in watcher.seen], ours)
@@ -116,14 +116,14 @@ def late(arrivals: Sequence[Arrival]) -> list[float]:
 
 
 def meanwhile(arrivals: Sequence[Arrival], others: Sequence[Arrival]) -> list[Arrival]:
-    """Those that were due between the first and the last of the others."""
+    """Return the arrivals that were due between the first and the last of the others."""
     first, last = min(other.due for other in others), max(other.due for other in others)
     return [arrival for arrival in arrivals if first <= arrival.due <= last]
 
 
 @contextlib.contextmanager
 def bare(made: Stage, times: int) -> Iterator[Watcher]:
-    """The bare process, at work already, and who sees what it pushes; so many times at most."""
+    """Run the bare process for at most `times` elements; yield its watcher once the first element has arrived."""
     words = [sys.executable, "-m", "benchmarks.bare", made.url, ITS_LIST, str(times)]
     with watching(made, ITS_LIST) as watcher:
         process = subprocess.Popen(words, stdin=subprocess.DEVNULL)  # noqa: S603 (ours)
@@ -142,7 +142,7 @@ def bare(made: Stage, times: int) -> Iterator[Watcher]:
 
 
 def popped(made: Stage, *, schedules: int, every_s: int, rounds: int) -> list[Arrival]:
-    """So many rounds of all these schedules at once, as the watcher saw them."""
+    """Return the arrivals of `rounds` rounds, in each of which all schedules are due at once."""
     home = made.clean()
     start = math.ceil(made.now() + (2 + schedules / 200))
     (home / "tasks.py").write_text(tasks(schedules, start=start, every=f"{every_s}s"), encoding="utf-8")
@@ -153,7 +153,7 @@ def popped(made: Stage, *, schedules: int, every_s: int, rounds: int) -> list[Ar
 
 
 def tick_of(job: str) -> int:
-    """In seconds since the epoch."""
+    """Return the tick in a job id, in seconds since the epoch."""
     return int(job.rpartition("_")[2])
 
 
@@ -168,7 +168,7 @@ def watching(made: Stage, queue: str) -> Iterator[Watcher]:
 
 
 def paced(made: Stage, who: str, number: int) -> dict[str, list[float]]:
-    """What its rule says of so many messages of a peer; the first ones, while it starts, do not count."""
+    """Return the lateness of `number` messages of a peer by its rule, without the first messages after its start."""
     contender, rule = PEERS[who]
     with watching(made, contender.queue) as watcher:
         crew = Crew(contender, made.url, made.clean())
@@ -185,7 +185,7 @@ def paced(made: Stage, who: str, number: int) -> dict[str, list[float]]:
 
 
 def sustained(made: Stage, *, schedules: int, seconds: int, say: Say) -> list[float]:
-    """All ticks of so many seconds, by Redis' clock."""
+    """Return the lateness of all ticks of these seconds, by Redis' clock."""
     home = made.clean()
     start = math.ceil(made.now() + 2 + schedules / 200)
     (home / "tasks.py").write_text(tasks(schedules, start=start, every="1s"), encoding="utf-8")
@@ -200,7 +200,7 @@ def sustained(made: Stage, *, schedules: int, seconds: int, say: Say) -> list[fl
 
 
 def outbox(made: Stage, begin: int, end: int, total: int) -> list[float]:
-    """How late each tick from `begin` until `end` was enqueued, in seconds; not waiting for ever."""
+    """Return how late each tick from `begin` until `end` was enqueued, in seconds; stop waiting after PATIENCE_S."""
     found: list[float] = []
     last, until = "0", time.monotonic() + end - made.now() + PATIENCE_S
     while len(found) < total and time.monotonic() < until:
@@ -212,7 +212,7 @@ def outbox(made: Stage, begin: int, end: int, total: int) -> list[float]:
 
 
 def lateness(entries: Sequence[tuple[str, dict[str, str]]], begin: int, end: int) -> list[float]:
-    """Of the enqueued ticks among these entries of the outbox that lie from `begin` until `end`."""
+    """Return the lateness of the ticks from `begin` until `end` that these event stream entries enqueued."""
     enqueued = [(each, json.loads(fields["entry"])) for each, fields in entries if fields["type"] == "enqueued"]
     ticks = [(int(each.partition("-")[0]) / 1000, datetime.fromisoformat(line["tick"])) for each, line in enqueued]
     return [at - tick.timestamp() for at, tick in ticks if begin <= tick.timestamp() < end]
@@ -220,7 +220,7 @@ def lateness(entries: Sequence[tuple[str, dict[str, str]]], begin: int, end: int
 
 @contextlib.contextmanager
 def worker(home: Path, url: str, n: int) -> Iterator[None]:
-    """A stock `rq worker`."""
+    """Run a stock `rq worker`."""
     words = [str(Path(sys.executable).parent / "rq"), "worker", "--url", url, "--quiet", "q0"]
     with (home / f"worker-{n}.log").open("wb") as log:
         process = subprocess.Popen(words, cwd=home, stdin=subprocess.DEVNULL, stdout=log, stderr=log)  # noqa: S603

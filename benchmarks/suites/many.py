@@ -1,18 +1,18 @@
-"""One beat with many schedules: starting, repairing, reading, and the memory that it all takes.
+"""Measure one scheduler with many schedules: starting, repairing, reading, and memory.
 
-- *first start*: from the start of the process of `beat run` until all schedules are in the index of an empty Redis.
-- *declaring*: the part of that which passes until the user's module is imported, with all its schedules; Redis has not
-  been asked for anything yet.
-- *unchanged start*: the same code again on the same Redis, from the start of the process until the beat's heartbeat is
-  there, which it sends when all is registered; *once declared* is the part after the user's module is imported.
-- *repair*: somebody has deleted the index. From when a beat that starts begins to repair until all schedules are in the
-  index again, and the lock of the repair is gone. *Longest repair script* and *repair page* (how many schedules one
-  script makes whole) are of the same, by the server's slow log.
-- *listing, first page*: what `beat list` does after its start-up: the first rows by id with where each stands and its
-  last 20 runs, how many schedules there are, and the beats that are alive.
-- *memory of a beat*: what it holds, beyond a beat with one schedule. *Memory of Redis per schedule*: `used_memory`
-  beyond that with one schedule, without the events, which are bounded. A *ledger entry* is a verdict, in a ledger of a
-  thousand; an *event* that of a verdict.
+- *first start*: from the start of the `beat run` process until all schedules are in the index of an empty Redis.
+- *declaring*: the part of the first start until the user's module, with all its schedules, is imported. The scheduler
+  has not used Redis yet.
+- *unchanged start*: the same code again on the same Redis, from the start of the process until the scheduler's first
+  heartbeat, which it sends once all is registered. *once declared* is the part after the user's module is imported.
+- *repair*: the index was deleted. From the time at which a starting scheduler begins the repair until all schedules are
+  in the index again and the repair lock is gone. *longest repair script* and *repair page* (how many schedules one
+  script repairs) come from the same run, by the server's slow log.
+- *listing, first page*: the work of `beat list` after its start-up. It reads the first rows by id, each with its state
+  and its last 20 runs, the number of schedules, and the running schedulers.
+- *memory of a beat*: the memory of the scheduler beyond that of a scheduler with one schedule. *memory of Redis per
+  schedule*: `used_memory` beyond that with one schedule, without the event stream, whose size is bounded. A *ledger
+  entry* is one decision in a ledger of a thousand. An *event* is the entry for one decision in the event stream.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ PAGE = 50
 
 
 class Memory(NamedTuple):
-    """In bytes."""
+    """Memory in bytes."""
 
     beat: int
     redis: int
-    """Without the events."""
+    """Without the event stream."""
 
 
 def run(scale: Scale, say: Say) -> Iterator[Figure]:
-    """First one schedule, then many; every figure is of the many."""
+    """Measure one schedule as the baseline, then many."""
     (schedules,), (times,) = scale.pick((100_000,), (2_000,)), scale.pick((2,), (1,))
     at: Mapping[str, int | str] = {"schedules": schedules}
     with stage() as made:
@@ -83,7 +83,7 @@ def run(scale: Scale, say: Say) -> Iterator[Figure]:
 
 
 def alone(made: Stage) -> tuple[Memory, float, float]:
-    """The memory of a beat with one schedule and of its Redis; then what a ledger entry and an event take in Redis."""
+    """Return memory with one schedule, bytes per ledger entry, and bytes per event."""
     home, first = made.clean(), int(made.now()) - 10 - (ENTRIES - 1) * PERIOD_S
     (home / "tasks.py").write_text(tasks(1, start=first, every=f"{PERIOD_S}s"), encoding="utf-8")
     with Beat(home, made.url, env={"BEAT_MISFIRE_AFTER": "7d"}) as beat:
@@ -97,28 +97,28 @@ def alone(made: Stage) -> tuple[Memory, float, float]:
 
 
 def usage(made: Stage, key: str) -> int:
-    """What a key takes, all of its elements counted."""
+    """Return the memory of a key with all of its elements, in bytes."""
     return int(made.redis.memory_usage(key, samples=0) or 0)
 
 
 def held(made: Stage, beat: Beat) -> Memory:
-    """By a beat, and by Redis without the events."""
+    """Return the memory of a scheduler, and of Redis without the event stream."""
     return Memory(beat.rss_bytes(), int(made.redis.info("memory")["used_memory"]) - usage(made, KEYS.events))
 
 
 def until_it_rests(made: Stage, schedules: int) -> None:
-    """Returns once all are in the index, and the repair with which a beat begins is over."""
+    """Wait until all schedules are in the index, and the scheduler's first repair is over."""
     wait_for(lambda: made.redis.zcard(KEYS.due) == schedules and made.redis.exists(KEYS.repaired), PATIENCE_S)
     wait_for(lambda: not made.redis.exists(KEYS.repairing), PATIENCE_S)
 
 
 def declared_at(home: Path) -> float:
-    """When the newest process had imported its schedules."""
+    """Return when the newest process had imported its schedules, in seconds since the epoch."""
     return float((home / "declared").read_text(encoding="ascii"))
 
 
 def first_start(made: Stage, home: Path, schedules: int) -> tuple[float, float, Memory]:
-    """Seconds in all, and until the schedules were declared; and the memory once the beat rests."""
+    """Return the total seconds, the seconds until the schedules were declared, and the memory once idle."""
     began = time.time()
     with Beat(home, made.url) as beat:
         wait_for(lambda: made.redis.zcard(KEYS.due) == schedules, PATIENCE_S)
@@ -128,7 +128,7 @@ def first_start(made: Stage, home: Path, schedules: int) -> tuple[float, float, 
 
 
 def unchanged_start(made: Stage, home: Path) -> tuple[float, float]:
-    """Seconds in all, and those after the schedules were declared."""
+    """Return the total seconds, and the seconds after the schedules were declared."""
     made.redis.delete(KEYS.instances)
     began = time.time()
     with Beat(home, made.url) as beat:
@@ -139,7 +139,7 @@ def unchanged_start(made: Stage, home: Path) -> tuple[float, float]:
 
 
 def repair(made: Stage, home: Path, schedules: int) -> Iterator[tuple[str, float, str]]:
-    """Of an index that is gone: what, how much, in which unit."""
+    """Repair a deleted index; yield the name, value and unit of each figure."""
     made.redis.delete(KEYS.due, KEYS.repaired, KEYS.repairing)
     with contextlib.closing(SlowLog(made)) as log, Beat(home, made.url):
         wait_for(lambda: made.redis.exists(KEYS.repaired), PATIENCE_S)
@@ -152,19 +152,19 @@ def repair(made: Stage, home: Path, schedules: int) -> Iterator[tuple[str, float
 
 
 def repairs(ran: Iterable[Ran]) -> list[Ran]:
-    """Those that are the script of the repair."""
+    """Return the calls of the repair script."""
     sha = scripts.script("repair").sha
     return [each for each in ran if each.sha == sha]
 
 
 def _words() -> list[str]:
-    """What a call of that script says before the first id."""
+    """Return the arguments of a repair call before the first id."""
     script = scripts.script("repair")
     return ["EVALSHA", script.sha, str(len(script.keys)), *script.keys, *script.args]
 
 
 def listing_ms(made: Stage) -> float:
-    """The first page of schedules, with all that `beat list` shows of them and below them."""
+    """Time the first page of schedules, with everything that `beat list` reads for it."""
     redis: Any = connection.connect(made.url)
     with contextlib.closing(redis):
         client = Client(redis)

@@ -1,8 +1,9 @@
-"""One scrape of a beat with many schedules: from the question by HTTP to the last byte of the page.
+"""Measure one scrape of a scheduler with many schedules, from the HTTP request to the last byte of the response.
 
-Every schedule has run, failed, succeeded and skipped ticks for two reasons, so that the page is as long as it gets:
-twelve samples for each. *Scrape, ten of them* has labels for ten schedules alone. *Longest metrics script* is by the
-server's slow log, with an outbox full of failures to fold, each with a traceback and as many details as there may be.
+Every schedule has runs, failures, successes, and ticks skipped for two reasons. So the response has its maximum length:
+twelve samples per schedule. *scrape, ten of them* has labels for only ten schedules. *longest metrics script* comes
+from the server's slow log. Its event stream is full of failures to aggregate, each with a traceback and the maximum of
+details.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def run(scale: Scale, say: Say) -> Iterator[Figure]:
 
 
 def live(made: Stage, schedules: int) -> None:
-    """As if they had run for a while."""
+    """Write the state and events of schedules that have run for a while."""
     with made.redis.pipeline(transaction=False) as pipe:
         for n in range(schedules):
             pipe.hset(KEYS.schedule(f"s{n:06d}"), mapping=LIVED)
@@ -78,13 +79,13 @@ def live(made: Stage, schedules: int) -> None:
 
 
 def scrapes(port: int, times: int) -> tuple[float, ...]:
-    """After a first one, which folds all events."""
+    """Time scrapes after a first one, which aggregates all events."""
     wait_for(lambda: scraped(port) > 0, 60)
     return tuple(scraped(port) for _ in range(times))
 
 
 def scraped(port: int) -> float:
-    """How many seconds it took; 0 if nobody is there yet."""
+    """Return the seconds that a scrape took; 0 if the server is not up yet."""
     began = time.perf_counter()
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as reply:

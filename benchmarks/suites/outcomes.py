@@ -1,14 +1,14 @@
-"""With many runs open, how soon the end of one is in the ledger, and what looking for it costs.
+"""Measure, with many open runs, how soon an outcome is in the ledger, and what tracking the runs costs.
 
-A real beat fires all of the runs: schedules with many overdue ticks, which it catches up with. Then workers are played:
-a thousand of the runs are started, and end at random instants, written as RQ writes it, so that the figures are beat's
-alone and not those of a thousand workers on two cores. What else is open waits in its queue.
+A real scheduler fires all runs, by catching up with many overdue ticks. The benchmark then simulates workers: it starts
+a thousand of the runs and ends them at random instants, with the same writes as RQ. So the figures measure beat alone,
+and not a thousand workers on two cores. All other open runs wait in the queue.
 
-- *outcome known*: from the end that the job's hash names to the line of the ledger, by Redis' clock.
-- *for looking*: while nothing ends, beyond what the same beat cost before anything was open; of Redis what the scripts
-  took. A backlog is looked at less often the longer it waits: *fresh* is right after it was fired, the other once it
-  has waited for as long as it changes anything.
-- *while they end*: the same, over the time in which the thousand end.
+- *outcome known*: from the end that the job's hash names to the line in the ledger, by Redis' clock.
+- *for looking*: the cost while no run ends, minus the cost of the same scheduler before any run was open. The cost of
+  Redis is the time of its scripts. beat checks a backlog less often the longer it waits. *fresh* is the cost right
+  after the runs were fired; the other figure is the cost once the checks are as rare as they get.
+- *while they end*: the same cost, over the time in which the thousand runs end.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ ENDING = 1_000
 SCHEDULES = 100
 PERIOD_S = 600
 MISFIRE_AFTER = "7d"
-"""As late as a tick may be that still fires: a thousand periods fit into it."""
+"""The maximum age of a missed tick that may still fire, long enough for a thousand periods."""
 MOST_WAIT_S = 100
-"""A backlog that has waited for so long is looked at as seldom as it ever will be: beat/storage/scripts/observe.lua."""
+"""After this wait, beat checks a backlog as rarely as it ever will (beat/storage/scripts/observe.lua)."""
 TASKS = """
 from datetime import datetime, timezone
 from beat import register
@@ -54,29 +54,29 @@ for n in range({schedules}):  # the ids of jobs end in their second, by which be
     register(work, every="{period_s}s", start=start, id=f"s{{n:06d}}", queue="q0")
 """
 SETTLED = 10_000
-"""So many make a backlog that is worth waiting for."""
+"""The least number of runs for which the suite waits until checks become rare."""
 
 
 class Cost(NamedTuple):
-    """Milliseconds in each second."""
+    """Milliseconds per second."""
 
     redis: float
     cpu: float
 
     def beyond(self, other: Cost) -> Cost:
-        """What it is more."""
+        """Return by how much this cost exceeds the other."""
         return Cost(max(0.0, self.redis - other.redis), max(0.0, self.cpu - other.cpu))
 
 
 class Meter:
-    """Counts what the scripts cost Redis, and the beat its processor, from when it was made."""
+    """Measure the time of Redis' scripts and the scheduler's processor time since this meter was created."""
 
     def __init__(self, made: Stage, beat: Beat) -> None:
         self._made, self._beat = made, beat
         self._began = time.monotonic(), made.busy_us() / 1000, cpu_s(beat.process.pid) * 1000
 
     def read(self) -> Cost:
-        """So far."""
+        """Return the cost per second so far."""
         began, redis_ms, cpu_ms = self._began
         seconds = time.monotonic() - began
         redis_ms, cpu_ms = self._made.busy_us() / 1000 - redis_ms, cpu_s(self._beat.process.pid) * 1000 - cpu_ms
@@ -84,7 +84,7 @@ class Meter:
 
 
 def run(scale: Scale, say: Say) -> Iterator[Figure]:
-    """Each number of open runs on an empty Redis."""
+    """Measure each number of open runs on an empty Redis."""
     for runs in scale.pick((1_000, 100_000), (1_000,)):
         with stage() as made:
             home = made.clean()
@@ -98,7 +98,7 @@ def run(scale: Scale, say: Say) -> Iterator[Figure]:
 
 
 class Act(NamedTuple):
-    """A beat, and the runs that it is to fire."""
+    """A scheduler, and the number of runs that it will fire."""
 
     made: Stage
     beat: Beat
@@ -107,21 +107,21 @@ class Act(NamedTuple):
     """The tick to begin with, in seconds since the epoch."""
 
     def fire(self) -> None:
-        """Lets all of the ticks be due."""
+        """Make all ticks due, and wait until they have fired."""
         for second in range(10):
             ids = [f"s{n:06d}" for n in range(second, SCHEDULES, 10)]
             fall_due(self.made.redis, ids, self.first + second)
         wait_for(lambda: self.made.redis.zcard(KEYS.open) == self.runs, 300)
 
     def over(self, seconds: float) -> Cost:
-        """What the beat costs, from now on for so long."""
+        """Return what the scheduler costs over the next `seconds`."""
         meter = Meter(self.made, self.beat)
         time.sleep(seconds)
         return meter.read()
 
 
 def measure(act: Act, scale: Scale, say: Say) -> Iterator[Figure]:
-    """All about one number of open runs."""
+    """Yield all figures for one number of open runs."""
     window_s, ends_s = (2.0, 4.0) if scale.quick else (5.0, 20.0)
     redis, runs, idle = act.made.redis, act.runs, act.over(window_s / 2)
     say(f"{runs:,} runs are fired")
@@ -148,13 +148,13 @@ def measure(act: Act, scale: Scale, say: Say) -> Iterator[Figure]:
 
 
 def costs(when: str, runs: int, cost: Cost) -> Iterator[Figure]:
-    """Of Redis and of the beat."""
+    """Yield the figures of Redis and of the scheduler."""
     yield Figure(SUITE, f"Redis time {when}", (cost.redis,), "ms/s", at={"open runs": runs})
     yield Figure(SUITE, f"beat CPU {when}", (cost.cpu,), "ms/s", at={"open runs": runs})
 
 
 def start(redis: Any) -> list[str]:
-    """Workers that show life take the oldest from the queue."""
+    """Start the oldest jobs of the queue, as live workers with heartbeats would, and return their ids."""
     ids: list[str] = redis.lpop("rq:queue:q0", ENDING)
     with redis.pipeline(transaction=False) as pipe:
         for job in ids:
@@ -166,7 +166,7 @@ def start(redis: Any) -> list[str]:
 
 
 def end(redis: Any, ids: Sequence[str], seconds: float) -> None:
-    """Each at an instant of its own, all within so many seconds."""
+    """End each job at a random instant within the next `seconds`."""
     began = time.monotonic()
     for at, job in sorted((random.uniform(0, seconds), job) for job in ids):  # noqa: S311 (no secret)
         time.sleep(max(0.0, began + at - time.monotonic()))
@@ -178,11 +178,11 @@ def end(redis: Any, ids: Sequence[str], seconds: float) -> None:
 
 
 def lags_ms(events: Iterable[dict[str, str]]) -> list[float]:
-    """From the end of each run to its line in the ledger."""
+    """Return the ms from the end of each run to its line in the ledger."""
     lines = (json.loads(event["entry"]) for event in events if event["type"] == "succeeded")
     return [(clock.read(line["at"]) - clock.read(line["ended"])).total_seconds() * 1000 for line in lines]
 
 
 def stamp() -> str:
-    """As RQ writes it."""
+    """Return the current time in RQ's format."""
     return datetime.now(UTC).isoformat().replace("+00:00", "Z")

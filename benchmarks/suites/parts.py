@@ -1,7 +1,7 @@
-"""The parts that everything is made of: a lock, the state of one schedule, and the next tick of an expression.
+"""Measure the basic parts: a lock, the state of one schedule, and the next tick of an expression.
 
-Each is called as beat calls it, one call after the other on one connection, so that a round trip to Redis is in the
-figure. `Cron.after` is measured by `benchmarks.ticks`, beside croniter and in turns with it; its best turn counts.
+Each part is called as beat calls it, one call after another on one connection, so each figure includes a round trip to
+Redis. `benchmarks.ticks` measures `Cron.after` in turns with croniter, and the best turn counts.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ ID = "work"
 
 
 def work() -> None:
-    """What the schedule would run."""
+    """Stand in for the function of the schedule."""
 
 
 def run(scale: Scale, say: Say) -> Iterator[Figure]:
-    """First what needs a Redis, then the ticks."""
+    """Measure the parts that need Redis, then the ticks."""
     calls, times = scale.pick((500,), (100,))[0], scale.pick((7,), (3,))[0]
     with stage() as found:
         found.clean()
@@ -61,7 +61,7 @@ def run(scale: Scale, say: Say) -> Iterator[Figure]:
 
 
 def each_us(part: Callable[[], object], calls: int) -> float:
-    """Microseconds per call."""
+    """Return microseconds per call."""
     part()
     began = time.perf_counter()
     for _ in range(calls):
@@ -70,7 +70,7 @@ def each_us(part: Callable[[], object], calls: int) -> float:
 
 
 def lock(store: Store) -> Callable[[], None]:
-    """One that nobody else wants."""
+    """Return a function that acquires and releases a lock without contention."""
     mine = Lock(store.client, store.keys.lock(ID), 10_000)
 
     def turn() -> None:
@@ -81,7 +81,7 @@ def lock(store: Store) -> Callable[[], None]:
 
 
 def write(store: Store) -> Callable[[], None]:
-    """Brings a definition into Redis that is not the one that is there: looked at, prepared and written."""
+    """Return a function that replaces the definition in Redis with a different one: read, prepare and write."""
     told: list[str] = []
 
     def emit(event: Event) -> None:
@@ -99,7 +99,7 @@ def write(store: Store) -> Callable[[], None]:
 
 
 def calls_of_a_fire(store: Store, made: Stage) -> int:
-    """What the script asks of Redis for one tick alone, where nothing is shared with a page."""
+    """Return how many commands the fire script calls for a single tick, which shares nothing with a page."""
     fall_due(made.redis, [ID], int(made.now()) - 5)
     (claim,) = store.claim(token=ID, lock_ttl=10_000, lookahead=0, limit=1).claims
     schedule, tick = _declared("any"), clock.read(claim.tick)
@@ -121,7 +121,7 @@ def _declared(words: str) -> Schedule:
 
 
 def next_ticks(times: int, say: Say) -> Iterator[Figure]:
-    """For what people ask for most, beat and croniter."""
+    """Yield the time of beat and croniter for the most common expressions."""
     instants = ticks.varied_instants()
     for shape in (shape for shape in ticks.SHAPES if shape.common):
         say(f"Cron.after: {shape.name}")

@@ -1,11 +1,13 @@
-"""What policies cost: a pass over many schedules that are all due, some of which have policies.
+"""Measure the cost of policies: one pass over many schedules that are all due, some of them with policies.
 
-*Policies of time*: of the schedules a tenth finds its previous run still going and skips, a tenth waits for it, a tenth
-has jitter (of a few milliseconds, so that nobody waits for it), an end, a limit of runs and days of rest. *Policies of
-place*: a tenth is in one of 50 groups, a tenth is routed to one of three queues in four ways, half of those with a slow
-lane, and a twentieth requires another, each its own. *Plain* has none of that. A pass is counted from the due instant
-until every schedule has moved on to its next tick; the three take turns. Of one pass the machine decides as much as
-beat does, so all are made due six times in each turn: what the pass before has left is taken away.
+*Policies of time*: a tenth of the schedules skip because their previous run is in progress, and a tenth wait for it. A
+tenth have jitter (a few milliseconds, so that it delays no figure), an end, `max_runs` and excluded days. *Policies of
+place*: a tenth are in one of 50 groups. A tenth are routed to one of three queues in four ways, half of them with a
+slow lane. A twentieth each require one other schedule. *Plain* has no policies.
+
+A pass lasts from the due instant until every schedule has moved on to its next tick. The three kinds take turns. The
+machine influences a single pass as much as beat does, so all schedules are made due six times in each turn. The
+benchmark removes what the previous pass left behind.
 """
 
 from __future__ import annotations
@@ -81,7 +83,7 @@ def run(scale: Scale, say: Say) -> Iterator[Figure]:
 
 
 def passed(made: Stage, who: str, times: int) -> list[float]:
-    """How long after each due instant all have moved on."""
+    """Return the seconds of each pass: from the due instant until all schedules have moved on."""
     each_s = EACH_S
     for _ in range(TRIES):
         try:
@@ -107,7 +109,7 @@ def _passed(made: Stage, who: str, times: int, *, each_s: float) -> list[float]:
 
 
 def one_pass(made: Stage, who: str, due: int) -> float:
-    """How long after that instant all have moved on."""
+    """Return the seconds from the due instant until all schedules have moved on."""
     busy = BUSY if who == TIME else []  # they skip, they wait
     occupy(made, busy)
     if who == PLACE:
@@ -123,7 +125,7 @@ def one_pass(made: Stage, who: str, due: int) -> float:
 
 
 def again(made: Stage, who: str) -> int:
-    """All fall due once more, each with its jitter, and find nothing of the last time; answers when."""
+    """Remove what the last pass left, make all schedules due again with their jitter, and return the due instant."""
     made.redis.delete(KEYS.waiting_slots, *QUEUE_KEYS, *map(KEYS.waiting, BUSY))
     forget_runs(made.redis)
     due = math.ceil(made.now() + AGAIN_S)
@@ -139,7 +141,7 @@ def again(made: Stage, who: str) -> int:
 
 
 def occupy(made: Stage, ids: Sequence[str]) -> None:
-    """A run of each goes on, and nobody is to look at it meanwhile."""
+    """Write a run in progress for each schedule, which no scheduler will check during the pass."""
     later = int(made.now() * 1000) + 600_000
     with made.redis.pipeline(transaction=False) as pipe:
         for each in ids:
@@ -152,7 +154,7 @@ def occupy(made: Stage, ids: Sequence[str]) -> None:
 
 
 def remember(made: Stage, succeeded: str) -> None:
-    """What was before: successes of those that others require, and queues that were used."""
+    """Write the past: successes of required schedules, and the use of queues."""
     with made.redis.pipeline(transaction=False) as pipe:
         for n in range(0, SCHEDULES, 20):
             pipe.hset(f"beat:schedule:s{n + 5:06d}", "last_success", succeeded)
@@ -163,7 +165,7 @@ def remember(made: Stage, succeeded: str) -> None:
 
 
 def check(made: Stage, who: str, busy: int) -> None:
-    """What was measured is what was meant."""
+    """Raise AssertionError unless the pass fired and queued exactly what it should."""
     fired, *routed = map(made.redis.llen, QUEUE_KEYS)
     waiting = made.redis.zcard("beat:waiting")
     if (fired + sum(routed), waiting) != (SCHEDULES - busy, busy // 2) or all(routed) != (who == PLACE):

@@ -1,9 +1,9 @@
-"""A beat is killed with -9 while it holds claims: how late these become, and whether anything else does.
+"""Kill a scheduler with SIGKILL while it holds claims, and measure how late its schedules and all others become.
 
-Two beats share 1,000 schedules, 500 of which tick in every second, in turns: so there are always some that nobody has
-claimed yet. The beat that holds most locks is stopped, Redis is asked which are its own, and it is killed. Late is what
-the ledger says, of every tick from then on until the dead beat's locks have run out and all is as before. *Claimed* are
-the schedules whose lock the dead beat held, *not claimed* all others.
+Two schedulers share 1,000 schedules. Every second 500 of them tick, in turns, so some are always unclaimed. The
+scheduler with the most locks is stopped, its locks are read from Redis, and it is killed. The ledger gives the lateness
+of every tick from then until the dead scheduler's locks have expired and normal operation has resumed. *claimed* are
+the schedules whose lock the dead scheduler owned, *not claimed* all others.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Delays(NamedTuple):
 
 
 def run(scale: Scale, say: Say) -> Iterator[Figure]:
-    """Kills one of two beats, again and again; each time another one takes its place."""
+    """Kill one of two schedulers repeatedly; start a new one each time."""
     (lock_ttl,), (kills,) = scale.pick((10,), (2,)), scale.pick((5,), (1,))
     found: list[Delays] = []
     with stage() as made, contextlib.ExitStack() as hall:
@@ -68,12 +68,12 @@ def run(scale: Scale, say: Say) -> Iterator[Figure]:
 
 
 def is_there(made: Stage, beat: Beat) -> bool:
-    """Whether it has registered, and shows that it is alive."""
+    """Return whether the scheduler has registered and sends heartbeats."""
     return any(f"-{beat.process.pid}-" in name for name in made.redis.zrange(KEYS.instances, 0, -1))
 
 
 def kill(made: Stage, beats: list[Beat], lock_ttl: int) -> Delays:
-    """Ends one of the beats in the middle of its work; waits until its ticks have been caught up with."""
+    """Kill one of the schedulers during its work, wait until the other has caught up, and return the delays."""
     wait_for(lambda: all(reached(made, int(made.now()) - 1)), 60)  # nobody lags behind
     [(victim, claimed)] = wait_for(lambda: stopped_with_claims(made, beats), 60, pause=0.05)
     at = made.now()
@@ -86,7 +86,7 @@ def kill(made: Stage, beats: list[Beat], lock_ttl: int) -> Delays:
 
 
 def stopped_with_claims(made: Stage, beats: Sequence[Beat]) -> list[tuple[Beat, Collection[str]]]:
-    """Stops the beat that has claimed most; it, with its claims. Nothing (and it goes on) if it has none after all."""
+    """Stop the scheduler with the most claims and return both. If it has none by then, resume it and return []."""
     victim = max(beats, key=lambda beat: len(claims(made, beat)))
     victim.process.send_signal(signal.SIGSTOP)
     if mine := claims(made, victim):
@@ -96,13 +96,13 @@ def stopped_with_claims(made: Stage, beats: Sequence[Beat]) -> list[tuple[Beat, 
 
 
 def claims(made: Stage, beat: Beat) -> Collection[str]:
-    """The schedules whose lock it holds: the token is its name, which tells its pid."""
+    """Return the schedules whose lock this scheduler owns. The lock's value is its name, which contains its pid."""
     tokens = made.redis.mget([KEYS.lock(each) for each in IDS])
     return {each for each, token in zip(IDS, tokens, strict=True) if token and f"-{beat.process.pid}-" in token}
 
 
 def reached(made: Stage, second: int) -> Iterator[bool]:
-    """Of each schedule whether its last tick up to that second has been fired."""
+    """Yield for each schedule whether its last tick up to this second has fired."""
     wanted = clock.text(clock.at(second - PERIOD_S + 1))
     with made.redis.pipeline(transaction=False) as pipe:
         for each in IDS:
@@ -111,7 +111,7 @@ def reached(made: Stage, second: int) -> Iterator[bool]:
 
 
 def ledgers(made: Stage) -> Mapping[str, Sequence[str]]:
-    """The lines of each schedule."""
+    """Return the ledger of each schedule."""
     with made.redis.pipeline(transaction=False) as pipe:
         for each in IDS:
             pipe.lrange(KEYS.runs(each), 0, -1)
@@ -119,9 +119,9 @@ def ledgers(made: Stage) -> Mapping[str, Sequence[str]]:
 
 
 def delays(lines: Mapping[str, Sequence[str]], claimed: Collection[str], ticks: Mapping[str, Sequence[int]]) -> Delays:
-    """From the ledgers: how late the latest of these ticks was, among the claimed and among the others.
+    """Return the longest lateness of these ticks by the ledgers, for claimed schedules and for the others.
 
-    Every tick must be there: one that was skipped, or is missing, is no delay but a loss.
+    Raise RuntimeError if a tick was skipped or is missing, because that is a loss and not a delay.
     """
     latest = {True: 0.0, False: 0.0}
     for each, seconds in ticks.items():

@@ -1,12 +1,12 @@
-"""The page with many schedules: from the question by HTTP to the last byte of the answer.
+"""Measure the web UI with many schedules, from the HTTP request to the last byte of the response.
 
-Every schedule has a ledger of forty runs and some skipped ticks, so that each row of a page draws as many bars as there
-is room for. *Schedules, first page* is the list by id, each time fifty schedules of which nobody has asked before.
-*Asked again* is what an open page costs every two seconds while little changes. The others are what one does there,
-each asked again, too: typing a part of ids that none begins with, sorting by the next tick and by the last run (which
-has no index), and the last of all pages. *Overview* is what one sees first, and comes last here, since it has its strip
-of the day made aside, which takes the processor from others for a while. Server and visitor share a process. The
-visitor asks as a browser does: over one connection that is kept alive, and for compressed answers.
+Every schedule has a ledger of forty runs and some skipped ticks, so each row draws the maximum number of bars.
+*schedules, first page* is the list by id, each time with fifty schedules that were not requested before. *asked again*
+is the cost of an open page every two seconds while little changes. The other figures are actions on that page, each
+also repeated. They search for a part of ids that no id begins with, sort by next tick, sort by last run (which has no
+index), and open the last page. *overview* is the start page. It is measured last because it computes its strip of the
+day in the background, which uses the processor for a while. Server and client share a process. Like a browser, the
+client keeps one connection alive and requests compressed responses.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ PERIOD = timedelta(hours=12)
 RUNS, SKIPPED_EVERY, FAILED_EVERY = 40, 9, 7
 PAGE = 50
 KINDS = 2 * PAGE
-"""Ledgers with times of their own: no two on a page have the same."""
+"""The number of distinct ledgers: no two schedules on a page have the same times."""
 ANY = "s------"
 """Stands for the id of a schedule in the lines of a ledger."""
 
@@ -66,12 +66,12 @@ def run(scale: Scale, say: Say) -> Iterator[Figure]:
 
 
 def fresh(n: int) -> str:
-    """Fifty schedules of which nobody has asked before, as whoever opens the list first has them."""
+    """Return the path of fifty schedules that were not requested before, as on the first visit to the list."""
     return f"schedules?after=s{n * PAGE:06d}"
 
 
 def paths(schedules: int) -> dict[str, str]:
-    """What is asked for."""
+    """Return the path of each figure."""
     return {
         "schedules, asked again": "schedules",
         "schedules, a part of ids": "schedules?match=7",
@@ -84,20 +84,20 @@ def paths(schedules: int) -> dict[str, str]:
 
 @contextlib.contextmanager
 def connected(port: int) -> Iterator[http.client.HTTPConnection]:
-    """Keep one connection for all questions."""
+    """Keep one connection for all requests."""
     with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
         yield connection
 
 
 def figures(what: str, answers: list[tuple[float, float]], at: Mapping[str, int]) -> Iterator[Figure]:
-    """Yield the time and the size of these answers, without the first two, which warm up."""
+    """Yield the times and sizes of these responses, without the first two, which warm up."""
     taken, sizes = zip(*answers[2:], strict=True)
     yield Figure(SUITE, what, taken, "ms", at=at)
     yield Figure(SUITE, f"{what}, on the wire", sizes, "KB", at=at)
 
 
 def asked(connection: http.client.HTTPConnection, path: str) -> tuple[float, float]:
-    """Return the ms until all of an answer was there, and its KB on the wire; RuntimeError if a list is not full."""
+    """Return the ms until a response was complete, and its KB on the wire; raise RuntimeError if a list is not full."""
     began = time.perf_counter()
     connection.request("GET", f"/{path}", headers={"accept-encoding": "gzip"})
     body = connection.getresponse().read()
@@ -109,7 +109,7 @@ def asked(connection: http.client.HTTPConnection, path: str) -> tuple[float, flo
 
 
 def lived(made: Stage, schedules: int) -> None:
-    """As if all of them had run for three weeks."""
+    """Write ledgers and states as if all schedules had run for three weeks."""
     now = clock.at(int(made.now()))
     times = [now - n * timedelta(seconds=1, milliseconds=7) for n in range(KINDS)]
     ledgers = [[json.dumps(ledger.plain(each)) for each in entries(at)] for at in times]
@@ -123,7 +123,7 @@ def lived(made: Stage, schedules: int) -> None:
 
 
 def entries(now: datetime) -> Iterator[ledger.Entry]:
-    """The lines of one schedule, oldest first: what ran, what failed, and what was skipped."""
+    """Yield the ledger of one schedule, oldest first: runs, failures and skipped ticks."""
     for n in range(RUNS):
         tick = now - (RUNS - n) * PERIOD
         if n % SKIPPED_EVERY == 0:
@@ -136,7 +136,7 @@ def entries(now: datetime) -> Iterator[ledger.Entry]:
 
 
 def state(now: datetime) -> dict[str, str]:
-    """What its hash says of that."""
+    """Return the fields of the schedule's hash that match its ledger."""
     last = clock.text(now - PERIOD)
     return {
         "last_run": last,

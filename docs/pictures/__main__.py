@@ -1,4 +1,4 @@
-"""`python -m docs.pictures`: draws the pictures of the guides to policies anew, from the verdicts of a manual beat."""
+"""Redraw the pictures of the policy guides from the decisions of a `ManualBeat`: `python -m docs.pictures`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PAGES = [Path(__file__).parent.parent / f"guides/{name}.md" for name in ("polici
 
 
 def drawn(page: Path) -> dict[Path, str]:
-    """Every picture of a page, and the page with what each shows in words."""
+    """Return every picture of a page, and the page with each picture described in words."""
     files, text = {}, page.read_text(encoding="utf-8")
     for scene in (each for each in SCENES if each.page == page.stem):
         rows = play(scene)
@@ -24,7 +24,7 @@ def drawn(page: Path) -> dict[Path, str]:
 
 
 def main() -> None:
-    """Writes them."""
+    """Write all pictures, and the pages that contain them."""
     for page in PAGES:
         page.with_suffix("").mkdir(exist_ok=True)
         for file, text in drawn(page).items():

@@ -1,4 +1,4 @@
-"""A scene as an SVG, readable in light and in dark, and as a sentence for those who do not see it."""
+"""Draw a scene as an SVG for light and dark mode, and describe it in a sentence as its alternative text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _WIDTH, _PAD, _NAMES = 800, 32, 108
 _TOP, _LANE, _BAR, _LEGEND, _SPAN = 46, 26, 20, 44, 20
 _LINE, _BUS, _BARS = 14, 34, 44
-"""From the top of a row to its line, and from there to where threads turn, and to its first bar."""
+"""The distances from the top of a row to its line, and from the line to the bend of threads and to the first bar."""
 _DOT, _BEND, _ROOM = 8, 6, 21
 _WORDS = {
     "enqueued": "enqueued",
@@ -24,7 +24,7 @@ _WORDS = {
     "skipped": "skipped",
     "none": "no tick",
 }
-"""What became of a tick, in the legend."""
+"""The text of the legend for each decision on a tick."""
 
 # Each colour as it is by day and by night: the ground, faint lines, quiet words, words, then what
 # becomes of a tick, and its run.
@@ -45,12 +45,12 @@ _COLOURS = {
 
 
 def svg(scene: Scene, rows: list[Row]) -> str:
-    """The picture."""
+    """Return the picture as an SVG."""
     return _Picture(scene, rows).text()
 
 
 def sentence(scene: Scene, rows: list[Row]) -> str:
-    """The same in words."""
+    """Describe the picture in words."""
     told = []
     for row in rows:
         named = f"{row.id}: " if len(rows) > 1 else ""
@@ -63,7 +63,7 @@ def sentence(scene: Scene, rows: list[Row]) -> str:
 
 
 def _stretches(ticks: Iterable[Tick], scene: Scene) -> Iterator[str]:
-    """`09:00 enqueued, 09:01 to 09:02 skipped (overlap)`."""
+    """Yield ticks with the same decision as one phrase, such as `09:01 to 09:02 skipped (overlap)`."""
     found: list[tuple[str, list[Tick]]] = []
     for tick in ticks:
         became = f"{tick.became} ({tick.reason.replace('_', ' ')})" if tick.reason else tick.became
@@ -82,7 +82,7 @@ def _stretches(ticks: Iterable[Tick], scene: Scene) -> Iterator[str]:
 
 
 def _listed(words: list[str]) -> str:
-    """`09:00, 09:01 and 09:02`."""
+    """Join words to a list: `09:00, 09:01 and 09:02`."""
     *first, last = words
     return f"{', '.join(first)} and {last}" if first else last
 
@@ -170,7 +170,7 @@ class _Picture:
         return str(said.get("cron", ""))
 
     def _thread(self, tick: Tick, run: Run, y: int, top: int) -> None:
-        """From a tick to its run."""
+        """Draw the thread from a tick to its run."""
         begin, end, kind = self._x(tick.at), self._x(run.start), _kind(tick)
         if end - begin < _BEND * 2:
             self._add(f'<path class="thread {kind}" d="M{begin} {y + _DOT}L{end} {top + _BEND}"/>')
@@ -209,7 +209,7 @@ class _Picture:
             x += room + 7 * len(words) + 22
 
     def _samples(self) -> Iterator[tuple[str, int, str]]:
-        """What the signs mean that are in this picture, each with the room that it takes."""
+        """Yield the sign, the width and the meaning of each entry of the legend."""
         ticks = [tick for row in self._rows for tick in row.ticks]
         late = not self._scene.shows_runs and any(tick.fired and tick.fired > tick.at for tick in ticks)
         if late:
@@ -243,7 +243,7 @@ def _kind(tick: Tick) -> str:
 
 
 def _lanes(row: Row) -> list[list[tuple[Tick, Run]]]:
-    """The runs, so that those of a lane do not overlap."""
+    """Distribute the runs over lanes, so that the runs of a lane do not overlap."""
     lanes: list[list[tuple[Tick, Run]]] = []
     for tick, run in sorted(row.runs, key=lambda each: each[1].start):
         free = next((lane for lane in lanes if lane[-1][1].end <= run.start), None)
@@ -304,6 +304,6 @@ def _rules(of: dict[str, str]) -> str:
 
 
 def _n(number: float) -> float:
-    """With one digit, which is fine enough for eyes, and none where none is needed."""
+    """Round to one decimal place, and drop the decimal if it is 0."""
     rounded = round(number, 1)
     return int(rounded) if rounded == int(rounded) else rounded

@@ -1,4 +1,4 @@
-"""What each picture shows."""
+"""Define the scene of each picture."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DAYS = datetime(2026, 12, 21, 9, tzinfo=UTC)
 
 
 def _misfire(name: str, **options: Any) -> Scene:
-    """No beat for almost five minutes."""
+    """Return a scene in which no scheduler runs for almost five minutes."""
     return Scene(
         name,
         {"job": {"every": "1m", "misfire_after": "90s", **options}},
@@ -28,7 +28,7 @@ def _misfire(name: str, **options: Any) -> Scene:
 
 
 def _overlap(name: str, **options: Any) -> Scene:
-    """Runs that take longer than a minute."""
+    """Return a scene with runs that take longer than a minute."""
     return Scene(name, {"job": {"every": "1m", **options}}, lasts=9 * _M + 40 * _S, takes=130 * _S)
 
 
@@ -46,7 +46,7 @@ def _days(name: str, **options: Any) -> Scene:
 
 
 def _place(name: str, schedules: dict[str, dict[str, Any]], **told: Any) -> Scene:
-    """Schedules, or the queues of one, for six minutes."""
+    """Return a scene of schedules, or of the queues of one schedule, over six minutes."""
     return Scene(name, schedules, **{"lasts": 5 * _M + 45 * _S, "page": "places", **told})
 
 
@@ -141,4 +141,4 @@ SCENES = [
         fails=(_NINE + 2 * _M, _NINE + 3 * _M),
     ),
 ]
-"""In the order of the page."""
+"""All scenes, in the order of the page."""

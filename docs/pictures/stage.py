@@ -1,4 +1,4 @@
-"""A manual beat and workers that take their time, and what became of each tick: all of it from the real scripts."""
+"""Play a scene with a `ManualBeat` and simulated workers. The real scripts make every decision."""
 
 from __future__ import annotations
 
@@ -21,68 +21,68 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Scene:
-    """What is to be shown."""
+    """The schedules and conditions that a picture shows."""
 
     name: str
-    """Of the file."""
+    """The name of the file."""
     schedules: Mapping[str, Mapping[str, Any]]
-    """By id: what is declared."""
+    """The options of each schedule, by id."""
     start: datetime = datetime(2026, 11, 16, 9, tzinfo=UTC)
     lasts: timedelta = timedelta(minutes=10)
     takes: timedelta = timedelta(seconds=20)
     """How long a run takes."""
     workers: int = 3
     away: tuple[datetime, datetime] | None = None
-    """When no beat runs."""
+    """When no scheduler runs."""
     spans: Mapping[str, tuple[datetime, datetime]] = field(default_factory=dict)
-    """Stretches of time that have a name."""
+    """Periods of time to mark, by name."""
     every: timedelta = timedelta(minutes=1)
-    """Between two times that are written."""
+    """The time between two labels of the axis."""
     says: str = "%H:%M"
     step: timedelta = timedelta(seconds=5)
-    """How often the beat looks, and how often a worker."""
+    """How often the scheduler and the workers look."""
     page: str = "policies"
-    """Of which guide it is."""
+    """The guide that shows the picture."""
     groups: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     queues: tuple[str, ...] = ()
-    """Where not schedules are shown, but the queues to which their ticks go: each has one worker."""
+    """The queues to show instead of schedules. Each has one worker."""
     off: Mapping[str, tuple[datetime, datetime]] = field(default_factory=dict)
-    """By queue: when nobody works there."""
+    """When a queue has no worker, by queue."""
     longer: tuple[datetime, datetime, timedelta] | None = None
-    """From when to when runs take longer, and how long."""
+    """The start and end of a period with longer runs, and how long these take."""
     fails: tuple[datetime, ...] = ()
     """The ticks whose runs fail."""
 
     @property
     def end(self) -> datetime:
-        """The last instant that is shown."""
+        """Return the last instant that is shown."""
         return self.start + self.lasts
 
     @property
     def alone(self) -> bool:
-        """Whether it has one row, which needs no name."""
+        """Return whether the picture has only one row, which needs no name."""
         return len(self.queues or self.schedules) == 1
 
     @property
     def shows_runs(self) -> bool:
-        """Whether the runs are shown, not only the ticks."""
+        """Return whether the picture shows runs as well as ticks."""
         return self.alone or self.page == "places"
 
 
 @dataclass(frozen=True)
 class Tick:
-    """What became of one."""
+    """A tick, and the decision on it."""
 
     at: datetime
     became: str
-    """Enqueued, caught up, waited, waits, skipped, or none at all."""
+    """The decision: enqueued, caught up, waited, waits, skipped or none."""
     fired: datetime | None = None
     reason: str = ""
 
 
 @dataclass
 class Run:
-    """What a worker did."""
+    """A run of a job by a worker."""
 
     job: str
     start: datetime
@@ -93,7 +93,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Row:
-    """One schedule, or one queue."""
+    """A row of the picture: one schedule or one queue."""
 
     id: str
     ticks: list[Tick]
@@ -101,7 +101,7 @@ class Row:
 
 
 def play(scene: Scene) -> list[Row]:
-    """The scene, from its start to its end."""
+    """Play the scene from start to end, and return its rows."""
     registry = Registry()
     for name, limits in scene.groups.items():
         registry.group(name, **cast("Any", limits))
@@ -137,11 +137,11 @@ def _is_away(scene: Scene, at: datetime) -> bool:
 
 
 def work() -> None:
-    """Never called: the workers only take their time."""
+    """Stand in for the function of the schedules; the simulated workers never call it."""
 
 
 class _Worker:
-    """Does what RQ's worker does to a job's hash, and hears when it is told to stop."""
+    """A simulated worker: it writes to a job's hash as an RQ worker does, and obeys the command to stop."""
 
     def __init__(self, beat: ManualBeat, name: str, queue: str, scene: Scene) -> None:
         self._redis = cast("Any", beat.redis)
@@ -176,7 +176,7 @@ class _Worker:
             self._write(self.runs[-1], status="started", started_at=clock.text(now), worker_name=self._name)
 
     def _show_life(self, run: Run) -> None:
-        """As RQ does while a run goes on: one that is silent for a minute is lost."""
+        """Write the heartbeat of a run, as RQ does. A run without one for a minute counts as lost."""
         self._redis.zadd(job_template.EXECUTIONS_PREFIX + run.job, {"1": 0})
         self._redis.hset(f"{job_template.EXECUTION_PREFIX}{run.job}:1", "last_heartbeat", self._clock.now.timestamp())
 
@@ -190,7 +190,7 @@ class _Worker:
         return begin <= self._clock.now < end
 
     def _appear(self) -> None:
-        """As a worker that is there, and says so once a minute, or has gone."""
+        """Register the worker with a heartbeat once a minute, or remove it while it is off."""
         worker, seen = f"rq:worker:{self._name}", (f"{self._clock.now:%H:%M}", self._is_off)
         if seen == self._seen:
             return
@@ -230,7 +230,7 @@ def _row(beat: ManualBeat, scene: Scene, registry: Registry, name: str, runs: Ma
 
 
 def _jobs(line: dict[str, Any]) -> Iterator[str]:
-    """Those that a tick has become."""
+    """Yield the job ids of a tick."""
     if "shards" in line:
         yield from (f"{line['job']}_s{n}" for n in range(line["shards"]))
     else:
@@ -238,7 +238,7 @@ def _jobs(line: dict[str, Any]) -> Iterator[str]:
 
 
 def _queue(beat: ManualBeat, rows: list[Row], name: str) -> Row:
-    """What went to a queue."""
+    """Return the row of a queue, with the ticks and runs that went to it."""
     here = [(tick, run) for row in rows for tick, run in row.runs if _origin(beat, run.job) == name]
     return Row(name, [tick for tick, _ in here], here)
 
