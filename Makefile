@@ -21,7 +21,7 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 .PHONY: run
-run: $(READY) ## a private Redis, a beat, a worker and the page with examples/hello.py; Ctrl-C ends everything
+run: $(READY) ## start a private Redis, a scheduler, a worker and the web UI with examples/hello.py; Ctrl-C ends all
 	@$(BIN)/beat dev examples/hello.py
 
 .PHONY: test
@@ -29,7 +29,7 @@ test: $(READY) ## run the tests
 	$(BIN)/pytest -n 9 --dist worksteal --ignore tests/browser tests
 
 .PHONY: test-browser
-test-browser: $(READY) ## the page in a real browser: Chromium, from the system's packages
+test-browser: $(READY) ## test the web UI in a real browser: Chromium, from the system's packages
 	$(BIN)/pytest -n 2 --dist loadfile tests/browser
 
 .PHONY: lint
@@ -60,7 +60,7 @@ sweep: $(READY) ## every zone around its clock changes of four years, against th
 	$(BIN)/python -m tests.support.sweep
 
 .PHONY: nemesis
-nemesis: $(READY) ## three beats, one of them killed with -9 every five seconds, for two minutes
+nemesis: $(READY) ## three schedulers, one of them killed with -9 every five seconds, for two minutes
 	$(BIN)/python -m tests.resilience.nemesis
 
 .PHONY: soak
