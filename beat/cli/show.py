@@ -5,8 +5,7 @@ from __future__ import annotations
 import click
 
 from beat.cli import common_options, output, schedule_ids
-from beat.client.describe import decisions, relations, workers
-from beat.client.describe import show as words
+from beat.client.describe import decisions, relations, show, workers
 from beat.timing import clock
 from beat.timing.zones import zone
 
@@ -30,15 +29,15 @@ def command(*, schedule_id: str, reveal: bool, url: str | None, as_json: bool) -
     if as_json:
         runs = [decisions.plain(run) for run in found.open_runs]
         waiting = [clock.text(tick) for tick in found.waiting]
-        told = {"schedule": words.plain(found.standing, reveal=reveal), "statistics": words.measured(found.statistics)}
+        told = {"schedule": show.plain(found.standing, reveal=reveal), "statistics": show.measured(found.statistics)}
         places = {"places": relations.plain(found.places)}
         whole = {**told, "open_runs": runs, "waiting": waiting, "queues": workers.plain(found.queues), **places}
         output.document(**common_options.shown(whole, reveal=reveal))
         return
     where = zone(found.standing.tz)
-    facts = common_options.shown(words.state(found, where), reveal=reveal)
+    facts = common_options.shown(show.state(found, where), reveal=reveal)
     output.table(["schedule", schedule_id], [[name, value] for name, value in facts.items() if value])
-    rows = words.statistics(found.statistics)
+    rows = show.statistics(found.statistics)
     if rows:
         output.echo()
-        output.table(["of the ledger", words.since(found.statistics, where)], rows)
+        output.table(["of the ledger", show.since(found.statistics, where)], rows)

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from beat.cli import common_options, output, run_details, schedule_ids
-from beat.client.describe import instants
-from beat.client.describe import why as words
+from beat.client.describe import instants, why
 from beat.timing import clock
 from beat.timing.zones import zone
 
@@ -62,10 +61,10 @@ def command(*, schedule_id: str, time: tuple[str, ...], reveal: bool, url: str |
         return
     told = client.why(schedule_id, instant)
     if as_json:
-        document = {**words.plain(told), "sentence": words.sentence(told, where, now)}
+        document = {**why.plain(told), "sentence": why.sentence(told, where, now)}
         output.document(**common_options.shown(document, reveal=reveal))
         return
-    sentence = common_options.worded(words.sentence(told, where, now), reveal=reveal)
+    sentence = common_options.worded(why.sentence(told, where, now), reveal=reveal)
     output.say(output.printable(f"{instants.both(told.instant, where)}: {sentence}"))
     for run in told.runs:
         output.echo()

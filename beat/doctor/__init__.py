@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from beat.client.connected import Connected
 from beat.doctor import acl, collect, indexes, schedule_counts, schedule_rows
-from beat.doctor.checks import acl as judging_rights
+from beat.doctor.checks import acl as acl_checks
 from beat.doctor.checks import declarations, growth, keys, queues, schedulers, schedules
-from beat.doctor.checks import server as judging_server
+from beat.doctor.checks import server as server_checks
 from beat.doctor.facts import Unseen
 from beat.doctor.findings import LEVELS, OK, PROBLEM, Finding, unseen
 from beat.storage import connection, server_check
@@ -47,7 +47,7 @@ class Doctor(Connected):
                 "state": lambda: keys.judge(collect.kept(self._store, self.settings.app, (), found.now)),
             }
             return [
-                *judging_server.judge(found),
+                *server_checks.judge(found),
                 *(each for name, look in looks.items() for each in _looked(name, look)),
             ]
 
@@ -63,7 +63,7 @@ class Doctor(Connected):
     def _findings(self, say: Callable[[int], None]) -> Iterator[Finding]:
         server_check.greet(self._store.client)
         found = collect.server(self._store, self._where)
-        yield from judging_server.judge(found)
+        yield from server_checks.judge(found)
         if not isinstance(found.info, Unseen) and any(server_check.refusals(found.info)):
             return  # no other check is meaningful on such a server
         taken = collect.tried(lambda: self._take(found.now, say))
@@ -74,7 +74,7 @@ class Doctor(Connected):
             for group, look in self._looks(taken, found.now).items():
                 yield from _looked(group, look)
             features = self._features(taken)
-        yield from judging_rights.judge(acl.look(self._store, self._rule(found.info, features)))
+        yield from acl_checks.judge(acl.look(self._store, self._rule(found.info, features)))
 
     def _looks(self, taken: Taken, now: datetime) -> dict[str, Callable[[], Iterator[Finding]]]:
         """Return the checks beside that of the server, by topic and in order; each reads its facts and judges them."""

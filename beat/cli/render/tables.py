@@ -8,8 +8,7 @@ import click
 
 from beat.cli import common_options, output
 from beat.cli.render import sparkline
-from beat.client.describe import instants
-from beat.client.describe import list_row as words
+from beat.client.describe import instants, list_row
 from beat.timing.zones import zone
 
 if TYPE_CHECKING:
@@ -66,7 +65,7 @@ def lines(rows: Sequence[Listed], now: datetime, default: Zone, *, reveal: bool 
     """
     zones = {row.standing.tz for row in rows}
     where = zone(zones.pop()) if len(zones) == 1 else default
-    signs, noted = sparkline.signs(), any(words.note(row.standing) for row in rows)
+    signs, noted = sparkline.signs(), any(list_row.note(row.standing) for row in rows)
     shapes = (*_WITH_NOTES, *_WITHOUT_NOTES) if noted else _WITHOUT_NOTES
     for shape in shapes if output.is_terminal() else _WITH_NOTES[:1]:
         found = columns(rows, now, where, shape, signs, reveal=reveal)
@@ -85,12 +84,12 @@ def columns(
     zone_name = f" ({where.name if shape.times else instants.place(where)})" if has_times else ""
     found = {
         "id": [each.schedule_id for each in known],
-        "schedule": [words.rule(each, whole=shape.times) for each in known] if shape.rule else [],
+        "schedule": [list_row.rule(each, whole=shape.times) for each in known] if shape.rule else [],
         f"next{zone_name}": [following(each, now, where, shape) for each in known],
         "last run": [last(row, now, shape) for row in rows],
-        "state": [words.state(each) for each in known] if shape.state else [],
+        "state": [list_row.state(each) for each in known] if shape.state else [],
         "runs": [sparkline.spark(row.runs, signs, shape.runs) for row in rows],
-        "note": [common_options.worded(words.note(each), reveal=reveal) for each in known] if shape.notes else [],
+        "note": [common_options.worded(list_row.note(each), reveal=reveal) for each in known] if shape.notes else [],
     }
     return {name: cells for name, cells in found.items() if any(cells)}
 
@@ -113,13 +112,13 @@ def paint(heading: str, text: str) -> str:
 
 def _has_time(known: Standing, now: datetime, shape: Shape) -> bool:
     """Return whether `following` shows a time of day, and not only the distance from now."""
-    word, at = words.coming(known, now)
+    word, at = list_row.coming(known, now)
     return at is not None and (word == "paused" or (shape.times and word == "in"))
 
 
 def following(known: Standing, now: datetime, where: Zone, shape: Shape) -> str:
     """Return how far away the next tick is, or why there is none."""
-    word, at = words.coming(known, now)
+    word, at = list_row.coming(known, now)
     if word == "paused" and at:
         return f"paused until {instants.near(at, where, now)}"
     if word == "after":
@@ -138,7 +137,7 @@ def last(row: Listed, now: datetime, shape: Shape) -> str:
     if run is None:
         before = row.standing.last_run
         return f"{instants.span((now - before).total_seconds())} ago" if before and before <= now else ""
-    if run.state not in words.ENDED:
+    if run.state not in list_row.ENDED:
         return _going(run, now)
     took = f" {instants.span(run.duration)}" if run.duration is not None else ""
     ago = instants.span(max(0, (now - (run.ended_at or run.at)).total_seconds()))
@@ -146,5 +145,5 @@ def last(row: Listed, now: datetime, shape: Shape) -> str:
 
 
 def _going(run: Fired, now: datetime) -> str:
-    word, since = words.going(run)
+    word, since = list_row.going(run)
     return f"{word} {instants.span(max(0, (now - since).total_seconds()))}" if since else word

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from beat.client import upcoming
-from beat.client.describe import tick_notes as dst
+from beat.client.describe import tick_notes
 from beat.errors import BadCron, BadDuration, BadInstant, BadZone, DeclarationError, Refused
 from beat.timing.zones import zone
 
@@ -126,7 +126,7 @@ def _seen(known: Standing, now: datetime) -> Preview:
     following = upcoming.ticks(known, _SHOWN, resumed=now)
     if known.policies is None or known.schedule is None:
         return Preview()
-    notes = dst.notes(known.policies, [each.tick for each in following])
+    notes = tick_notes.notes(known.policies, [each.tick for each in following])
     return Preview(known.schedule.describe(), list(zip(following, notes, strict=True)), zone(known.tz))
 
 

@@ -13,7 +13,7 @@ from beat.web import heartbeats
 from beat.web.api.endpoint import Endpoint
 from beat.web.api.fields import Text, Whole
 from beat.web.api.models import flag, instant, many, maybe, number, of, record, text, word
-from beat.web.pages import overview as page
+from beat.web.pages import overview as overview_page
 
 if TYPE_CHECKING:
     from beat.client.overview import Attendance
@@ -28,7 +28,7 @@ def overview(question: Question) -> dict[str, Any]:
     """Return the state of the installation in one sentence, and the facts behind it."""
     client = question.client
     counts, there, due = client.counts(), client.attendance(), client.due()
-    situation = page.situated(counts, there, due, heartbeats.missing(there))
+    situation = overview_page.situated(counts, there, due, heartbeats.missing(there))
     return {
         "now": clock.text(there.now),
         "sentence": summary.sentence(situation),

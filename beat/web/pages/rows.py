@@ -11,8 +11,7 @@ from markupsafe import Markup
 
 from beat.client import schedule_info
 from beat.client.cache import Lately
-from beat.client.describe import instants
-from beat.client.describe import list_row as words
+from beat.client.describe import instants, list_row
 from beat.history.history import Fired
 from beat.timing.zones import zone
 from beat.web import times
@@ -74,7 +73,7 @@ class Row(NamedTuple):
     cron: str
     """The cron expression as it was written; empty if the rule is not cron."""
     description: str
-    coming: words.Coming
+    coming: list_row.Coming
     coming_at: Markup
     """The next tick in the zones of the schedule and of the viewer."""
     last: Last | None
@@ -102,7 +101,7 @@ class Row(NamedTuple):
 def row(found: Listed, looking: Looking) -> Row:
     """Return the row of one schedule."""
     known = found.standing
-    where, coming = zone(known.tz), words.coming(known, looking.now)
+    where, coming = zone(known.tz), list_row.coming(known, looking.now)
     href = looking.url(f"/schedules/{quote(known.schedule_id, safe='')}")
     drawn = _lately.made((href, known.tz), found.runs, lambda runs: _drawn(runs, where, href))
     rule = known.definition or known.rule
@@ -120,7 +119,7 @@ def row(found: Listed, looking: Looking) -> Row:
         usual=drawn.usual,
         mark="held" if known.state == "active" and _is_idle(known, looking) else known.state or "broken",
         state=_state(known, where, looking),
-        note=words.note(known),
+        note=list_row.note(known),
     )
 
 
@@ -145,15 +144,15 @@ def _state(known: Standing, where: Zone, looking: Looking) -> str:
         return f"paused until {day}{instants.near(until, where, looking.now)} {instants.place(where)}"
     if known.state == "active" and not known.unannounced_at and not looking.has_scheduler:
         return "active, no scheduler"
-    return words.state(known)
+    return list_row.state(known)
 
 
 def _last(run: Fired | None, href: str) -> Last | None:
     if run is None:
         return None
     link = _run(href, run.job_id)
-    if run.state not in words.ENDED:
-        word, since = words.going(run)
+    if run.state not in list_row.ENDED:
+        word, since = list_row.going(run)
         return Last(run.state, word, link, "", since)
     took = "" if run.duration is None else instants.span(run.duration)
     return Last(run.state, run.state, link, took, run.ended_at or run.at)

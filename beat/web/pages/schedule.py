@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from beat.client.describe import instants, policies, show, why
-from beat.client.describe import relations as places
-from beat.client.describe import tick_notes as dst
+from beat.client.describe import instants, policies, relations, show, tick_notes, why
 from beat.errors import BadInstant
 from beat.history.history import Change
 from beat.timing.zones import zone
@@ -76,7 +74,7 @@ def _counted(found: Overview, facts: Mapping[str, str], where: Zone) -> dict[str
 def _policies(found: Overview, where: Zone) -> dict[str, str]:
     known = found.standing
     own = policies.words(known.policies, known.ticked) if known.policies else {}
-    return {**own, **places.words(known, found.places, where, found.now)}
+    return {**own, **relations.words(known, found.places, where, found.now)}
 
 
 def _notes(found: Overview, following: Sequence[NextTick]) -> list[str]:
@@ -84,7 +82,7 @@ def _notes(found: Overview, following: Sequence[NextTick]) -> list[str]:
     known = found.standing
     if known.policies is None:
         return []
-    notes = dst.notes(known.policies, [each.tick for each in following])
+    notes = tick_notes.notes(known.policies, [each.tick for each in following])
     return [header.fires(each, note) for each, note in zip(following, notes, strict=True)]
 
 
