@@ -66,8 +66,6 @@ def count_users(found: Mapping[str, str]) -> str:
 
 def _pairs(text: str) -> object:
     if text.startswith("{"):
-        import json  # noqa: PLC0415 (slow to load, and only users as JSON need it)
-
         try:
             pairs = json.loads(text, object_pairs_hook=list)
         except (ValueError, RecursionError):

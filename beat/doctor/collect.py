@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from beat._version import __version__
-from beat.client import schedule_info
+from beat.client import liveness, schedule_info
 from beat.doctor import schedule_rows
 from beat.doctor.facts import Beats, Case, Declarations, Far, Growth, Kept, Ledger, Queue, Queues, Server, Unseen
 from beat.jobs import job_template
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 PINGS = 20
-STUCK = timedelta(seconds=30)
 _DAYS = 28
 _PAGE = 500
 
@@ -75,7 +74,7 @@ def server(store: Store, url: str) -> Server:
 def beats(store: Store, settings: Settings, now: datetime, schedules: int) -> Beats:
     """Return the live schedulers."""
     alive = tuple(announcements.alive(store, now))
-    return Beats(alive, now, __version__, max(STUCK, 3 * settings.interval), schedules)
+    return Beats(alive, now, __version__, liveness.limit(settings.interval), schedules)
 
 
 def declarations(store: Store, now: datetime) -> Declarations:

@@ -17,13 +17,12 @@ _log = logging.getLogger("beat.engine.observers")
 
 
 class Observers:
-    """A queue of events and its listeners; if they cannot keep up, new events are dropped and counted."""
+    """A queue of events and its listeners; if they cannot keep up, new events are dropped."""
 
     def __init__(self, listeners: Iterable[Callable[[Event], None]]) -> None:
         self._listeners = list(listeners)
         self._events: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="beat-observers", daemon=True)
-        self.dropped = 0
 
     def start(self) -> None:
         """Start passing events to the listeners."""
@@ -33,8 +32,6 @@ class Observers:
         """Queue an event without waiting; drop it if the queue is full."""
         if self._events.qsize() < _MOST:
             self._events.put(event)
-        else:
-            self.dropped += 1
 
     def stop(self, wait_s: float) -> None:
         """Pass on the events that are left, for at most `wait_s` seconds."""

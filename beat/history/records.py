@@ -1,4 +1,4 @@
-"""The records of a history: one for each tick, each range of skipped ticks, each change and each action."""
+"""Define the records of a history: one for each tick, each range of skipped ticks, each change and each action."""
 
 from __future__ import annotations
 

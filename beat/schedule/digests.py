@@ -42,8 +42,7 @@ def kind(schedule: Any) -> str:
 
 @functools.lru_cache(maxsize=_MOST)
 def _kind(timing: str, values: tuple[Any, ...]) -> str:
-    told = values if values[-1] else values[:-1]  # without a monitor, keep the digest that older versions made
-    return digest(written([timing, *map(plain, told)]))
+    return digest(written([timing, *map(plain, values)]))
 
 
 def plain(value: Any) -> Any:

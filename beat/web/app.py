@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
+from starlette.responses import RedirectResponse
 
 from beat.client.client import Client
 from beat.web import api, errors, health, pages, static_files
 from beat.web.auth import Access
-from beat.web.mount import Below
 from beat.web.security import Guard
 from beat.web.site import AT_ONCE, Site
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from starlette.types import ASGIApp
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
     from beat.config.settings import Settings
     from beat.storage.connection import Redis
@@ -56,6 +56,22 @@ def served(settings: Settings, client: Client, *, at_once: int = AT_ONCE) -> ASG
     """Return the app for beat's own server. Raise ConfigError if other machines could reach it without a password."""
     app = made(client, Access.of(settings), at_once=at_once)
     return Below(app, settings.web_path) if settings.web_path else app
+
+
+class Below:
+    """An ASGI app that serves another one below `path`, whether or not the proxy strips `path` from requests."""
+
+    def __init__(self, app: ASGIApp, path: str) -> None:
+        self._app, self._path = app, path
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on with `path` as its root; redirect `path` itself to `path/`."""
+        if scope["type"] == "http" and scope["path"] == self._path:
+            await RedirectResponse(f"{self._path}/")(scope, receive, send)
+            return
+        asked = scope.get("path", "")
+        path = asked if asked.startswith(f"{self._path}/") else f"{self._path}{asked}"
+        await self._app({**scope, "root_path": self._path, "path": path}, receive, send)
 
 
 def made(client: Client, access: Access, *, at_once: int = AT_ONCE) -> Starlette:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
+
+from beat.client import liveness
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
     from beat.client.overview import Attendance
     from beat.storage.heartbeat import Instance
-
-STUCK = timedelta(seconds=30)
-"""How old the last cycle of a scheduler may be."""
 
 
 class Missing(NamedTuple):
@@ -31,6 +29,10 @@ def missing(there: Attendance) -> list[Missing]:
     return sorted(found, key=lambda each: each.since, reverse=True)
 
 
-def stuck(beats: Iterable[Instance], now: datetime) -> list[Instance]:
-    """Return the schedulers that send heartbeats but have not looked for due ticks for longer than `STUCK`."""
-    return [each for each in beats if (since := each.last_pass or each.started_at) and now - since > STUCK]
+def stuck(beats: Iterable[Instance], now: datetime, interval: timedelta) -> list[Instance]:
+    """Return the schedulers that send heartbeats but have not looked for due ticks for too long.
+
+    How long is too long depends on `interval`, the time that a scheduler rests between two cycles.
+    """
+    limit = liveness.limit(interval)
+    return [each for each in beats if (since := each.last_pass or each.started_at) and now - since > limit]

@@ -56,12 +56,6 @@ class Stage:
         """A stock RQ worker."""
         return self._start("-m", "rq.cli", "worker", "--url", self.url, *(queues or ("default",)))
 
-    def restart_redis(self, away_s: float = 0) -> None:
-        """Redis goes, and comes back with its data."""
-        self.redis.stop()
-        time.sleep(away_s)
-        self.redis = embedded.start(self.home / "redis")
-
     def serve_again(self) -> None:
         """The page, at the same address, after its server was stopped."""
         self.serving = Serving(self._app, "127.0.0.1", self.serving.port).start()

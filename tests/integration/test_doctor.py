@@ -316,6 +316,15 @@ def test_a_beat_that_is_different_is_found(doctor: Doctor, redis: Redis, store: 
     assert all("web-3" in each.what for each in unwell.values())
 
 
+@pytest.mark.parametrize(("interval", "level"), [("60s", "ok"), ("30s", "problem")])
+def test_a_scheduler_is_stuck_after_the_same_time_as_for_beat_health(
+    server: PrivateRedis, redis: Redis, store: Store, interval: str, level: str
+) -> None:
+    a_beat(redis, store, "web-1", last_pass=clock.text(now_of(store) - timedelta(seconds=75)))
+    vitals = Doctor(server.url, interval=interval).vitals()
+    assert [each.level for each in vitals if each.check == "passes"] == [level]
+
+
 # --- queues ----------------------------------------------------------------------------------------------------------
 
 

@@ -30,9 +30,9 @@ def pairs(written: Iterable[str], option: str) -> dict[str, Any]:
         name, sign, text = each.partition("=")
         if not (sign and name.strip()):
             raise BadOption(f"{option} {each!r:.60} has no {'name' if sign else 'value'}: write {option} name=value")
-        if name in found:
+        if (name := name.strip()) in found:
             raise BadOption(f"{option} {name!r:.60} is there twice: give it once")
-        found[name.strip()] = value(text)
+        found[name] = value(text)
     return found
 
 

@@ -76,6 +76,6 @@ def version(asked: Asked) -> int | None:
     return int(written)
 
 
-def path(found: Overview, more: str = "") -> str:
-    """Return the address of the schedule's page, or of one below it."""
-    return f"/schedules/{found.standing.schedule_id}{more}"
+def path(found: Overview) -> str:
+    """Return the address of the schedule's page."""
+    return f"/schedules/{found.standing.schedule_id}"

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import JSONResponse
 
-from beat.web.api import changes, installation, openapi, page, queries
+from beat.web import rendering
+from beat.web.api import changes, installation, openapi, queries
 from beat.web.api.endpoint import PREFIX, Endpoint
 
 if TYPE_CHECKING:
@@ -39,4 +40,7 @@ def _openapi(_site: Site, asked: Asked) -> Response:
 
 
 def _page(_site: Site, asked: Asked) -> Response:
-    return page.show(asked, ENDPOINTS)
+    """Return the page that describes every endpoint in words and as a curl command."""
+    address = asked.request.url
+    root = f"{address.scheme}://{address.netloc}{asked.url('').rstrip('/')}"
+    return rendering.page(asked, "api.html", endpoints=ENDPOINTS, root=root, prefix=PREFIX)

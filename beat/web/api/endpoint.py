@@ -12,13 +12,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
+from starlette.responses import Response
+
+from beat.client.describe import SCHEMA_VERSION
+from beat.config import masking
 from beat.errors import BadOption, DeclarationError
-from beat.web.api import fields, response
+from beat.web.api import fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-
-    from starlette.responses import Response
 
     from beat.client.client import Client
     from beat.web.api.fields import Field
@@ -84,6 +86,15 @@ def _depth(value: Any) -> int:
         depth += 1
         level = [inner for each in level for inner in (each.values() if isinstance(each, dict) else each)]
     return depth
+
+
+def document(content: dict[str, Any], status: int, headers: dict[str, str]) -> Response:
+    """Return a document as a JSON answer in ASCII, which every program can read.
+
+    Every answer goes through here, so none has an unmasked secret or invalid JSON.
+    """
+    text = json.dumps({"schema_version": SCHEMA_VERSION, **masking.shown(content)}, allow_nan=False)
+    return Response(text, status, {"cache-control": "private, no-cache", **headers}, media_type="application/json")
 
 
 PREFIX = "/api/v1"
@@ -163,4 +174,4 @@ class Endpoint:
             e.message = e.message.replace("=True", ": true")  # the message is written for Python
             raise
         place = {"location": asked.url(PREFIX + self.goes_to(content))} if self.goes_to else {}
-        return response.document(content, self.status, place)
+        return document(content, self.status, place)

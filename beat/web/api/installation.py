@@ -28,7 +28,8 @@ def overview(question: Question) -> dict[str, Any]:
     """Return the state of the installation in one sentence, and the facts behind it."""
     client = question.client
     counts, there, due = client.counts(), client.attendance(), client.due()
-    situation = overview_page.situated(counts, there, due, heartbeats.missing(there))
+    stuck = heartbeats.stuck(there.beats, there.now, client.settings.interval)
+    situation = overview_page.situated(counts, there, due, heartbeats.missing(there), stuck)
     return {
         "now": clock.text(there.now),
         "sentence": summary.sentence(situation),
@@ -86,9 +87,9 @@ def alerts(question: Question) -> dict[str, Any]:
 
 def _beats(question: Question, there: Attendance) -> dict[str, Any]:
     """Return the running schedulers, each with the age of its last cycle, and the missing ones."""
-    limit = liveness.limit(question.client.settings.interval)
-    told = liveness.tell(there.beats, there.now, limit)
-    stuck = {each.name for each in heartbeats.stuck(there.beats, there.now)}
+    interval = question.client.settings.interval
+    told = liveness.tell(there.beats, there.now, liveness.limit(interval))
+    stuck = {each.name for each in heartbeats.stuck(there.beats, there.now, interval)}
     return {
         "beats": [{**_plain(each), "stuck": each.beat.name in stuck} for each in told],
         "missing": [decisions.times(each._asdict()) for each in heartbeats.missing(there)],

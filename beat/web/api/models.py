@@ -198,7 +198,7 @@ SCHEMAS: dict[str, Shape] = {
     "Beat": record(**_BEAT),
     "Alive": record(
         **_BEAT, age=maybe(seconds("Since its last pass")), fresh=flag("Whether that will do, as `beat health` judges"),
-        stuck=flag("Whether it shows life and does not look for due ticks"),
+        stuck=flag("Whether it sends heartbeats but has not looked for due ticks for too long"),
     ),
     "Missing": record(name=text(), since=instant("When its heartbeat expired")),
     "Finding": record(

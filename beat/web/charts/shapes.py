@@ -10,7 +10,7 @@ _ON_ITS_WAY = frozenset(("queued", "started", "scheduled", "deferred", "waiting"
 
 
 def outcome(state: str) -> str:
-    """Return the outcome as which a state is drawn; a run that has not ended is open."""
+    """Map a state to the outcome that charts draw for it; a run that has not ended is `open`."""
     return "open" if state in _ON_ITS_WAY or state not in OUTCOMES else state
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from beat.client.listing import Counts, Listed
     from beat.client.overview import Attendance, Due
     from beat.client.schedule_info import Standing
+    from beat.storage.heartbeat import Instance
     from beat.web.request import Asked
     from beat.web.site import Site
 
@@ -55,7 +56,8 @@ def show(site: Site, asked: Asked) -> Response:
     client = asked.client
     counts, there, due = client.counts(), client.attendance(), client.due()
     missing = heartbeats.missing(there)
-    situation = situated(counts, there, due, missing)
+    stuck = heartbeats.stuck(there.beats, there.now, client.settings.interval)
+    situation = situated(counts, there, due, missing, stuck)
     troubles = list(itertools.islice(_troubles(asked, counts, there, due), _TROUBLES))
     number = counts.failing + counts.broken + len(due.late) + due.more_late + len(due.held)
     return rendering.page(
@@ -68,7 +70,7 @@ def show(site: Site, asked: Asked) -> Response:
         troubles=troubles,
         more=max(0, number - len(troubles)),
         beats=there.beats,
-        stuck={each.name for each in heartbeats.stuck(there.beats, there.now)},
+        stuck={each.name for each in stuck},
         missing=missing,
         coming=due.coming,
         runs=client.latest() if counts.schedules else [],
@@ -79,8 +81,10 @@ def show(site: Site, asked: Asked) -> Response:
     )
 
 
-def situated(counts: Counts, there: Attendance, due: Due, missing: list[heartbeats.Missing]) -> summary.Situation:
-    """Return the facts from which the sentence is made."""
+def situated(
+    counts: Counts, there: Attendance, due: Due, missing: list[heartbeats.Missing], stuck: list[Instance]
+) -> summary.Situation:
+    """Return the facts for the sentence at the top of the overview."""
     first = due.coming[0] if due.coming else None
     return summary.Situation(
         now=there.now,
@@ -91,7 +95,7 @@ def situated(counts: Counts, there: Attendance, due: Due, missing: list[heartbea
         late=len(due.late) + due.more_late,
         held=len(due.held),
         beats=len(there.beats),
-        stuck=tuple(each.name for each in heartbeats.stuck(there.beats, there.now)),
+        stuck=tuple(each.name for each in stuck),
         missing=tuple(each.name for each in missing) if there.beats else (),
         hold_until=there.hold_until,
         clock_s=(there.now - clock.now()).total_seconds(),

@@ -47,7 +47,7 @@ def show(site: Site, asked: Asked) -> Response:
         "system.html",
         beats=there.beats,
         missing=heartbeats.missing(there),
-        stuck={each.name for each in heartbeats.stuck(there.beats, there.now)},
+        stuck={each.name for each in heartbeats.stuck(there.beats, there.now, client.settings.interval)},
         lateness=_lateness(client.latest(_RUNS)),
         amiss=[each for each in vitals if each.group == "beats" and each.level in _AMISS],
         server=[each for each in vitals if each.group in _SERVER],

@@ -51,6 +51,7 @@ def test_pairs_are_names_and_values() -> None:
         (["=5"], "--arg '=5' has no name: write --arg name=value"),
         ([" =5"], "has no name"),
         (["a=1", "a=2"], "--arg 'a' is there twice: give it once"),
+        (["a=1", " a =2"], "--arg 'a' is there twice: give it once"),
     ],
 )
 def test_what_is_no_pair_is_refused(written: list[str], words: str) -> None:

@@ -43,7 +43,6 @@ def test_every_event_reaches_every_listener_in_order() -> None:
         for n in range(500):
             made.emit(numbered(n))
     assert one == other == [str(n) for n in range(500)]
-    assert made.dropped == 0
 
 
 @pytest.mark.parametrize("error", [ValueError("mine"), SystemExit(3), KeyboardInterrupt(), MemoryError()], ids=repr)
@@ -67,9 +66,7 @@ def test_a_listener_that_calls_sys_exit_harms_nobody() -> None:
     assert heard == ["1"]
 
 
-def test_nobody_waits_for_a_listener_that_blocks_and_what_is_dropped_is_counted(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_events_are_dropped_while_a_listener_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(observers, "_MOST", 10)
     goes_on, entered = threading.Event(), threading.Event()
     heard: list[str] = []
@@ -86,7 +83,6 @@ def test_nobody_waits_for_a_listener_that_blocks_and_what_is_dropped_is_counted(
         for n in range(1, 51):
             made.emit(numbered(n))
         assert time.monotonic() - begun < 5
-        assert made.dropped == 40
         made.stop(0)  # full, so that not even this gets in
         goes_on.set()
         wait_until(lambda: len(heard) == 11)

@@ -38,4 +38,9 @@ def test_a_scheduler_that_a_later_one_has_replaced_is_not_missing() -> None:
 
 def test_a_beat_that_shows_life_and_does_not_pass_is_stuck() -> None:
     slow, new = beat("slow", last_pass=NINE - 31 * SECOND), beat("new", last_pass=None, started_at=NINE)
-    assert stuck([beat("a"), slow, new], NINE) == [slow]
+    assert stuck([beat("a"), slow, new], NINE, SECOND) == [slow]
+
+
+def test_a_scheduler_that_rests_for_a_minute_between_cycles_is_not_stuck_after_half_of_it() -> None:
+    resting, stuck_one = beat("resting", last_pass=NINE - 61 * SECOND), beat("b", last_pass=NINE - 121 * SECOND)
+    assert stuck([resting, stuck_one], NINE, MINUTE) == [stuck_one]
