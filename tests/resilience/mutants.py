@@ -638,7 +638,7 @@ MUTANTS = [
             ("a scheduler lives for ever", "heartbeat", "remaining(instance_prefix .. other, ttl)", "local _ = other"),
             (
                 "a right that a cut lock needs is missed too late",
-                "claim",
+                "parts/acl",
                 "if barred then return",
                 "if false then return",
             ),
@@ -665,7 +665,7 @@ MUTANTS = [
                 "redis.pcall('SREM', followers_prefix",
                 "redis.call('SREM', followers_prefix",
             ),
-            ("a missing right is noticed too late", "follow", "if barred then return", "if false then return"),
+            ("a missing right is noticed too late", "parts/acl", "if barred then return", "if false then return"),
         )
     ),
     *(

@@ -1,11 +1,12 @@
 """Tell from a script's text which commands it runs on which keys, and write the lists that it checks before it writes.
 
-Redis does not undo what a script wrote before it was denied a command. So a script asks first whether it may run all of its
-commands. In its text, `COMMANDS` stands for the list, and `COMMANDS_ON(key, ...)` for the commands on these keys alone: those
-that only some items need, or that may be denied for one item and not for another. `COMMANDS` does not contain these.
+Redis does not undo what a script wrote before it was denied a command. So a script first asks whether it may run all of
+its commands. In its text, `COMMANDS` stands for the list, and `COMMANDS_ON(key, ...)` for the commands on these keys
+alone: those that only some items need, or that may be denied for one item and not for another. `COMMANDS` has the rest.
 
-A key is known by a name in the header: a key of KEYS, a prefix of ARGV or a field of an item. The key of each call is
-followed through parameters and local variables to such a name. If it leads to none, the script does not load.
+A key is known by a name in the header: one of KEYS, a prefix in ARGV, or a field of an item that a `COMMANDS_ON` names.
+The key of each call is followed through parameters and local variables to such a name. If it leads to none, the script
+does not load.
 """
 
 from __future__ import annotations
@@ -161,7 +162,7 @@ def _arguments(code: str, at: int) -> list[str]:
 
 
 def _values(name: str, code: str) -> Iterator[str]:
-    """Yield what a variable is set to, what a table is filled with, and the keys of a table of types that a loop reads."""
+    """Yield what a variable is set to, what a table is filled with, and the keys of a table that a loop reads."""
     for names, values in _ASSIGNED.findall(code):
         if name in names.split(", "):
             value = _arguments(f"{values})", 0)[names.split(", ").index(name) :][:1]
