@@ -600,7 +600,7 @@ local function step_aside(i)  -- a tick that cannot be let in keeps nobody of it
 end
 
 if not read_page() then return {now, 'OK', {0, 'BADARG', 'not a whole number of items'}} end
-if is_special then
+if is_special then  -- a plain tick uses none of these
   local barred_here = forbidden(COMMANDS_ON(running_prefix, waiting_prefix, waiting_slots, groups, announcements, announced_prefix))
   if barred_here then return redis.error_reply('NOPERM ' .. barred_here) end
 end
