@@ -11,6 +11,7 @@ does not load.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,10 +19,12 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-_FUNCTION = re.compile(r"^local function (\w+)\(([^)]*)\)(?:(.* end)$|(?s:(.*?))^end$)", re.MULTILINE)
+_FUNCTION = re.compile(r"^local function (\w+)\(([^)]*)\)(?:(.* end)$|((?:(?!end$).*\n)*)end$)", re.MULTILINE)
+_CALL = re.compile(r"(?<![\w.])(redis\.p?call|\w+)\(")
 _ASSIGNED = re.compile(r"(?<![\w.])(\w+(?:, \w+)*) = (.+)")
 _PROTECTED = re.compile(r"(?<![\w.])pcall\((\w+), ")
 _PLACE = re.compile(r"\bCOMMANDS\b(?!_)|\bCOMMANDS_ON\(([^)]*)\)")
+_TOKEN = re.compile(r"'[^']*'|\"[^\"]*\"|[(){}\[\],]")
 _ROW = re.compile(r"\[([^\[\]]+)\] = '(?:hash|list|set|stream|string|zset)'")
 _CONTAINERS = {"xinfo"}
 _KEYS = {"time": 0, "copy": 2, "del": None, "exists": None}
@@ -39,9 +42,14 @@ class Use(NamedTuple):
     keys: tuple[_Key, ...]
 
 
-class _Function(NamedTuple):
-    params: tuple[str, ...]
-    body: str
+class _Function:
+    def __init__(self, params: str, body: str) -> None:
+        self.params, self.body = params.split(", "), body
+
+    @functools.cached_property
+    def assigned(self) -> list[tuple[list[str], str]]:
+        """Return the names on the left of each assignment, and what stands on the right."""
+        return [(names.split(", "), values) for names, values in _ASSIGNED.findall(self.body)]
 
 
 def expand(name: str, text: str, header: Mapping[str, Sequence[str]]) -> str:
@@ -71,11 +79,8 @@ class Reader:
         self._keys = header["KEYS"]
         self._names = {*header["KEYS"], *self._prefixes, *(each for each in header["ITEM"] if each in apart)}
         code = _PROTECTED.sub(r"\1(", re.sub(r"--.*", "", text))
-        self._functions = {
-            found[1]: _Function(tuple(found[2].split(", ")), found[3] or found[4]) for found in _FUNCTION.finditer(code)
-        }
-        self._chunk = _Function((), _FUNCTION.sub("", code))
-        self._call = re.compile(rf"(?<![\w.])({'|'.join(['redis.p?call', *self._functions])})\(")
+        self._functions = {found[1]: _Function(found[2], found[3] or found[4]) for found in _FUNCTION.finditer(code)}
+        self._chunk = _Function("", _FUNCTION.sub("", code))
         self._seen: dict[_Function, set[Use]] = {}
         self._values: dict[tuple[str, _Function], set[str]] = {}
 
@@ -111,13 +116,14 @@ class Reader:
         return self._seen[function]
 
     def _read(self, function: _Function) -> Iterator[Use]:
-        for call in self._call.finditer(function.body):
-            args = _arguments(function.body, call.end())
+        for call in _CALL.finditer(function.body):
             if call[1] in self._functions:
+                args = _arguments(function.body, call.end())
                 for use in self._of(self._functions[call[1]]):
                     keys = [self._follow(args[key], function) if isinstance(key, int) else {key} for key in use.keys]
                     yield from (Use(use.command, each) for each in itertools.product(*keys))
-            else:
+            elif call[1].startswith("redis."):
+                args = _arguments(function.body, call.end())
                 for command in re.findall(r"'(\w+)'", args[0]):  # both of `x and 'SADD' or 'SREM'`
                     yield from self._called(command.lower(), args[1:], function)
 
@@ -139,7 +145,7 @@ class Reader:
             return {*self._keys}
         for scope in (function, self._chunk):
             if (name, scope) not in self._values:
-                self._values[name, scope] = {*_values(name, scope.body)}
+                self._values[name, scope] = {*_values(name, scope)}
             if values := self._values[name, scope]:
                 return {key for value in values for key in self._follow(value, scope)}
         raise ValueError(f"{self.name}.lua: the key {expression!r} leads to no name in the header")
@@ -147,25 +153,23 @@ class Reader:
 
 def _arguments(code: str, at: int) -> list[str]:
     """Return what stands between a parenthesis that ends at `at` and the one that closes it."""
-    depth, quote, begin, found = 1, "", at, []
-    while depth:
-        char = code[at]
-        if quote or char in "'\"":
-            quote = "" if char == quote else quote or char
-        else:
-            depth += (char in "([{") - (char in ")]}")
-            if not depth or (depth == 1 and char == ","):
-                found.append(code[begin:at].strip())
-                begin = at + 1
-        at += 1
+    depth, begin, found = 1, at, []
+    for token in _TOKEN.finditer(code, at):
+        depth += (token[0] in "([{") - (token[0] in ")]}")
+        if not depth or (depth == 1 and token[0] == ","):
+            found.append(code[begin : token.start()].strip())
+            begin = token.end()
+        if not depth:
+            break
     return found
 
 
-def _values(name: str, code: str) -> Iterator[str]:
+def _values(name: str, scope: _Function) -> Iterator[str]:
     """Yield what a variable is set to, what a table is filled with, and the keys of a table that a loop reads."""
-    for names, values in _ASSIGNED.findall(code):
-        if name in names.split(", "):
-            value = _arguments(f"{values})", 0)[names.split(", ").index(name) :][:1]
+    code = scope.body
+    for names, values in scope.assigned:
+        if name in names:
+            value = _arguments(f"{values})", 0)[names.index(name) :][:1]
             yield from (each for each in value if each not in {"nil", "{}"})
     yield from re.findall(rf"(?<!\w){name}\[[^\]]*\] = ([^,\n]+)", code)
     for table in re.findall(rf"\bfor {name}, \w+ in pairs\((\w*)", code):
