@@ -29,7 +29,6 @@ FEATURES = (REPLACE, GROUPS, DATABASE)
 """The features that need more rights."""
 _SCRIPTS = {"take": GROUPS, "decide": GROUPS, "withdraw": REPLACE}
 _COSTLY = {"sort_ro"}  # needs the right to read every key; without it the script uses more commands
-_ASKED = "x"  # the job id with which parts/allowed.lua probes the rights of a script
 _SETINFO_SINCE = (7, 2)
 
 # Commands that Python sends outside of scripts.
@@ -130,7 +129,7 @@ def _theirs(keys: Keys, *, replaces: bool) -> Iterator[Grant]:
     pushed = ("llen", "lpos", "lpush", "lrange", *(["lrem"] if replaces else []), "rpush", "type")
     yield Grant((f"~{job_template.queue_key('*')}",), pushed)
     # A skip passes an empty job id, so the bare prefix is needed, too.
-    touched = (f"{job}{begin}*", f"{job}{_ASKED}", job, f"{result}{begin}*", f"{result}{_ASKED}")
+    touched = (f"{job}{begin}*", job, f"{result}{begin}*")
     yield Grant(
         tuple(f"~{each}" for each in touched),
         ("del", "exists", "expire", "hget", "hmget", "hset", "pexpire", "type", "xrevrange"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from beat.storage import connection
+from beat.storage import connection, scripts
 from beat.storage.batches import counted
 from beat.storage.messages import Claimed, Decided, Looked, replies
 from beat.storage.store import Store, words_of
@@ -26,6 +26,8 @@ class Dialogue(Store):
         super().__init__(client, keys, **limits)
         self._line = connection.Line(client)
         self._asked: deque[tuple[Sequence[Item], bool]] = deque()
+        for name in ("claim", "fire"):
+            scripts.script(name)  # to read one takes some milliseconds, for which no tick should wait
 
     @property
     def answered_at(self) -> float:

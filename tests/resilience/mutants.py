@@ -85,6 +85,21 @@ MUTANTS = [
         FIRE,
     ),
     Mutant(
+        "a queue that this user may not fill",
+        (("beat/storage/scripts/fire.lua", "  if barred[queue] then return barred[queue] end\n", ""),),
+        FIRE,
+    ),
+    Mutant(
+        "slots that this user may not use",
+        (("beat/storage/scripts/fire.lua", "if is_special then", "if false then"),),
+        SLOTS,
+    ),
+    Mutant(
+        "the rights that functions need are forgotten",
+        (("beat/storage/scripts/rights.py", "for use in self._of(self._functions[call[1]]):", "for use in ():"),),
+        FIRE,
+    ),
+    Mutant(
         "no counter guard",
         (("beat/storage/scripts/parts/sane.lua", "  return counts[value]\n", "  return true\n"),),
         FIRE,
@@ -638,7 +653,7 @@ MUTANTS = [
             ("a scheduler lives for ever", "heartbeat", "remaining(instance_prefix .. other, ttl)", "local _ = other"),
             (
                 "a right that a cut lock needs is missed too late",
-                "claim",
+                "parts/acl",
                 "if barred then return",
                 "if false then return",
             ),
@@ -665,7 +680,7 @@ MUTANTS = [
                 "redis.pcall('SREM', followers_prefix",
                 "redis.call('SREM', followers_prefix",
             ),
-            ("a missing right is noticed too late", "follow", "if barred then return", "if false then return"),
+            ("a missing right is noticed too late", "parts/acl", "if barred then return", "if false then return"),
         )
     ),
     *(

@@ -317,14 +317,21 @@ def test_where_a_schedule_stands_is_known_after_a_skip(store: Store) -> None:
     assert state.last == clock.at(first + 1)
 
 
-def test_who_may_not_look_at_a_slot_enqueues_nothing_by_halves(store: Store) -> None:
+@pytest.mark.parametrize("command", ["zscore", "zcard"])
+def test_who_may_not_look_at_a_slot_enqueues_nothing_by_halves(command: str, store: Store) -> None:
     place = Place(store, SKIP)
     place.fire()
     other = put_and_claim(store, "other")
     before = everything(store)
-    with restricted(store, "-zscore") as few, pytest.raises(ResponseError, match="zscore"):
+    with restricted(store, f"-{command}") as few, pytest.raises(ResponseError, match=command):
         few.fire([verdict(other, "other"), place.item()], token=TOKEN)
     assert changed(before, store) == set()
+
+
+def test_plain_tick_needs_no_right_to_slots(store: Store) -> None:
+    at = put_and_claim(store, "other")
+    with restricted(store, "-zcard", "-zrange") as few:
+        assert few.fire([verdict(at, "other")], token=TOKEN).replies == (OK,)
 
 
 @pytest.mark.parametrize("status", ["queued", "started", "scheduled", "deferred"])

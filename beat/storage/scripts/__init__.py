@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from beat.storage.scripts import rights
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
@@ -68,9 +70,10 @@ def script(name: str) -> Script:
         found[kind].append(word)
         if int(number) != len(found[kind]):
             raise ValueError(f"{name}.lua: {kind}[{number}] is out of order")
+    text = _INCLUDE.sub(lambda part: (_HERE / "parts" / f"{part[1]}.lua").read_text(encoding="utf-8"), written)
     return Script(
         name=name,
-        text=_INCLUDE.sub(lambda part: (_HERE / "parts" / f"{part[1]}.lua").read_text(encoding="utf-8"), written),
+        text=rights.expand(name, text, found),
         keys=tuple(found["KEYS"]),
         args=tuple(found["ARGV"]),
         item=tuple(found["ITEM"]),

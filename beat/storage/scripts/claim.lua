@@ -42,13 +42,10 @@ local slow_prefix, cycle, misfire_limit, early = ARGV[9], ARGV[10], ARGV[11], AR
 -- include sane
 -- include quoted
 -- include allowed
+-- include acl
 -- include remaining
 -- include retry
 
-local a_key, a_lock = schedule_prefix .. 'x', lock_prefix .. 'x'
-local barred = forbidden({{'hmget', a_key, 'x'}, {'hget', a_key, 'x'}, {'set', a_lock, '', 'NX', 'PX', 1}, {'pttl', a_lock}, {'pexpire', a_lock, 1},
-  {'zadd', due, 0, 'x'}, {'zrem', due, 'x'}, {'zrangebyscore', due, 0, 1}, {'hmget', meta, 'x'}, {'hdel', meta, 'x'}})
-if barred then return redis.error_reply('NOPERM ' .. barred) end
 for key, wanted in pairs({[due] = 'zset', [meta] = 'hash'}) do
   local kind = kind_of(key)
   if kind ~= 'none' and kind ~= wanted then

@@ -63,6 +63,7 @@ local waiting_prefix, followers_prefix, slow_prefix, shards_prefix = ARGV[11], A
 -- include ledger
 -- include words
 -- include allowed
+-- include acl
 -- include followers
 
 local first, width = 15, 19
@@ -258,23 +259,11 @@ local function settle(i)
 end
 
 if (#ARGV - first + 1) % width ~= 0 then return {{'BADARG', 'not a whole number of items'}} end
-local a_key, a_ledger, a_job, a_result = schedule_prefix .. 'x', runs_prefix .. 'x', job_prefix .. 'x', results_prefix .. 'x'
-local a_line, a_slow, a_part = waiting_prefix .. 'x', slow_prefix .. 'x', shards_prefix .. 'x'
-local barred = forbidden({{'hmget', a_key, 'x'}, {'hset', a_key, 'x', ''}, {'lpush', a_ledger, ''}, {'rpop', a_ledger}, {'ltrim', a_ledger, 0, 1},
-  {'xadd', events, '*', 'x', ''}, {'zadd', open, 0, 'x'}, {'zrem', open, 'x'}, {'zadd', closed, 0, 'x'}, {'zrem', closed, 'x'},
-  {'zcard', closed}, {'zrange', closed, 0, 1}, {'hset', records, 'x', ''}, {'hdel', records, 'x'},
-  {'zrem', running_prefix .. 'x', 'x'}, {'zadd', running_prefix .. 'x', 0, 'x'}, {'zadd', waiting_slots, 'XX', 0, 'x'}, {'zadd', a_line, 0, 'x'}, {'zcard', a_line}, {'lrange', a_ledger, 0, -1},
-  {'smembers', followers_prefix .. 'x'}, {'scard', followers_prefix .. 'x'}, {'zadd', fanout, 0, 'x'}, {'zcard', fanout}, {'srem', followers_prefix .. 'x', 'x'},
-  {'zadd', a_slow, 0, 'x'}, {'zremrangebyrank', a_slow, 0, 1}, {'zremrangebyscore', a_slow, 0, 1},
-  {'pexpire', a_slow, 1}, {'hset', a_part, 'x', ''}, {'hdel', a_part, 'x'}, {'hget', a_part, 'x'}, {'hlen', a_part}, {'hvals', a_part},
-  {'pexpire', a_part, 1}, {'del', a_part},
-  {'sadd', index_prefix .. 'failing', 'x'}, {'srem', index_prefix .. 'failing', 'x'}, {'hget', a_key, 'x'}})
 for i = first, #ARGV, width do
-  local ttl, registry = ARGV[i + 14], ARGV[i + 15]
-  barred = barred or (ttl ~= '' and forbidden({{'del', a_job}, {'del', a_result}, {'pexpire', a_job, 1}, {'pexpire', a_result, 1},
-    {'zrem', registry, 'x'}, {'zadd', registry, 'XX', 0, 'x'}}))
+  local hash, results, registry, ttl = job_prefix .. ARGV[i + 1], results_prefix .. ARGV[i + 1], ARGV[i + 15], ARGV[i + 14]
+  local barred = ttl ~= '' and forbidden(COMMANDS_ON(hash, results, registry))
+  if barred then return redis.error_reply('NOPERM ' .. barred) end
 end
-if barred then return redis.error_reply('NOPERM ' .. barred) end
 local replies = {}
 for i = first, #ARGV, width do
   if work >= most then

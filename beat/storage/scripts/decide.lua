@@ -33,16 +33,10 @@ local deliveries_prefix, messages_prefix, group, event, idle, token, most, most_
 -- include now
 -- include sane
 -- include allowed
+-- include acl
 
 local first, width = 10, 4
 local given_up = 0
-
-local function misplaced(wanted)
-  for key, kind in pairs(wanted) do
-    local found = kind_of(key)
-    if found ~= 'none' and found ~= kind then return key .. ' is a ' .. found .. ', not a ' .. kind end
-  end
-end
 
 local function is_in_hand()
   if kind_of(events) ~= 'stream' then return false end
@@ -75,27 +69,17 @@ end
 
 if token ~= '' and (kind_of(lock) ~= 'string' or redis.call('GET', lock) ~= token) then return {'FENCED', ''} end
 local wanted = {[incidents] = 'hash'}
-local commands = {
-  {'xack', events, group, '0-0'}, {'xpending', events, group, '0-0', '0-0', '1'},
-  {'hget', incidents, 'x'}, {'hset', incidents, 'x', ''}, {'hdel', incidents, 'x'}, {'hlen', incidents},
-  {'hrandfield', incidents, '2'},
-}
 for at = first, #ARGV, width do
   local kind, of = ARGV[at], ARGV[at + 1]
-  local deliveries, messages = deliveries_prefix .. of, messages_prefix .. of
-  if kind == 'message' and not wanted[deliveries] then
-    wanted[deliveries], wanted[messages] = 'zset', 'hash'
-    for _, each in ipairs({
-      {'zadd', deliveries, 'NX', '0', 'x'}, {'zcard', deliveries}, {'zrange', deliveries, '0', '0'},
-      {'zrem', deliveries, 'x'}, {'pexpire', deliveries, '1'}, {'hset', messages, 'x', ''}, {'hdel', messages, 'x'},
-      {'pexpire', messages, '1'},
-    }) do commands[#commands + 1] = each end
+  if kind == 'message' then
+    wanted[deliveries_prefix .. of] = 'zset'
+    wanted[messages_prefix .. of] = 'hash'
   end
 end
-local wrong = misplaced(wanted)
-if wrong then return {'BADTYPE', wrong} end
-local barred_here = forbidden(commands)
-if barred_here then return redis.error_reply('NOPERM ' .. barred_here) end
+for name, kind in pairs(wanted) do
+  local found = kind_of(name)
+  if found ~= 'none' and found ~= kind then return {'BADTYPE', name .. ' is a ' .. found .. ', not a ' .. kind} end
+end
 if event ~= '' and not is_in_hand() then return {'STALE', ''} end
 for at = first, #ARGV, width do
   local kind, of, key, text = unpack(ARGV, at, at + width - 1)

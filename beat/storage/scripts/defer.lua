@@ -34,14 +34,12 @@ local schedule_id, rev, tick, due_at, version, by, history_limit, events_limit, 
 -- include ledger
 -- include acted
 -- include allowed
+-- include acl
 
 for key, wanted in pairs({[schedule] = 'hash', [due] = 'zset', [runs] = 'list', [events] = 'stream'}) do
   local kind = kind_of(key)
   if kind ~= 'none' and kind ~= wanted then return {'BADTYPE', key .. ' is a ' .. kind .. ', not a ' .. wanted} end
 end
-local barred_here = forbidden({{'hget', schedule, 'x'}, {'hset', schedule, 'x', ''}, {'zadd', due, 0, 'x'}, {'lpush', runs, ''}, {'rpop', runs}, {'ltrim', runs, 0, 1},
-  {'xadd', events, '*', 'x', ''}})
-if barred_here then return redis.error_reply('NOPERM ' .. barred_here) end
 local state, now_rev, next_run, now_version = unpack(redis.call('HMGET', schedule, 'state', 'rev', 'next_run', 'version'))
 if not state then return {'GONE', ''} end
 if version ~= '' and version ~= (now_version or '') then return {'CONFLICT', now_version or ''} end

@@ -100,6 +100,7 @@ local cycle, misfire_limit, early = ARGV[15], ARGV[16], ARGV[17]
 -- include announced
 -- include acted
 -- include allowed
+-- include acl
 -- include retry
 
 local first, width = 18, 23
@@ -108,6 +109,7 @@ local signed = ',"at":"' .. now_text .. '","beat":' .. quoted(token) .. '}'
 local enqueued = ',"enqueued":"' .. now_text .. '","n":'
 local kinds, pushes, scores, gone, ours, last_code, barred, opened, noted, is_new = {}, {}, {}, {}, {}, {}, {}, {}, {}, {}
 local outbox_wrong, jobs_exist
+local is_special = false  -- whether any item of the page is more than a plain tick
 local nobody, more = {}, {'last_job', 'manual_count', 'skips'}  -- what `decide` asks of a schedule if there is anything special about a tick
 local retries = {}  -- when each schedule is looked at again that Redis rejects
 local starts, ids, crowds = {}, {}, {}  -- where each item begins, whose it is, and what one of a crowd shares with others
@@ -156,6 +158,7 @@ local function read_page()  -- where the items are; false if they are torn
         at, number, words = at + 1, is_count(ARGV[at + 1] or '') and number_of(ARGV[at + 1]) or 0, each
       end
       if number < 1 or not crowd and words ~= width or at + number * words > #ARGV then return false end
+      is_special = is_special or not crowd or crowd.is_more
       for n = 1, number do
         local i, k = at + 1 + (n - 1) * words, #starts + 1
         starts[k], ids[k], crowds[k] = i, ARGV[crowd and i or i + 1], crowd
@@ -204,8 +207,7 @@ end
 local function queue_problem(id, job, queue, alone)  -- alone: nobody has asked whether its job exists
   if barred[queue] == nil then
     local hash = job_prefix .. job
-    barred[queue] = forbidden({{'type', hash}, {'exists', hash}, {'copy', template_prefix .. id, hash, 'replace'}, {'hset', hash, '', ''},
-      {'expire', hash, 1}, {'del', hash}, {'type', queue}, {'rpush', queue, ''}, {'lpush', queue, ''}, {'type', queues}, {'sadd', queues, ''}}) or false
+    barred[queue] = forbidden(COMMANDS_ON(hash, queue, queues)) or false
   end
   if barred[queue] then return barred[queue] end
   local kind = (jobs_exist or alone) and kind_of(job_prefix .. job) or 'none'
@@ -360,7 +362,7 @@ end
 
 local function not_asked(item, state, now_rev, next_run, last)  -- why a run that somebody asked for is not enqueued: a code, and words
   local request = request_prefix .. item.job
-  local wrong = forbidden({{'exists', request}, {'set', request, '', 'EX', 1}})
+  local wrong = forbidden(COMMANDS_ON(request))
   if wrong then return 'BADTYPE', wrong end
   if redis.call('EXISTS', request) == 1 then return 'STALE', item.job end
   if now_rev ~= item.rev or last ~= '' and next_run ~= last then return 'CHANGED', '' end
@@ -598,17 +600,10 @@ local function step_aside(i)  -- a tick that cannot be let in keeps nobody of it
 end
 
 if not read_page() then return {now, 'OK', {0, 'BADARG', 'not a whole number of items'}} end
-local a_key, a_lock, a_ledger = schedule_prefix .. 'x', lock_prefix .. 'x', runs_prefix .. 'x'
-local barred_here = forbidden({{'type', a_key}, {'hmget', a_key, 'x'}, {'hget', a_key, 'x'}, {'hset', a_key, 'x', ''}, {'hdel', a_key, 'x'}, {'hexists', a_key, 'x'},
-  {'hmget', template_prefix .. 'x', 'x'}, {'mget', a_lock}, {'del', a_lock}, {'zadd', due_index, 0, 'x'}, {'zrem', due_index, 'x'},
-  {'lpush', a_ledger, ''}, {'rpop', a_ledger}, {'ltrim', a_ledger, 0, 1}, {'zadd', open, 0, 'x'}, {'hset', records, 'x', ''},
-  {'xadd', events, '*', 'x', ''}, {'zcard', running_prefix .. 'x'}, {'zrange', running_prefix .. 'x', 0, -1}, {'zadd', running_prefix .. 'x', 0, 'x'},
-  {'zrem', running_prefix .. 'x', 'x'}, {'zcard', waiting_prefix .. 'x'}, {'zadd', waiting_prefix .. 'x', 0, 'x'}, {'zrem', waiting_prefix .. 'x', 'x'},
-  {'zadd', waiting_slots, 0, 'x'}, {'zrem', waiting_slots, 'x'}, {'zscore', open, 'x'}, {'zmscore', open, 'x'}, {'zadd', open, 'XX', 0, 'x'},
-  {'zscore', running_prefix .. 'x', 'x'}, {'zscore', waiting_prefix .. 'x', 'x'}, {'zrange', waiting_prefix .. 'x', 0, -1},
-  {'del', waiting_prefix .. 'x'}, {'zmscore', waiting_prefix .. 'x', 'x'}, {'hget', groups, 'x'}, {'hget', job_prefix .. 'x', 'x'}, {'lrange', a_ledger, 0, -1},
-  {'sadd', index_prefix .. 'x', 'x'}, {'srem', index_prefix .. 'x', 'x'}})
-if barred_here then return redis.error_reply('NOPERM ' .. barred_here) end
+if is_special then  -- a plain tick uses none of these
+  local barred_here = forbidden(COMMANDS_ON(running_prefix, waiting_prefix, waiting_slots, groups, announcements, announced_prefix))
+  if barred_here then return redis.error_reply('NOPERM ' .. barred_here) end
+end
 local replies, locks = {now, 'OK'}, {}
 look_at_page()
 for n, i in ipairs(starts) do  -- a chain is several items of one schedule: its lock goes with the last of them

@@ -17,6 +17,7 @@ local count, bounds = unpack(ARGV)
 -- include sane
 -- include amounts
 -- include allowed
+-- include acl
 
 local nought, longest = '0-0', 1e12
 local asked = {manual = true, backfill = true, follows = true}  -- by whom a run is wanted that has no time by the clock
@@ -79,8 +80,6 @@ local function place(stream)  -- after which event to read, how many there were 
   return at, math.max(seen, gone), missed + math.max(gone - seen, 0)
 end
 
-local barred = forbidden({{'hget', metrics, 'x'}, {'hset', metrics, 'x', ''}})
-if barred then return redis.error_reply('NOPERM ' .. barred) end
 for key, wanted in pairs({[events] = 'stream', [metrics] = 'hash'}) do
   local kind = kind_of(key)
   if kind ~= 'none' and kind ~= wanted then return {'BADTYPE', key .. ' is a ' .. kind .. ', not a ' .. wanted} end

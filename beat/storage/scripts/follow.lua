@@ -30,6 +30,7 @@ local schedule_prefix, runs_prefix, waiting_prefix, followers_prefix, fanout_pre
 -- include ledger
 -- include words
 -- include allowed
+-- include acl
 -- include followers
 
 local most, copied = 500, 20  -- so many followers in a step; to copy so many ids takes as long as one of these
@@ -79,13 +80,6 @@ for key, wanted in pairs({[fanout] = 'zset', [events] = 'stream', [waiting_slots
   local kind = kind_of(key)
   if kind ~= 'none' and kind ~= wanted then return {'BADTYPE', now, key .. ' is a ' .. kind .. ', not a ' .. wanted} end
 end
-local a_key, a_ledger, a_line, a_rest = schedule_prefix .. 'x', runs_prefix .. 'x', waiting_prefix .. 'x', fanout_prefix .. 'x'
-local barred = forbidden({{'hmget', a_key, 'x'}, {'hget', a_key, 'x'}, {'hset', a_key, 'x', ''}, {'lpush', a_ledger, ''}, {'rpop', a_ledger},
-  {'ltrim', a_ledger, 0, 1}, {'lrange', a_ledger, 0, -1}, {'xadd', events, '*', 'x', ''}, {'zadd', a_line, 0, 'x'}, {'zcard', a_line},
-  {'zadd', waiting_slots, 0, 'x'}, {'zrange', fanout, 0, 0}, {'zadd', fanout, 0, 'x'}, {'zrem', fanout, 'x'}, {'zscore', fanout, 'x'},
-  {'zcard', fanout}, {'copy', followers_prefix .. 'x', a_rest, 'REPLACE'}, {'scard', a_rest}, {'srandmember', a_rest, 1},
-  {'srem', a_rest, 'x'}, {'srem', followers_prefix .. 'x', 'x'}, {'exists', a_rest}})
-if barred then return redis.error_reply('NOPERM ' .. barred) end
 local work = 0
 while work < most do
   local entry = redis.call('ZRANGE', fanout, 0, 0)[1]

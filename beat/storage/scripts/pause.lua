@@ -37,6 +37,7 @@ local schedule_prefix, runs_prefix, index_prefix, history_limit, events_limit, b
 -- include index
 -- include acted
 -- include allowed
+-- include acl
 
 local first, width = 10, 2
 
@@ -70,10 +71,6 @@ local function pause(id, version)
   return 'OK', ''
 end
 
-local a_key, a_ledger, an_index = schedule_prefix .. 'x', runs_prefix .. 'x', index_prefix .. 'x'
-local barred_here = forbidden({{'hget', a_key, 'x'}, {'hset', a_key, 'x', ''}, {'hdel', a_key, 'x'}, {'zadd', due, 0, 'x'}, {'zrem', due, 'x'},
-  {'sadd', an_index, 'x'}, {'srem', an_index, 'x'}, {'lpush', a_ledger, ''}, {'rpop', a_ledger}, {'ltrim', a_ledger, 0, 1}, {'xadd', events, '*', 'x', ''}})
-if barred_here then return redis.error_reply('NOPERM ' .. barred_here) end
 local replies = {}
 for i = first, #ARGV, width do replies[#replies + 1] = {pause(ARGV[i], ARGV[i + 1])} end
 return replies

@@ -68,6 +68,7 @@ local followers_prefix = ARGV[11]
 -- include index
 -- include announced
 -- include allowed
+-- include acl
 
 local first, width = 12, 17
 local added, placings, removed, members = {}, {}, {}, {}
@@ -109,12 +110,12 @@ local function record(id, type, rev, rule, was, from, next)  -- the ledger knows
   tell(id, type, line, 'tick', next, 'job', '', 'by', beat)
 end
 
-local job  -- the newest template: the first and the last of its words, and a key that has it
+local job, written_job  -- the newest template: the first and the last of its words, and a key that has it
 local function write_job(key)
-  if job.key and job.key ~= key then return redis.call('COPY', job.key, key, 'REPLACE') end
+  if written_job and written_job ~= key then return redis.call('COPY', written_job, key, 'REPLACE') end
   redis.call('DEL', key)
   redis.call('HSET', key, unpack(ARGV, job.first, job.last))
-  job.key = key
+  written_job = key
 end
 
 local function other(key, kind, wanted)
@@ -222,22 +223,15 @@ local function refusal()
   if written ~= tonumber(format) then return {'NEWER', tostring(written)} end
 end
 
-local a_key, a_job, a_ledger, an_index = schedule_prefix .. 'x', template_prefix .. 'x', runs_prefix .. 'x', index_prefix .. 'x'
-local an_app, a_set = app_prefix .. 'x', followers_prefix .. 'x'
-local barred_here = forbidden({{'hmget', a_key, 'x'}, {'hget', a_key, 'x'}, {'hset', a_key, 'x', ''}, {'hdel', a_key, 'x'}, {'hexists', a_key, 'x'},
-  {'hsetnx', meta, 'x', ''}, {'del', a_job}, {'hset', a_job, 'x', ''},
-  {'copy', a_job, a_job, 'REPLACE'},
-  {'sadd', a_set, 'x'}, {'srem', a_set, 'x'}, {'sadd', schedules, 'x'}, {'srem', schedules, 'x'}, {'zadd', due, 0, 'x'},
-  {'zrem', due, 'x'}, {'sadd', an_index, 'x'}, {'srem', an_index, 'x'}, {'zadd', an_index, 0, 'x'}, {'zrem', an_index, 'x'}, {'del', an_index},
-  {'sadd', an_app, 'x'}, {'srem', an_app, 'x'}, {'lpush', a_ledger, ''}, {'rpop', a_ledger}, {'ltrim', a_ledger, 0, 1}, {'xadd', events, '*', 'x', ''}})
-if barred_here then return redis.error_reply('NOPERM ' .. barred_here) end
 local barred = refusal()
 if not barred then redis.call('HSETNX', meta, 'format', format) end
 local replies, at = {now}, first
 while at <= #ARGV do
   local job_at = at + width + ARGV[at + 15]
   local next_at = job_at + ARGV[at + 16]
-  if next_at > job_at then job = {first = job_at, last = next_at - 1} end
+  if next_at > job_at then
+    job, written_job = {first = job_at, last = next_at - 1}, nil
+  end
   replies[#replies + 1] = barred or {upsert(at)}
   at = next_at
 end

@@ -45,6 +45,7 @@ local events_limit, history_limit, by, state = ARGV[11], ARGV[12], ARGV[13], ARG
 -- include index
 -- include announced
 -- include allowed
+-- include acl
 
 local first, width = 15, 2
 
@@ -77,12 +78,6 @@ local function remove(id, version)
   return 'OK', ''
 end
 
-local an_index, a_line = index_prefix .. 'x', waiting_prefix .. 'x'
-local barred_here = forbidden({{'del', schedule_prefix .. 'x', template_prefix .. 'x', runs_prefix .. 'x', running_prefix .. 'x', a_line, slow_prefix .. 'x'},
-  {'zrange', a_line, 0, -1}, {'zrem', a_line, 'x'}, {'srem', followers_prefix .. 'x', 'x'},
-  {'srem', schedules, 'x'}, {'zrem', due, 'x'}, {'zrem', waiting_slots, 'x'}, {'zrem', an_index, 'x'}, {'srem', an_index, 'x'},
-  {'srem', app_prefix .. 'x', 'x'}, {'xadd', events, '*', 'x', ''}})
-if barred_here then return redis.error_reply('NOPERM ' .. barred_here) end
 local replies = {}
 for i = first, #ARGV, width do replies[#replies + 1] = {remove(ARGV[i], ARGV[i + 1])} end
 return replies

@@ -47,6 +47,7 @@ local history_limit, events_limit, beat, app, retire_after = ARGV[7], ARGV[8], A
 -- include announced
 -- include acted
 -- include allowed
+-- include acl
 
 local first, width = 12, 5
 
@@ -96,11 +97,6 @@ local function retire(id, tick, last, number, next)
   return 'OK', ''
 end
 
-local a_key, a_ledger, an_index = schedule_prefix .. 'x', runs_prefix .. 'x', index_prefix .. 'x'
-local barred_here = forbidden({{'hget', a_key, 'x'}, {'hset', a_key, 'x', ''}, {'hdel', a_key, 'x'}, {'zrem', due, 'x'}, {'sadd', an_index, 'x'},
-  {'srem', an_index, 'x'}, {'srem', app_prefix .. 'x', 'x'}, {'srem', followers_prefix .. 'x', 'x'},
-  {'lrange', a_ledger, 0, -1}, {'lpush', a_ledger, ''}, {'rpop', a_ledger}, {'ltrim', a_ledger, 0, 1}, {'xadd', events, '*', 'x', ''}})
-if barred_here then return redis.error_reply('NOPERM ' .. barred_here) end
 local replies = {}
 for i = first, #ARGV, width do replies[#replies + 1] = {retire(unpack(ARGV, i, i + width - 1))} end
 return replies

@@ -20,10 +20,9 @@ local ttl = ARGV[1]
 -- include sane
 -- include amounts
 -- include allowed
+-- include acl
 
 local first, width = 2, 3
-local barred = forbidden({{'hget', metrics, 'x'}, {'hset', metrics, 'x', ''}, {'hget', told, 'x'}, {'hset', told, 'x', ''}, {'pexpire', told, 1}})
-if barred then return redis.error_reply('NOPERM ' .. barred) end
 for _, key in ipairs(KEYS) do
   local kind = kind_of(key)
   if kind ~= 'none' and kind ~= 'hash' then return {'BADTYPE', key .. ' is a ' .. kind .. ', not a hash'} end

@@ -24,6 +24,7 @@ local beat, kept, most, events_limit = unpack(ARGV, 1, 4)
 -- include sane
 -- include quoted
 -- include allowed
+-- include acl
 -- include outbox
 
 local first, width = 5, 3
@@ -63,8 +64,6 @@ local function decide(queue, staffed, sent)
   return 'SAME', ''
 end
 
-local barred_here = forbidden({{'hgetall', unread}, {'hset', unread, 'x', ''}, {'hdel', unread, 'x'}, {'xadd', events, '*', 'x', ''}})
-if barred_here then return redis.error_reply('NOPERM ' .. barred_here) end
 local kind = kind_of(unread)
 if kind ~= 'none' and kind ~= 'hash' then number = tonumber(most) end  -- it is somebody else's, and stays as it is
 local found = kind == 'hash' and redis.call('HGETALL', unread) or {}

@@ -42,10 +42,7 @@ local function note(job)  -- only in the record of an open run; a newer tick tak
 end
 
 local function tell(job, worker)
-  if worker == '' or forbidden({{'set', told_prefix .. job, worker, 'NX', 'PX', told}, {'pttl', told_prefix .. job}, {'pexpire', told_prefix .. job, told},
-    {'hget', records, 'x'}, {'hset', records, 'x', ''}}) then
-    return 'STALE', ''
-  end
+  if worker == '' or forbidden(COMMANDS_ON(told_prefix, records)) then return 'STALE', '' end
   note(job)
   if redis.call('SET', told_prefix .. job, worker, 'NX', 'PX', told) then return 'STARTED', worker end
   remaining(told_prefix .. job, told)
@@ -58,10 +55,7 @@ local function withdraw(job)
   local status, worker, origin = unpack(redis.call('HMGET', key, 'status', 'worker_name', 'origin'))
   if status == 'started' then return tell(job, worker or '') end
   local queue, scheduled = queue_prefix .. (origin or ''), scheduled_prefix .. (origin or '')
-  if forbidden({{'llen', queue}, {'lrem', queue, -1, job}, {'zrem', scheduled, job}, {'hset', key, 'x', ''}, {'expire', key, 1}, {'hget', records, 'x'},
-    {'hset', records, 'x', ''}}) then
-    return 'STALE', ''
-  end
+  if forbidden(COMMANDS_ON(key, queue, scheduled, records)) then return 'STALE', '' end
   local is_list = kind_of(queue) == 'list'
   if is_list then
     if passable < 0 then return 'LATER', '' end
