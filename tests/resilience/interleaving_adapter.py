@@ -386,7 +386,7 @@ def _step(item: Item, *, forced: bool = False) -> Step:
 
 
 def _label(steps: Sequence[Step]) -> str:
-    return ", ".join(f"{step.kind} {step.tick or step.job}{' cleared' if step.cleared else ''}" for step in steps)
+    return ", ".join(f"{step.kind} {step.rev[:4]} {step.tick or step.job}{' cleared' if step.cleared else ''}{' forced' if step.forced else ''}" for step in steps)
 
 
 def _schedule(fields: Mapping[str, str]) -> dict[str, Any]:

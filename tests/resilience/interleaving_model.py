@@ -122,6 +122,8 @@ class Known:
     waiting: dict[Member, None] = field(default_factory=dict)
     decided: set[str] = field(default_factory=set)
     lines: int = 0
+    has_strangers: bool = False
+    """Whether runs were open from before it was removed and came again; `beat verify` takes them for its own."""
 
 
 class Model:
@@ -273,13 +275,14 @@ class Model:
             return "STALE"
         if known.rev != step.rev:
             return "CHANGED"
+        has_slot = member in self.group_waiting
         reason = step.reason if step.kind == "pass" else ""
         if not reason and known.state not in {"active", "finished"}:
             reason = known.state
         if not reason and self._is_enough(known):
             reason = "finished"
         if not reason:
-            policy, has_slot = self._policy(known), member in self.group_waiting
+            policy = self._policy(known)
             taken = len(self.running) + self._in_both(known)
             if policy.overlap != "allow" and not has_slot and taken >= policy.max_running:
                 return "FULL"
@@ -295,7 +298,7 @@ class Model:
             self._leave(known, member)
             return "SKIPPED"
         self._leave(known, member)
-        self._enqueue(known, step)
+        self._enqueue(known, step, has_slot=has_slot)
         return "OK"
 
     # --- messages of operators ---------------------------------------------------------------------------------------
@@ -364,7 +367,8 @@ class Model:
         if item.seen != ((known.rev, known.next, known.state) if known else ("", "", "")):
             return "RETRY"
         if known is None:
-            code, line, known = "NEW", "registered", Known(life=self.now)
+            is_stranger = any(run.is_open for run in self.runs.values())
+            code, line, known = "NEW", "registered", Known(life=self.now, has_strangers=is_stranger)
             self.known = known
         else:
             code, line = "UPDATED", "updated"
@@ -495,14 +499,15 @@ class Model:
 
     # --- what is written ---------------------------------------------------------------------------------------------
 
-    def _enqueue(self, known: Known, step: Step) -> None:
+    def _enqueue(self, known: Known, step: Step, *, has_slot: bool = False) -> None:
+        """With `has_slot`, the tick had a slot of the schedule while it waited for the group."""
         assert step.job not in self.runs, f"{step.job} is enqueued twice"
         if step.kind != "trigger":
             self._take(known, step.tick)
         policy = self._policy(known)
         if policy.overlap != "allow" and not step.forced:
             live = self._ended(self.running)[1] + self._in_both(known)
-            assert live < policy.max_running, f"{step.job} has no slot"
+            assert has_slot or live < policy.max_running, f"{step.job} has no slot"
             self.running.add(step.job)
         if self._group:
             live = self._ended(self.group_running)[1]
