@@ -121,6 +121,8 @@ class Known:
     counts: Counter[str] = field(default_factory=Counter)
     waiting: dict[Member, None] = field(default_factory=dict)
     decided: set[str] = field(default_factory=set)
+    newest: str = ""
+    """The newest tick of the calendar that was decided, or waits."""
     lines: int = 0
     has_strangers: bool = False
     """Whether runs were open from before it was removed and came again; `beat verify` takes them for its own."""
@@ -366,6 +368,8 @@ class Model:
         known = self.known
         if item.seen != ((known.rev, known.next, known.state) if known else ("", "", "")):
             return "RETRY"
+        if known and item.next != "keep" and "" < item.next <= known.newest:
+            return "RETRY"
         if known is None:
             is_stranger = any(run.is_open for run in self.runs.values())
             code, line, known = "NEW", "registered", Known(life=self.now, has_strangers=is_stranger)
@@ -538,6 +542,7 @@ class Model:
 
     def _move(self, known: Known, step: Step, *, ends: bool = False) -> int | None:
         """The next tick comes; return its place in the index."""
+        known.newest = max(known.newest, step.last or step.instead_of or step.tick)
         if ends or not step.next:
             known.state, known.next = "finished", ""
             return None
