@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -70,21 +69,18 @@ class Message:
     """Whether it registers a schedule that does not exist."""
 
 
-def schedules(policies: Mapping[str, Policy], *, grouped: bool) -> dict[str, Schedule]:
+def schedules(policies: Sequence[Policy], *, grouped: bool) -> dict[str, Schedule]:
     """Return a definition for each policy, by rev; every other one has another interval."""
     found: dict[str, Schedule] = {}
-    for number, policy in enumerate(policies.values()):
-        waits = {"max_waiting": policy.max_waiting} if policy.overlap == "wait" else {}
-        running = {"max_running": policy.max_running} if policy.overlap in {"skip", "wait"} else {}
+    for number, policy in enumerate(policies):
+        limits: dict[str, Any] = {"max_runs": policy.max_runs, "group": "g" if grouped else None}
+        if policy.overlap in {"skip", "wait"}:
+            limits["max_running"] = policy.max_running
+        if policy.overlap == "wait":
+            limits["max_waiting"] = policy.max_waiting
+        every = Every("15m" if number % 2 else "10m")
         made = Schedule(
-            id=ID,
-            func="tests.support.job_functions.anything",
-            timing=Every("15m" if number % 2 else "10m"),
-            overlap=policy.overlap,  # type: ignore[arg-type]
-            group="g" if grouped else None,
-            max_runs=policy.max_runs,
-            **waits,
-            **running,
+            id=ID, func="tests.support.job_functions.anything", timing=every, overlap=policy.overlap, **limits
         )
         found[made.rev] = made
     return found
@@ -98,7 +94,7 @@ class Installation:
         self.store = Store(client, self.keys, longest_lock=LOCK_MS)
         self.runs, self.slots, self.operations = Runs(self.store), Slots(self.store), Operations(self.store)
         if group:
-            limits = GroupLimits("g", group.max_running, group.when_full, group.max_waiting)  # type: ignore[arg-type]
+            limits = GroupLimits("g", group.max_running, group.when_full, group.max_waiting)
             group_limits.keep(self.store, [limits], anew=True)
 
     # --- messages of schedulers --------------------------------------------------------------------------------------
@@ -146,8 +142,12 @@ class Installation:
     def admissions(self, owner: str) -> list[Message]:
         """Return the messages that let ticks in that wait, as far as their slots seem to be free."""
         _, slots = self.slots.attend(limit=50, interval=1)
-        pages = {ID: Page(rev, self.definitions[rev]) for slot in slots for rev in (*slot.revs, slot.rev) if rev in self.definitions}
-        return [self._items(owner, [item]) for slot in slots for item in waiting.decided(slot, pages, {}, self.keys)]
+        found: list[Message] = []
+        for slot in slots:
+            [rev] = {*slot.revs} if slot.is_group else {slot.rev}
+            page = Page(rev, self.definitions[rev])
+            found += [self._items(owner, [item]) for item in waiting.decided(slot, {ID: page}, {}, self.keys)]
+        return found
 
     def dismissal(self, owner: str, rev: str, tick: str, by: str) -> Message:
         """Return the message that skips a tick that waits."""
@@ -273,7 +273,7 @@ class Installation:
     def work(self, job: str, status: str) -> None:
         """Change RQ's records of a job as its worker does."""
         key, queue, now = job_template.job_key(job), job_template.queue_key("default"), clock.text(self.store.time())
-        changes: dict[str, Any] = {"status": status}
+        changes: Any = {"status": status}
         alive = job_template.EXECUTIONS_PREFIX + job, f"{job_template.EXECUTION_PREFIX}{job}:1"
         if status == "queued":  # RQ tries a failed job again
             self.client.rpush(queue, job)
@@ -386,7 +386,12 @@ def _step(item: Item, *, forced: bool = False) -> Step:
 
 
 def _label(steps: Sequence[Step]) -> str:
-    return ", ".join(f"{step.kind} {step.rev[:4]} {step.tick or step.job}{' cleared' if step.cleared else ''}{' forced' if step.forced else ''}" for step in steps)
+    return ", ".join(
+        " ".join(
+            [step.kind, step.rev[:4], step.tick or step.job, "cleared" * step.cleared, "forced" * step.forced]
+        ).rstrip()
+        for step in steps
+    )
 
 
 def _schedule(fields: Mapping[str, str]) -> dict[str, Any]:

@@ -15,6 +15,9 @@ from beat.timing import clock
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    from beat.config.groups import WhenFull
+    from beat.schedule.options import Overlap
+
 KEEP = -1
 """The place of the schedule in the index stays as it is."""
 Member = tuple[str, str]
@@ -25,7 +28,7 @@ Member = tuple[str, str]
 class Policy:
     """What a definition says about capacity."""
 
-    overlap: str = "allow"
+    overlap: Overlap = "allow"
     max_running: int = 1
     max_waiting: int = 1
     max_runs: int | None = None
@@ -35,7 +38,7 @@ class Policy:
 class Group:
     """The capacity of the group to which all definitions belong."""
 
-    when_full: str
+    when_full: WhenFull
     max_running: int
     max_waiting: int
 
@@ -194,7 +197,8 @@ class Model:
 
     def decide(self, sender: str, steps: Sequence[Step]) -> list[str]:
         """Return the code for each decision of one message."""
-        ours, codes, place, last = self.owner == sender, [], KEEP, ""
+        ours, codes, last = self.owner == sender, [], ""
+        place: int | None = KEEP
         for step in steps:
             code, moved = self._decide(step, ours=ours)
             codes.append(code)
@@ -225,18 +229,22 @@ class Model:
         place = self._place(known)
         if step.kind == "release":
             return "OK", place
-        if known.next != step.tick:
-            return "STALE", place
-        if known.rev != step.rev:
-            return "CHANGED", place
-        if known.state != "active":
-            return "INACTIVE", place
+        if code := self._is_refused(known, step, "active"):
+            return code, place
         if step.due > self.now:
             return "EARLY", place
         if step.kind == "skip":
             self._skip(known, step.tick, step.last, step.count, step.reason)
             return "OK", self._move(known, step)
         return self._fire(known, step, place)
+
+    def _is_refused(self, known: Known, step: Step, state: str) -> str:
+        """Return why the schedule is not as it was when the step was prepared; empty if it is."""
+        if known.next != step.tick:
+            return "STALE"
+        if known.rev != step.rev:
+            return "CHANGED"
+        return "" if known.state == state else "INACTIVE"
 
     def _fire(self, known: Known, step: Step, place: int | None) -> tuple[str, int | None]:
         if self._finishes(known):
@@ -255,6 +263,7 @@ class Model:
     def _wait(self, known: Known, step: Step, group: Group | None) -> tuple[str, int | None]:
         """The tick has no slot, of its own or in the group."""
         policy, member = self._policy(known), (step.tick, step.by)
+        when_full: str
         if group:
             when_full, most, ahead = group.when_full, group.max_waiting, len(self.group_waiting)
         else:
@@ -278,30 +287,31 @@ class Model:
         if known.rev != step.rev:
             return "CHANGED"
         has_slot = member in self.group_waiting
-        reason = step.reason if step.kind == "pass" else ""
-        if not reason and known.state not in {"active", "finished"}:
-            reason = known.state
-        if not reason and self._is_enough(known):
-            reason = "finished"
+        reason = self._unwanted(known, step)
         if not reason:
-            policy = self._policy(known)
-            taken = len(self.running) + self._in_both(known)
+            policy, taken = self._policy(known), len(self.running) + self._in_both(known)
             if policy.overlap != "allow" and not has_slot and taken >= policy.max_running:
                 return "FULL"
-            if group := self._group:
-                ahead = 0 if has_slot else len(self.group_waiting)
-                if ahead or not self._fits(group)[0]:
-                    if has_slot or (group.when_full == "wait" and ahead < group.max_waiting):
-                        self.group_waiting.add(member)
-                        return "FULL"
-                    reason = "group"
+            ahead = 0 if has_slot else len(self.group_waiting)
+            if self._group and (ahead or not self._fits(self._group)[0]):
+                if has_slot or (self._group.when_full == "wait" and ahead < self._group.max_waiting):
+                    self.group_waiting.add(member)
+                    return "FULL"
+                reason = "group"
+        self._leave(known, member)
         if reason:
             self._skip(known, step.tick, step.tick, 1, reason)
-            self._leave(known, member)
             return "SKIPPED"
-        self._leave(known, member)
         self._enqueue(known, step, has_slot=has_slot)
         return "OK"
+
+    def _unwanted(self, known: Known, step: Step) -> str:
+        """Return why a tick that waits is skipped whatever the capacity; empty if it is not."""
+        if step.kind == "pass":
+            return step.reason
+        if known.state not in {"active", "finished"}:
+            return known.state
+        return "finished" if self._is_enough(known) else ""
 
     # --- messages of operators ---------------------------------------------------------------------------------------
 
@@ -326,12 +336,8 @@ class Model:
 
     def _resume(self, known: Known, step: Step, *, ours: bool) -> tuple[str, int | None]:
         place = self._place(known) if ours else KEEP
-        if known.next != step.tick:
-            return "STALE", place
-        if known.rev != step.rev:
-            return "CHANGED", place
-        if known.state != "paused":
-            return "INACTIVE", place
+        if code := self._is_refused(known, step, "paused"):
+            return code, place
         if step.version and step.version != str(known.version):
             return "CONFLICT", place
         if step.until and step.until != known.until:
