@@ -366,6 +366,19 @@ def test_what_changed_meanwhile_is_to_be_looked_at_again(seen: dict[str, str], s
     assert not changed(before, store)
 
 
+@pytest.mark.parametrize("decided", ["last_run", "last_skip"])
+@shows("register", "RETRY")
+def test_a_tick_that_was_decided_does_not_come_back(decided: str, store: Store) -> None:
+    """Another definition decided it, and was replaced: all is again as it was when this was prepared."""
+    at = second(store) + SOON
+    put(store, at=at + 60, **{decided: text(at)})
+    before = everything(store)
+    assert register(store, again(store, next=text(at), next_due=at * 1000)) == [Reply("RETRY")]
+    assert not changed(before, store)
+    [reply] = register(store, again(store, next=text(at + 1), next_due=(at + 1) * 1000))
+    assert reply.code == "MOVED"
+
+
 def test_of_two_that_register_a_new_schedule_the_second_looks_again(store: Store) -> None:
     item = registration("report", second(store) + SOON)
     assert register(store, item, item) == [Reply("NEW"), Reply("RETRY")]
