@@ -311,8 +311,8 @@ def _unordered(kind: bytes, value: Any) -> Any:
 class Comparison:
     """Two databases, and what was asked of both so far."""
 
-    def __init__(self, server: PrivateRedis, current: Positions = CURRENT) -> None:
-        self._previous, self._current = Database(server, 1, PREVIOUS), Database(server, 2, current)
+    def __init__(self, server: PrivateRedis, current: Positions = CURRENT, previous: Positions = PREVIOUS) -> None:
+        self._previous, self._current = Database(server, 1, previous), Database(server, 2, current)
         self.items = 0
         self.heard: Counter[tuple[str, str, str]] = Counter()
         """How often: script, kind of item, reply code."""
@@ -373,7 +373,7 @@ SCRIPTS = ("fire", "close", "register")
 def _unlike(message: Message, was: list[Reply], now: list[Reply]) -> Iterator[tuple[Any, Any, Any]]:
     for n in range(max(len(was), len(now))):
         one, other = (found[n] if n < len(found) else None for found in (was, now))
-        if one != other:
+        if one != other or (one and one.code == "ERROR"):  # an error of both is no agreement
             yield message.items[n] if n < len(message.items) else None, one, other
 
 
