@@ -28,7 +28,6 @@ from tests.support.chance import LONG
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from beat.config.groups import WhenFull
     from beat.schedule.options import Overlap
     from tests.resilience.interleaving_adapter import Message
 
