@@ -78,7 +78,7 @@ class Reader:
         apart = ", ".join(words for words in _PLACE.findall(text)).split(", ")
         self._keys = header["KEYS"]
         self._names = {*header["KEYS"], *self._prefixes, *(each for each in header["ITEM"] if each in apart)}
-        code = _PROTECTED.sub(r"\1(", re.sub(r"--.*", "", text))
+        code = _PROTECTED.sub(r"\1(", re.sub(r" *--.*", "", text))
         self._functions = {found[1]: _Function(found[2], found[3] or found[4]) for found in _FUNCTION.finditer(code)}
         self._chunk = _Function("", _FUNCTION.sub("", code))
         self._seen: dict[_Function, set[Use]] = {}
@@ -170,7 +170,7 @@ def _values(name: str, scope: _Function) -> Iterator[str]:
     for names, values in scope.assigned:
         if name in names:
             value = _arguments(f"{values})", 0)[names.index(name) :][:1]
-            yield from (each for each in value if each not in {"nil", "{}"})
+            yield from (each for each in value if each not in {"nil", "{}"} and not re.match(rf"{name}\b", each))
     yield from re.findall(rf"(?<!\w){name}\[[^\]]*\] = ([^,\n]+)", code)
     for table in re.findall(rf"\bfor {name}, \w+ in pairs\((\w*)", code):
         lines = re.findall(rf"\b{table}(?: = {{[^}}]*|\[.*)", code) if table else [code]

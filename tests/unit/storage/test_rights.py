@@ -60,6 +60,8 @@ def test_command_and_key_are_read_from_a_call(code: str, expected: set[str]) -> 
     [
         "local n, key = 1, hash_prefix .. id\nredis.call('GET', key)",
         "local key\nkey = hash_prefix .. id\nredis.call('GET', key)",
+        "local key = hash_prefix .. id\nkey = key .. ' more'\nredis.call('GET', key)",
+        "local function get(key) return redis.call('GET', key) end  -- it\nget(hash_prefix)\nlocal function f()\nend",
         "local function get(key) return redis.call('GET', key) end\nget(hash_prefix .. id)",
         "local function get(n, key)\n  return redis.call('GET', key)\nend\nlocal key = hash_prefix .. id\nget(1, key)",
         "local function get(k) redis.call('GET', k) end\nlocal function go(x)\n  get(x)\nend\npcall(go, hash_prefix)",
@@ -67,7 +69,18 @@ def test_command_and_key_are_read_from_a_call(code: str, expected: set[str]) -> 
         "for key, wanted in pairs({[hash_prefix .. id] = 'hash'}) do redis.call('GET', key) end",
         "local wanted = {[hash_prefix .. id] = 'hash'}\nfor key, kind in pairs(wanted) do redis.call('GET', key) end",
     ],
-    ids=["local", "set later", "parameter", "second parameter", "two functions", "table", "loop", "loop over a local"],
+    ids=[
+        "local",
+        "set later",
+        "lengthened",
+        "with a comment",
+        "parameter",
+        "second parameter",
+        "two functions",
+        "table",
+        "loop",
+        "loop over a local",
+    ],
 )
 def test_key_is_followed_to_a_name_in_the_header(code: str) -> None:
     assert uses(code) == {"get hash_prefix"}
