@@ -74,7 +74,7 @@ ledger: $(READY) ## a thousand runs, beats and workers killed at random: outcome
 .PHONY: survive
 survive: $(READY) ## every trouble that Redis can make, with an absence of a whole minute; every act of an operator under every fault
 	LONG_TESTS=1 $(BIN)/pytest -n 4 tests/resilience/test_survival.py tests/resilience/test_control.py tests/resilience/test_overlap.py \
-	  tests/resilience/test_place.py tests/resilience/test_commands.py tests/resilience/policies tests/integration/test_routing_histories.py
+	  tests/resilience/test_interleaving.py tests/resilience/test_place.py tests/resilience/test_commands.py tests/resilience/policies tests/integration/test_routing_histories.py
 
 .PHONY: properties
 properties: $(READY) ## every property with all its examples, every pair and every part that the tests leave to chance (minutes)

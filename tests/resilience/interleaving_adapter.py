@@ -311,8 +311,9 @@ class Installation:
         fields, index, owner, running, shared, waits, shared_waits, going, queue, events, lines, newest, slots = found
         in_line, in_group = _members(waits), _members(shared_waits)
         watched = {_text(each) for each in slots}
-        assert in_line <= in_group or ID in watched, "nobody looks after the ticks that wait"
-        assert not in_group or "@g" in watched, "nobody looks after the ticks that wait for the group"
+        assert in_line <= in_group or ID in watched, "no scheduler looks after the ticks that wait"
+        assert not in_group or "@g" in watched, "no scheduler looks after the ticks that wait for the group"
+        assert in_line or ID not in watched, "schedulers look after ticks, and none waits"
         return {
             "index": None if index is None else int(index),
             "owner": _text(owner or b""),
@@ -331,6 +332,13 @@ class Installation:
     def drop_lock(self) -> None:
         """Delete the lock, as Redis does when it has expired."""
         self.client.delete(self.keys.lock(ID))
+
+    def hide(self, now: int, until: int) -> None:
+        """Hide a locked schedule until its lock expires; `claim` reads that from the machine's clock."""
+        index = self.client.zscore(self.keys.due, ID)
+        assert index is not None
+        assert now < index <= now + LOCK_MS
+        self.client.zadd(self.keys.due, {ID: until})
 
     def verify(self) -> Verification | None:
         """Compare ledger, counters and jobs as `beat verify` does."""
@@ -396,8 +404,13 @@ def _label(steps: Sequence[Step]) -> str:
 
 def _schedule(fields: Mapping[str, str]) -> dict[str, Any]:
     texts = ("state", "rev", "next_run", "due_at", "version", "pause_until", "pause_reason", "last_job")
-    counts = ("run_count", "manual_count", "skip_count", "success_count", "failure_count", "stopped_count")
-    return {name: fields.get(name, "") for name in texts} | {name: int(fields.get(name, 0)) for name in counts}
+    counts = ("kept", "run_count", "manual_count", "skip_count", "success_count", "failure_count", "stopped_count")
+    by_word = {name: fields.get(name, "").split() for name in ("skips", "ends")}
+    return {
+        **{name: fields.get(name, "") for name in texts},
+        **{name: int(fields.get(name, 0)) for name in counts},
+        **{name: dict(zip(words[::2], map(int, words[1::2]), strict=True)) for name, words in by_word.items()},
+    }
 
 
 def _line(written: bytes) -> tuple[Any, ...]:

@@ -122,6 +122,10 @@ class Known:
     reason: str = ""
     last_job: str = ""
     counts: Counter[str] = field(default_factory=Counter)
+    skips: Counter[str] = field(default_factory=Counter)
+    """How many ticks were skipped, by reason."""
+    ends: Counter[str] = field(default_factory=Counter)
+    """How many runs ended, by outcome."""
     waiting: dict[Member, None] = field(default_factory=dict)
     decided: set[str] = field(default_factory=set)
     newest: str = ""
@@ -169,7 +173,15 @@ class Model:
             "schedule": None,
         }
         if known := self.known:
-            names = ("run_count", "manual_count", "skip_count", "success_count", "failure_count", "stopped_count")
+            names = (
+                "kept",
+                "run_count",
+                "manual_count",
+                "skip_count",
+                "success_count",
+                "failure_count",
+                "stopped_count",
+            )
             found["schedule"] = {
                 "state": known.state,
                 "rev": known.rev,
@@ -179,6 +191,8 @@ class Model:
                 "pause_until": known.until,
                 "pause_reason": known.reason,
                 "last_job": known.last_job,
+                "skips": dict(known.skips),
+                "ends": dict(known.ends),
                 **{name: known.counts[name] for name in names},
             }
         return found
@@ -190,6 +204,7 @@ class Model:
         if self.index is None or self.index > self.now + lookahead:
             return ""
         if self.owner:
+            self.index = max(self.locked_until, self.now + lookahead + 1)
             return "LOCKED"
         self.owner, self.locked_until = owner, self.now + lock_ttl
         self.index = max(self.locked_until, self.now + lookahead + 1)
@@ -431,6 +446,7 @@ class Model:
         if run.life == self.known.life:  # what was removed and came again counts from nought
             counter = {"succeeded": "success_count", "stopped": "stopped_count"}.get(ending.outcome, "failure_count")
             self.known.counts[counter] += 1
+            self.known.ends[ending.outcome] += 1
         self._write(self.known, ending.outcome, run.tick, run.job)
         return "OK"
 
@@ -531,6 +547,7 @@ class Model:
     def _skip(self, known: Known, tick: str, last: str, count: int, reason: str) -> None:
         self._take(known, tick)
         known.counts["skip_count"] += count
+        known.skips[reason] += count
         self._write(known, "skipped", tick, last, count, reason, known.counts["skip_count"])
 
     def _take(self, known: Known, tick: str) -> None:
@@ -544,6 +561,7 @@ class Model:
     def _write(self, known: Known, *line: Any) -> None:
         self.new_lines.append(line)
         known.lines += 1
+        known.counts["kept"] += line[0] in {"enqueued", "skipped"}
         self._events += 1
 
     def _move(self, known: Known, step: Step, *, ends: bool = False) -> int | None:

@@ -60,6 +60,7 @@ AHEAD = ("tests/storage/test_ahead.py",)
 ENDED = ("tests/unit/jobs/test_outcomes.py",)
 WATCHED = ("tests/integration/test_run_tracker.py", "-k", "just_started")
 HEARD = ("tests/unit/engine/test_listening.py",)
+INTERLEAVED = ("tests/resilience/test_interleaving.py",)
 STRUCK = ("tests/resilience/test_commands.py", "-k", "fire or claim")
 
 MUTANTS = [
@@ -777,6 +778,50 @@ MUTANTS = [
             ),
             ("a job stays that was refused", "    redis.call('DEL', hash)\n", ""),
             ("a template that is no hash", "type(written) == 'number' and ", ""),
+        )
+    ),
+    *(
+        Mutant(f"interleaved: {name}", ((f"beat/storage/scripts/{file}.lua", what, instead),), INTERLEAVED)
+        for name, file, what, instead in (
+            ("no compare-and-set", "fire", "if next_run ~= tick then return stale(key) end", ""),
+            ("no lock", "fire", "elseif not ours[id] then", "elseif false then"),
+            (
+                "a tick before it is due",
+                "fire",
+                "if number_of(due) > now then return 'EARLY'",
+                "if false then return 'EARLY'",
+            ),
+            ("the lock stays", "fire", "if #locks > 0 then redis.call('DEL', unpack(locks)) end", ""),
+            (
+                "a full slot",
+                "fire",
+                "if count >= item.room then return stand_in_line(item, key, newest, tally) end",
+                "",
+            ),
+            ("a request that is repeated", "fire", "if redis.call('EXISTS', request) == 1", "if false"),
+            ("a pause that was made longer", "fire", "if redis.call('HGET', key, 'pause_until') ~= untl", "if false"),
+            ("a resume of another version", "fire", "if version and version ~= max_runs then", "if false then"),
+            ("a full slot for a tick that waits", "parts/room", "then return 'FULL', '' end", "then return end"),
+            (
+                "a tick that no longer waits",
+                "parts/room",
+                "then return 'STALE', item.last_job or '' end",
+                "then local _ end",
+            ),
+            (
+                "an empty waiting list is watched",
+                "parts/room",
+                "redis.call('ZREM', waiting_slots, slot) end",
+                "local _ = slot end",
+            ),
+            ("a plain tick of a paused schedule", "parts/plain", "h[1] ~= 'active' or ", ""),
+            ("a claim takes the lock of another", "claim", "token, 'NX', 'PX', lock_ttl", "token, 'PX', lock_ttl"),
+            ("a definition for another state", "register", "(now_rev or '') ~= seen_rev or ", ""),
+            ("a tick that is due moves", "register", "and next ~= 'keep' then  -- be it", "and false then  -- be it"),
+            ("a pause of another version", "pause", "if version ~= '' and version ~=", "if false and version ~="),
+            ("a removal of another version", "remove", "if version ~= '' and version ~=", "if false and version ~="),
+            ("a run is closed twice", "close", "redis.call('HGET', records, job) ~= seen", "false"),
+            ("a run that goes on is closed", "close", "if sign_of(job) ~= sign then", "if false then"),
         )
     ),
 ]
