@@ -69,7 +69,7 @@ GARBAGE = {
     "follows": ["nobody"],
 }
 VERDICTS = ('{"type":"enqueued"', '{"type":"skipped"')
-TROUBLES = ("gone", "no template", "template ttl", "type", "field", "no field", "field")
+TROUBLES = ("gone", "no template", "template ttl", "type", "ledger", "ledger", "field", "field", "no field")
 
 
 class Scenario(NamedTuple):
@@ -147,7 +147,7 @@ class Maker:
         self._put(
             "RPUSH", "clock", self._now // 1000, self._now % 1000 * 1000 + chance.choice([0, chance.randrange(1000)])
         )
-        if self._is(0.006):
+        if self._is(0.01):
             messages = chance.choice([self._long_page, self._long_slot, self._many_ends, self._many_followers])()
         else:
             self._make_shared()
@@ -178,7 +178,7 @@ class Maker:
         self._put("HSET", "beat:meta", "format", chance.choices([1, 2], [40, 1])[0])
         self._put("ZADD", "beat:functions", self._now - 1000, "tasks.f")
         for digest, revs in {"default.1": "r1 r2", "default.2": "r2", "other.1": "r1 r3", "other": "r2"}.items():
-            if self._is(0.4):
+            if self._is(0.6):
                 self._put("ZADD", "beat:announcements", self._now + chance.choice([-1, 0, 9000, 9000]), digest)
                 rev = revs.split()
                 declared = {each: f"{chance.choice(rev)}\tmore" for each in "abcdefgh" if self._is(0.6)}
@@ -228,8 +228,13 @@ class Maker:
             max_runs=count + chance.randrange(4) if self._is(0.3) else None,
             follows=chance.choice("abcdefgh") if self._is(0.15) else "",
         )
+        if made.follows and made.max_runs is None and self._is(0.5):
+            made.max_runs = made.count + chance.randrange(3)
         if (made.follows and self._is(0.7)) or (made.state in {"finished", "retired"} and self._is(0.8)):
             made.tick = made.due = 0
+        elif made.state == "paused" and self._is(0.4):
+            made.tick += (self._now // 1000 - made.tick) // 3600 * 3600 + 3600
+            made.due = (made.tick - chance.choice([0, 3600, 3600])) * 1000
         elif self._is(0.2) or made.tick * 1000 > self._now:
             made.due += chance.choice([300, 5000, 40_000, -3_700_000])  # before its tick, if an operator says so
         self._schedules.append(made)
@@ -273,6 +278,14 @@ class Maker:
             self._put("SADD", f"beat:followers:{made.follows}", made.id)
         if made.runs and self._is(0.7):
             fields["last_job"] = made.runs[-1].job
+        fields |= self._other_fields()
+        if self._is(0.85 if made.due < made.tick * 1000 else 0.1):
+            fields |= {"moved": fields.get("next_run", "x"), "moved_by": "me"}
+        self._hash(f"beat:schedule:{made.id}", fields)
+        if made.state != "active" and self._is(0.9):
+            self._put("SADD", f"beat:in:{made.state}", made.id)
+
+    def _other_fields(self) -> dict[str, Any]:
         others: dict[str, list[Any]] = {
             "manual_count": [1, 2],
             "skips": ["misfire 3", "overlap 1 misfire 2", "misfire 9999999999999999", "misfire x 3"],
@@ -291,20 +304,18 @@ class Maker:
             "slow": ["100 2 60000", "x"],
             "declared_rev": ["r2"],
             "uses": ["{}"],
-            "unannounced_at": [made.created_at],
+            "unannounced_at": [text(self._now - 10**7)],
             "override": ["{}"],
             "monitor": ["{}"],
             "jitter": ["5s"],
-            "paused_at": [made.created_at],
+            "paused_at": [text(self._now - 10**7)],
         }
-        fields |= {name: chance.choice(values) for name, values in others.items() if self._is(0.12)}
-        self._hash(f"beat:schedule:{made.id}", fields)
-        if self._is(0.85 if made.due < made.tick * 1000 else 0.1):
-            self._put("HSET", f"beat:schedule:{made.id}", "moved", fields.get("next_run", "x"), "moved_by", "me")
+        found = {name: self._chance.choice(values) for name, values in others.items() if self._is(0.12)}
+        if self._is(0.07):
+            found["job_meta"] = self._chance.choice(GARBAGE["job_meta"])
         if self._is(0.6):
-            self._put("HSET", f"beat:schedule:{made.id}", "revs", chance.choice(["r2 r1", "r1 r2 r3", "r3 r2 r1"]))
-        if made.state != "active" and self._is(0.9):
-            self._put("SADD", f"beat:in:{made.state}", made.id)
+            found["revs"] = self._chance.choice(["r2 r1", "r1 r2 r3", "r3 r2 r1"])
+        return found
 
     def _make_template(self, made: Schedule) -> None:
         fields: dict[str, Any] = {
@@ -392,9 +403,10 @@ class Maker:
                     "HSET", f"beat:template:{made.id}", "ttl", self._chance.choice(["0", "long", "-5", "12345678901"])
                 )
             case "type":
-                self._replace_by_other_type(
-                    f"beat:{self._chance.choice((*FAMILIES, 'lock', 'runs', 'runs'))}:{made.id}"
-                )
+                family = self._chance.choice((*FAMILIES, "lock"))
+                self._replace_by_other_type(f"beat:{family}:{made.id}")
+            case "ledger":
+                self._replace_by_other_type(f"beat:runs:{made.id}")
             case "field":
                 name = self._chance.choice(list(GARBAGE))
                 self._put("HSET", key, name, self._chance.choice(GARBAGE[name]))
@@ -546,14 +558,14 @@ class Maker:
 
     def _spoiled(self, item: Item) -> Item:
         """Return the item, or one that makes no sense or comes too late."""
-        if not self._is(0.12):
+        if not self._is(0.15):
             return item
         chance, past, future = self._chance, text(self._now - 10**6), text(self._now + 10**7)
         wrong: dict[str, list[Any]] = {
             "rev": ["r9", ""],
             "tick": [past, future, "soon", ""],
             "due": [-5, self._now + 700, self._now - 700, 10**9],
-            "next": [past, "soon", "", future],
+            "next": [past, "soon", "", future, f"{future[:-1]}.000Z", past],
             "next_due": [-1, 10**15, self._now + 2500],
             "job": ["", 'a "job"\n', "beat_a_1", "spoiled"],
             "queues": [(), ("rq:queue:spoiled",), ("rq:queue:default", "rq:queue:spoiled"), ("elsewhere",)],
@@ -655,7 +667,7 @@ class Maker:
             rule=chance.choice(['{"every":"1m"}', '{"every":"2m"}']),
             origin=chance.choices([of.origin, "operator", "api", "code"], [9, 2, 1, 1])[0],
             declared=chance.choice([of.rev, "r1", "r2", "r3"]),
-            app=chance.choice([of.app, of.app, of.app, "default"]),
+            app=chance.choice([of.app, of.app, "default", "other"]),
             func=chance.choice(["tasks.f", "tasks.f", "tasks.f", "tasks.g"]),
             version=chance.choice([None] * 6 + [of.version, 4]),
             follows=chance.choice(["", "", of.follows, "a"]),
