@@ -80,6 +80,10 @@ survive: $(READY) ## every trouble that Redis can make, with an absence of a who
 properties: $(READY) ## every property with all its examples, every pair and every part that the tests leave to chance (minutes)
 	LONG_TESTS=1 $(BIN)/pytest -n 4 tests/unit tests/resilience/policies tests/storage tests/integration
 
+.PHONY: compare
+compare: $(READY) ## the scripts beside their previous version on 20,000 random items: the same keys and replies? (a minute)
+	$(BIN)/python -m tests.resilience.script_comparison --items 20000
+
 .PHONY: mutants
 mutants: $(READY) ## beat with one safeguard taken out, one after the other: the tests must notice each (minutes)
 	$(BIN)/python -m tests.resilience.mutants

@@ -42,7 +42,7 @@ GROUPS = {"g1": "wait 2 3", "g2": "skip 1", "g3": "wait 3"}
 META = b"\x80\x05}\x94"
 STEPS = ("fire", "admit", "trigger", "resume", "close", "register")
 FAMILIES = ("schedule", "template", "runs", "running", "waiting", "followers", "slow")
-AGES = (0, 1, 2, 30, 90, 7200)
+AGES = (0, 1, 2, 17, 30, 90, 7200)
 """How many seconds ago ticks were due."""
 SHARED = (
     "beat:due", "beat:open", "beat:records", "beat:events", "beat:waiting", "beat:groups", "beat:announcements",
@@ -69,7 +69,7 @@ GARBAGE = {
     "follows": ["nobody"],
 }
 VERDICTS = ('{"type":"enqueued"', '{"type":"skipped"')
-TROUBLES = ("gone", "no template", "template ttl", "type", "field", "no field", "field")
+TROUBLES = ("gone", "no template", "template ttl", "type", "ledger", "ledger", "field", "field", "no field")
 
 
 class Scenario(NamedTuple):
@@ -103,6 +103,8 @@ class Schedule:
     step: int
     due: int
     """In ms."""
+    count: int
+    """How many jobs it had."""
     created_at: str
     origin: str
     app: str
@@ -145,14 +147,14 @@ class Maker:
         self._put(
             "RPUSH", "clock", self._now // 1000, self._now % 1000 * 1000 + chance.choice([0, chance.randrange(1000)])
         )
-        if self._is(0.006):
+        if self._is(0.01):
             messages = chance.choice([self._long_page, self._long_slot, self._many_ends, self._many_followers])()
         else:
             self._make_shared()
             for name in chance.sample("abcdefgh", chance.randint(1, 5)):
                 self._make_schedule(name)
             for made in self._schedules:
-                if self._is(0.15):
+                if self._is(0.2):
                     self._spoil(made)
             self._spoil_shared()
             messages = [self._message() for _ in range(chance.randint(1, 3))]
@@ -176,7 +178,7 @@ class Maker:
         self._put("HSET", "beat:meta", "format", chance.choices([1, 2], [40, 1])[0])
         self._put("ZADD", "beat:functions", self._now - 1000, "tasks.f")
         for digest, revs in {"default.1": "r1 r2", "default.2": "r2", "other.1": "r1 r3", "other": "r2"}.items():
-            if self._is(0.4):
+            if self._is(0.6):
                 self._put("ZADD", "beat:announcements", self._now + chance.choice([-1, 0, 9000, 9000]), digest)
                 rev = revs.split()
                 declared = {each: f"{chance.choice(rev)}\tmore" for each in "abcdefgh" if self._is(0.6)}
@@ -209,11 +211,12 @@ class Maker:
             id=name,
             rev=chance.choice(["r1", "r1", "r2"]),
             state=chance.choices(
-                ["active", "paused", "disabled", "finished", "broken", "retired"], [30, 4, 1, 2, 1, 1]
+                ["active", "paused", "disabled", "finished", "broken", "retired"], [30, 6, 1, 2, 1, 1]
             )[0],
             tick=tick,
             step=step,
             due=tick * 1000,
+            count=(count := chance.randint(0, 5)),
             created_at=text(self._now - 10**7),
             origin=chance.choice(["code", "code", "code", "api"]),
             app=chance.choice(["default", "default", "other"]),
@@ -222,13 +225,18 @@ class Maker:
             slot=slot,
             group=chance.choice(list(GROUPS)) if self._is(0.3) else "",
             queues=("rq:queue:default", "rq:queue:other") if self._is(0.1) else tuple(own),
-            max_runs=chance.choice([None, None, None, None, 1, 3, 5]),
+            max_runs=count + chance.randrange(4) if self._is(0.3) else None,
             follows=chance.choice("abcdefgh") if self._is(0.15) else "",
         )
+        if made.follows and made.max_runs is None and self._is(0.5):
+            made.max_runs = made.count + chance.randrange(3)
         if (made.follows and self._is(0.7)) or (made.state in {"finished", "retired"} and self._is(0.8)):
             made.tick = made.due = 0
-        elif self._is(0.2):
-            made.due += chance.choice([300, 5000, 40_000])
+        elif made.state == "paused" and self._is(0.4):
+            made.tick += (self._now // 1000 - made.tick) // 3600 * 3600 + 3600
+            made.due = (made.tick - chance.choice([0, 3600, 3600])) * 1000
+        elif self._is(0.2) or made.tick * 1000 > self._now:
+            made.due += chance.choice([300, 5000, 40_000, -3_700_000])  # before its tick, if an operator says so
         self._schedules.append(made)
         self._make_runs(made)
         self._make_hash(made)
@@ -243,11 +251,10 @@ class Maker:
 
     def _make_hash(self, made: Schedule) -> None:
         chance = self._chance
-        count = chance.randint(0, 5)
         fields: dict[str, Any] = {
             "state": made.state,
             "rev": made.rev,
-            "run_count": count,
+            "run_count": made.count,
             "skip_count": chance.randint(0, 5),
             "created_at": made.created_at,
             "rule": chance.choice(['{"every":"1m"}', "garbled {", '{"cron":"\x01"}'])
@@ -271,9 +278,17 @@ class Maker:
             self._put("SADD", f"beat:followers:{made.follows}", made.id)
         if made.runs and self._is(0.7):
             fields["last_job"] = made.runs[-1].job
+        fields |= self._other_fields()
+        if self._is(0.85 if made.due < made.tick * 1000 else 0.1):
+            fields |= {"moved": fields.get("next_run", "x"), "moved_by": "me"}
+        self._hash(f"beat:schedule:{made.id}", fields)
+        if made.state != "active" and self._is(0.9):
+            self._put("SADD", f"beat:in:{made.state}", made.id)
+
+    def _other_fields(self) -> dict[str, Any]:
         others: dict[str, list[Any]] = {
             "manual_count": [1, 2],
-            "skips": ["misfire 3", "overlap 1 misfire 2"],
+            "skips": ["misfire 3", "overlap 1 misfire 2", "misfire 9999999999999999", "misfire x 3"],
             "ends": ["succeeded 2 failed 1"],
             "misfire_after": [5000, 400_000],
             "result_ttl": [500],
@@ -286,22 +301,21 @@ class Maker:
             "failure_count": [2],
             "consecutive_failures": [1, 2],
             "overlap": ["wait"],
-            "moved": [fields.get("next_run", "x")],
             "slow": ["100 2 60000", "x"],
             "declared_rev": ["r2"],
             "uses": ["{}"],
-            "unannounced_at": [made.created_at],
+            "unannounced_at": [text(self._now - 10**7)],
             "override": ["{}"],
             "monitor": ["{}"],
             "jitter": ["5s"],
-            "paused_at": [made.created_at],
+            "paused_at": [text(self._now - 10**7)],
         }
-        fields |= {name: chance.choice(values) for name, values in others.items() if self._is(0.12)}
-        self._hash(f"beat:schedule:{made.id}", fields)
+        found = {name: self._chance.choice(values) for name, values in others.items() if self._is(0.12)}
+        if self._is(0.07):
+            found["job_meta"] = self._chance.choice(GARBAGE["job_meta"])
         if self._is(0.6):
-            self._put("HSET", f"beat:schedule:{made.id}", "revs", chance.choice(["r2 r1", "r1 r2 r3", "r3 r2 r1"]))
-        if made.state != "active" and self._is(0.9):
-            self._put("SADD", f"beat:in:{made.state}", made.id)
+            found["revs"] = self._chance.choice(["r2 r1", "r1 r2 r3", "r3 r2 r1"])
+        return found
 
     def _make_template(self, made: Schedule) -> None:
         fields: dict[str, Any] = {
@@ -359,18 +373,23 @@ class Maker:
         if not (made.slot or made.group or made.follows) or self._is(0.4):
             return
         for n in range(chance.randint(1, 3)):
-            tick = text((self._now // 1000 - 600 + n * made.step) * 1000)
+            tick = (
+                text(made.tick * 1000)
+                if made.tick and self._is(0.1)
+                else text((self._now // 1000 - 600 + n * made.step) * 1000)
+            )
             wait = (
                 (tick, "follows", "beat_x_1") if made.follows else (tick, chance.choice(["scheduler", "catchup"]), "")
             )
             made.waiting.append(wait)
             member, score = " ".join((made.id, *wait)).strip(), self._now - 600_000 + n * made.step * 1000
             self._put("ZADD", f"beat:waiting:{made.id}", score, member)
-            if self._is(0.9):
+            if self._is(0.6):
                 self._put("ZADD", "beat:waiting", self._now + 500, made.id)
             if made.group and self._is(0.5):
                 self._put("ZADD", f"beat:waiting:@{made.group}", score, member)
-                self._put("ZADD", "beat:waiting", self._now + 500, f"@{made.group}")
+                if self._is(0.6):
+                    self._put("ZADD", "beat:waiting", self._now + 500, f"@{made.group}")
 
     def _spoil(self, made: Schedule) -> None:
         key = f"beat:schedule:{made.id}"
@@ -384,7 +403,10 @@ class Maker:
                     "HSET", f"beat:template:{made.id}", "ttl", self._chance.choice(["0", "long", "-5", "12345678901"])
                 )
             case "type":
-                self._replace_by_other_type(f"beat:{self._chance.choice((*FAMILIES, 'lock'))}:{made.id}")
+                family = self._chance.choice((*FAMILIES, "lock"))
+                self._replace_by_other_type(f"beat:{family}:{made.id}")
+            case "ledger":
+                self._replace_by_other_type(f"beat:runs:{made.id}")
             case "field":
                 name = self._chance.choice(list(GARBAGE))
                 self._put("HSET", key, name, self._chance.choice(GARBAGE[name]))
@@ -399,7 +421,7 @@ class Maker:
 
     def _message(self) -> Message:
         chance = self._chance
-        step = chance.choices(STEPS, [8, 3, 3, 2, 3, 4])[0]
+        step = chance.choices(STEPS, [8, 4, 3, 3, 3, 4])[0]
         make: Callable[[Schedule], Iterator[Item]] = getattr(self, f"_{step}")
         items = [item for each in self._picked() for item in make(each)]
         if not items:
@@ -520,8 +542,8 @@ class Maker:
     def _resume(self, of: Schedule) -> Iterator[Item]:
         if of.state != "paused" and self._is(0.8):
             return
-        tick, until = of.tick, self._chance.choice([of.until, of.until, ""])
-        version = self._chance.choice([None, None, of.version, 3])
+        tick, until = of.tick, self._chance.choice([of.until, of.until, of.until, "", text(self._now - 200)])
+        version = self._chance.choice([None, None, None, of.version, 3])
         count = self._chance.randint(1, 4) if tick and self._is(0.6) else 0
         item = ResumeItem(of.id, of.rev, "", "", 0, until=until, version=version, is_disabled=self._is(0.1))
         if tick:
@@ -536,14 +558,14 @@ class Maker:
 
     def _spoiled(self, item: Item) -> Item:
         """Return the item, or one that makes no sense or comes too late."""
-        if not self._is(0.12):
+        if not self._is(0.15):
             return item
         chance, past, future = self._chance, text(self._now - 10**6), text(self._now + 10**7)
         wrong: dict[str, list[Any]] = {
             "rev": ["r9", ""],
             "tick": [past, future, "soon", ""],
             "due": [-5, self._now + 700, self._now - 700, 10**9],
-            "next": [past, "soon", "", future],
+            "next": [past, "soon", "", future, f"{future[:-1]}.000Z", past],
             "next_due": [-1, 10**15, self._now + 2500],
             "job": ["", 'a "job"\n', "beat_a_1", "spoiled"],
             "queues": [(), ("rq:queue:spoiled",), ("rq:queue:default", "rq:queue:spoiled"), ("elsewhere",)],
@@ -645,7 +667,7 @@ class Maker:
             rule=chance.choice(['{"every":"1m"}', '{"every":"2m"}']),
             origin=chance.choices([of.origin, "operator", "api", "code"], [9, 2, 1, 1])[0],
             declared=chance.choice([of.rev, "r1", "r2", "r3"]),
-            app=chance.choice([of.app, of.app, of.app, "default"]),
+            app=chance.choice([of.app, of.app, "default", "other"]),
             func=chance.choice(["tasks.f", "tasks.f", "tasks.f", "tasks.g"]),
             version=chance.choice([None] * 6 + [of.version, 4]),
             follows=chance.choice(["", "", of.follows, "a"]),
@@ -673,6 +695,7 @@ class Maker:
             tick=tick,
             step=60,
             due=tick * 1000,
+            count=0,
             created_at=text(tick * 1000),
             origin="code",
             app="default",
@@ -719,6 +742,9 @@ class Maker:
     def _long_page(self) -> list[Message]:
         made = [self._plain(f"p{n}", group="g1" if n % 400 == 399 else "") for n in range(1100)]
         self._hash("beat:groups", {"g1": "wait 1"})
+        for each in made[:130]:  # more lines than a script reads to count them anew
+            self._put("HDEL", f"beat:schedule:{each.id}", "kept")
+            self._put("RPUSH", f"beat:runs:{each.id}", *(['{"type":"enqueued"'] * 3 + ["x"] * 41))
         return [self._fires(made)]
 
     def _long_slot(self) -> list[Message]:
