@@ -780,6 +780,17 @@ MUTANTS = [
             ("a template that is no hash", "type(written) == 'number' and ", ""),
         )
     ),
+    Mutant(
+        "a decided tick comes back",
+        (
+            (
+                "beat/storage/scripts/register.lua",
+                "if (to_ms(next) or math.huge) <=",
+                "if false and (to_ms(next) or 0) <=",
+            ),
+        ),
+        ("tests/storage/test_register.py",),
+    ),
     *(
         Mutant(f"interleaved: {name}", ((f"beat/storage/scripts/{file}.lua", what, instead),), INTERLEAVED)
         for name, file, what, instead in (

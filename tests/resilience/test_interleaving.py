@@ -203,7 +203,8 @@ class History:
     def _keep(self, message: Message | None) -> None:
         if message:
             self._messages.append(message)
-            del self._messages[:-MOST_MESSAGES]
+            if len(self._messages) > MOST_MESSAGES:  # some are very late
+                del self._messages[self._chance.randrange(MOST_MESSAGES)]
 
     # --- schedulers --------------------------------------------------------------------------------------------------
 
