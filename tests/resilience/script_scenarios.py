@@ -187,6 +187,8 @@ class Maker:
             self._put("XADD", "beat:events", f"{LATER * 1000 - 5000}-{n + 1}", "type", "enqueued", "entry", "{}")
         if self._is(0.2):
             self._put("RPUSH", "rq:queue:default", "already", "there")
+        parts = {"0": "succeeded ", "1": "failed it broke", "counted": "failed", "2": "lost it went"}
+        self._hash("beat:shards:beat_a_7", {name: how for name, how in parts.items() if self._is(0.3)})
 
     def _spoil_shared(self) -> None:
         if self._is(0.1):
@@ -211,7 +213,7 @@ class Maker:
             id=name,
             rev=chance.choice(["r1", "r1", "r2"]),
             state=chance.choices(
-                ["active", "paused", "disabled", "finished", "broken", "retired"], [30, 6, 1, 2, 1, 1]
+                ["active", "paused", "disabled", "finished", "broken", "retired"], [30, 6, 1, 2, 2, 1]
             )[0],
             tick=tick,
             step=step,
@@ -243,6 +245,8 @@ class Maker:
         self._make_template(made)
         self._make_ledger(made)
         self._make_waiting(made)
+        if made.origin == "code":
+            self._put("SADD", f"beat:app:{made.app}", name)
         holder = chance.choices([MINE, OTHER, ""], [16, 1, 1])[0]
         if holder:
             self._put("SET", f"beat:lock:{name}", holder, "PXAT", self._now + 8000)
@@ -311,6 +315,8 @@ class Maker:
             "paused_at": [text(self._now - 10**7)],
         }
         found = {name: self._chance.choice(values) for name, values in others.items() if self._is(0.12)}
+        if self._is(0.03):
+            found["run_count"] = "many"
         if self._is(0.07):
             found["job_meta"] = self._chance.choice(GARBAGE["job_meta"])
         if self._is(0.6):
@@ -351,7 +357,7 @@ class Maker:
             )
             known = None if self._is(0.1) else sign
             told = {"schedule": made.id, "tick": text(made.tick * 1000), "by": "scheduler", "n": n}
-            run = Run(job, json.dumps(told), known, self._is(0.2), made.group)
+            run = Run(job, json.dumps(told), known, self._is(0.3), made.group)
             made.runs.append(run)
             if known:
                 self._hash(
@@ -661,7 +667,7 @@ class Maker:
             seen_rev="" if is_new else of.rev,
             seen_next="" if is_new else seen_next,
             seen_state="" if is_new else of.state,
-            state=chance.choice([of.state, of.state, "active"]),
+            state=chance.choice([of.state, of.state, of.state, "active", "active", "finished"]),
             next=ahead if is_new else following,
             next_due=self._ms(following or ahead) + chance.choice([0, 0, 700]),
             rule=chance.choice(['{"every":"1m"}', '{"every":"2m"}']),
