@@ -95,7 +95,7 @@ def test_what_is_deep_or_large_takes_no_time() -> None:
     assert len(masked("a://" * 100_000)) == 400_000
     for part in ("a://x:", "a.b", "redis://a:b/", "redis://x ", "?a=b", "basic a"):
         for end in ("", "@", " @"):
-            began = time.monotonic()
+            began = time.process_time()
             masked(part * 50_000 + end)
-            assert time.monotonic() - began < 2, (part, end)
+            assert time.process_time() - began < 2, (part, end)
     assert not looks_secret("x" * 1_000_000)
