@@ -86,6 +86,7 @@ class History:
         self._clock = ManualClock(BEGINS)
         client = Clocked(self._clock, connection_pool=pool)
         client.flushall()
+        client.script_flush()  # or a script that another test has loaded would read the server's clock
         self.redis = Installation(client, definitions, group)
         self.model = Model(dict(zip(definitions, policies, strict=False)), group)
         self._messages: list[Message] = []

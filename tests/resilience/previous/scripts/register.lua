@@ -144,11 +144,12 @@ local function upsert(at)
   local wrong, is_there, has_ledger = misplaced(id)
   if wrong then return 'BADTYPE', wrong end
   local h = redis.call('HMGET', key, 'rev', 'next_run', 'state', 'due_at', 'revs', 'run_count', 'skip_count', 'version', 'rule', 'source',
-    'app', 'pause_until', 'unannounced_at', 'paused_at', 'follows', 'monitor', 'definition')
-  local now_rev, next_run, now_state, due_at, revs, run_count, skip_count, now_version, was, source, was_app, pause_until, held, paused_at, followed, monitor, former = unpack(h, 1, 17)
+    'app', 'pause_until', 'unannounced_at', 'paused_at', 'follows', 'monitor', 'definition', 'last_run', 'last_skip')
+  local now_rev, next_run, now_state, due_at, revs, run_count, skip_count, now_version, was, source, was_app, pause_until, held, paused_at, followed, monitor, former, last_run, last_skip = unpack(h, 1, 19)
   local code, words = refused(origin, func, source)
   if code then return code, words end
   if (now_rev or '') ~= seen_rev or (next_run or '') ~= seen_next or (now_state or '') ~= seen_state then return 'RETRY', '' end
+  if (to_ms(next) or math.huge) <= math.max(to_ms(last_run) or 0, to_ms(last_skip) or 0) then return 'RETRY', '' end  -- it was decided since
   if version ~= '' and version ~= (now_version or '') then return 'CONFLICT', now_version or '' end
   wrong = problem(rev, nil, nil, run_count, skip_count, key)
   if wrong then return 'BADSTATE', wrong end
