@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     )
     from beat.jobs.current_run import get_current_run
     from beat.jobs.report import Report
+    from beat.jobs.run import Run
     from beat.notify.alerts.hooks import on_event
     from beat.schedule.follows import Follows
     from beat.schedule.monitor import Monitor
     from beat.schedule.registry import Registry, default_registry, group, periodic, register, schedulable
     from beat.schedule.requires import Requires
-    from beat.schedule.run import Run
     from beat.schedule.schedule import Schedule
     from beat.scheduler import Scheduler
     from beat.timing.cron import Cron
@@ -96,7 +96,7 @@ _HOMES = {  # every other name is in beat.errors
     "Registry": "schedule.registry",
     "Report": "jobs.report",
     "Requires": "schedule.requires",
-    "Run": "schedule.run",
+    "Run": "jobs.run",
     "Schedule": "schedule.schedule",
     "Scheduler": "scheduler",
     "get_current_run": "jobs.current_run",

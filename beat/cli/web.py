@@ -50,7 +50,7 @@ _LOOK_S = 0.5
 @click.option(
     "--port", "--web-port", "web_port", metavar="PORT", help="Serve at this port; 0 for any.  [default: 8420]"
 )
-@click.option("--read-only", is_flag=True, help="Refuse every change, whoever asks.")
+@click.option("--read-only", is_flag=True, help="Refuse every change.")
 def command(*, url: str | None, web_host: str | None, web_port: str | None, read_only: bool) -> None:
     """Serve the web UI: did it run, will it run, why not.
 

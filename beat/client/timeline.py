@@ -268,7 +268,7 @@ class Slices:
 
 
 def glance(line: bytes) -> tuple[str, str, str | None] | ledger.Entry | None:
-    """Return what a line says about the load; None if it says nothing.
+    """Return the load that a ledger line stands for, or None if it stands for none.
 
     A line of a run gives its job, its state from then on, and for a decision the time. A line of a broadcast, a skip or
     the registration gives its entry.

@@ -16,7 +16,7 @@ from beat.history.history import Fired, assemble
 from beat.history.ledger import ASKED
 from beat.history.verify import Bonds, Verification, parents_of
 from beat.jobs import report
-from beat.schedule.run import Run
+from beat.jobs.run import Run
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

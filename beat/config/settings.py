@@ -134,7 +134,7 @@ class Settings(BaseSettings):
         default="", description="The path below which a proxy shows the web UI, if not at its root."
     )
     web_token: Token = Field(default=None, repr=False, description="What opens the web UI, as a bearer or a password.")
-    web_users: Users = Field(default={}, repr=False, description="Who may see the web UI, each with a password.")
+    web_users: Users = Field(default={}, repr=False, description="The users of the web UI, each with a password.")
     web_hosts: HostGlobs = Field(default=(), description="Names of the web UI, beside addresses and localhost.")
     web_read_only: Switch = Field(default="off", description="Whether the web UI is read-only.")
 

@@ -6,12 +6,12 @@ import json
 from typing import TYPE_CHECKING, NamedTuple
 
 from beat.jobs import job_template
+from beat.jobs.run import Run
 from beat.policies import decide, dependencies, jitter_and_capacity, routing
 from beat.policies.decide import Fire, Resume, Skip, Verdict
 from beat.policies.dependencies import DEPENDENCY
 from beat.policies.facts import NONE
 from beat.schedule import digests
-from beat.schedule.run import Run
 from beat.storage.messages import Claim, Item
 from beat.timing import clock
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from beat.engine.clock_guard import uptime_ms
 
 BREAK_MS = 30_000
-"""How long Redis may be silent before a scheduler begins to listen anew.
+"""How long Redis may be silent before a scheduler starts to listen again from zero.
 
 A shorter outage makes no living worker look silent: a heartbeat comes every 30 s and counts for 60.
 """
 LEAP_MS = 5_000
-"""How far Redis' clock and this machine's may drift apart before a scheduler begins to listen anew."""
+"""How far Redis' clock and this machine's may drift apart before a scheduler starts to listen again from zero."""
 
 
 class Hearing:

@@ -110,7 +110,7 @@ class Sync:
             self._emit(Event("registered", fields={"schedules": len(wanted), "new": len(new)}))
 
     def _bring_groups(self, *, anew: bool) -> None:
-        """Write the limits of the groups; unless `anew`, keep those in Redis, which an operator may have changed."""
+        """Write the limits of the groups. Without `anew`, keep those in Redis, which an operator may have set."""
         reply = group_limits.keep(self._store, self.groups, anew=anew)
         if reply.code == "OK":
             self._once.forget(_GROUPS)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 _WELL_S = 60
-"""How long a service must have worked before its next error is logged again and its backoff starts anew."""
+"""How long a service must have worked before its next error is logged again and its backoff starts over."""
 _LEAVE_S = 1.0
 """How long all services together may take to stop, to deliver a message or release a lock."""
 

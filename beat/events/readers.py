@@ -80,7 +80,7 @@ class Alone:
         return newest if start == NEWEST else min(start, newest, key=order)
 
     def _is_another(self, at: str, stream: Stream) -> bool:
-        """Return whether the stream was deleted and began anew, or lost its newest events; then all may be new."""
+        """Return whether the stream started over or lost its newest events. Then all events may be new."""
         trimmed = order(at) < order(stream.first)
         return order(at) > order(stream.newest) or (trimmed and self._read is not None and stream.gone < self._read)
 
@@ -164,6 +164,6 @@ class Member:
         self._told = str(gone)
 
     def _begin_anew(self, newest: str) -> None:
-        """Start the group after the last event that it had, or at the beginning if the ids have begun anew."""
+        """Start the group after the last event that it had, or at the beginning if the ids have started over."""
         self._start = self._known if order(self._known) <= order(newest) else START
         self._known = ""

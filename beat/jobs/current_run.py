@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from beat.jobs import job_template
-from beat.schedule.run import META_KEY, Run
+from beat.jobs.run import META_KEY, Run
 
 
 def get_current_run() -> Run | None:

@@ -35,13 +35,13 @@ from beat.errors import BadArguments, BadOption
 from beat.jobs import metadata
 from beat.jobs.metadata import pickled
 from beat.jobs.report import safe_pickle
-from beat.schedule.run import META_KEY
+from beat.jobs.run import META_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from beat.jobs.run import Run
     from beat.schedule import rq_options
-    from beat.schedule.run import Run
     from beat.schedule.schedule import Schedule
 
 LEAST_TTL = 60

@@ -64,7 +64,7 @@ class Found:
     options: Mapping[str, Any] = field(default_factory=dict)
     """The other options of a declaration by name."""
     notes: tuple[str, ...] = ()
-    """What was not carried over or has changed, and why."""
+    """The entries that were not carried over or have changed, each with the reason."""
     command: Command | None = None
 
     def given(self) -> dict[str, Any]:

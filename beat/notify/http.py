@@ -196,7 +196,7 @@ def send_ping(request: Request, patience_s: float = PATIENCE_S) -> Failure | Non
 def _told(answer: Answer) -> str:
     """Describe a bad status in beat's own words, because the server's reason phrase could contain anything."""
     phrase = f" {HTTPStatus(answer.status).phrase}" if answer.status in set(HTTPStatus) else ""
-    moved = ", and beat follows nobody elsewhere: write the URL that it leads to"
+    moved = ", and beat follows no redirect: write the URL that it leads to"
     return f"it answers {answer.status}{phrase}{moved if answer.leads_elsewhere else ''}"
 
 

@@ -53,7 +53,7 @@ def foresee(schedule: Schedule, seen: State | None, now: datetime, app: str) -> 
 def place(
     schedule: Schedule, seen: State | None, now: datetime, rev: str = "", *, anew: bool = False
 ) -> Placement | None:
-    """Return the state and next tick to write; None if Redis is up to date, unless `anew`.
+    """Return the state and next tick to write, or None if Redis is up to date. With `anew`, always return them.
 
     `rev` is the revision of the effective definition if an operator has overridden the schedule's own.
     """

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def keep(store: Store, groups: Iterable[Group], *, anew: bool) -> Reply:
-    """Write the capacities of these groups; unless `anew`, only of groups that Redis does not have."""
+    """Write the capacities of these groups. Without `anew`, write only groups that Redis does not have."""
     key, lines = store.keys.groups, {group.name: str(group) for group in groups}
     if not lines:
         return Reply("OK")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from beat._version import __version__
 from beat.jobs import job_template, metadata
-from beat.schedule.run import CONTEXT_KEYS
+from beat.jobs.run import CONTEXT_KEYS
 from beat.storage.store import Untraced
 from beat.timing import clock
 

@@ -12,7 +12,7 @@ from unittest import mock
 
 from beat.history import broadcast
 from beat.jobs import job_template
-from beat.schedule.run import META_KEY, Run
+from beat.jobs.run import META_KEY, Run
 from beat.timing import clock
 
 if TYPE_CHECKING:

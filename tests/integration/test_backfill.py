@@ -10,7 +10,7 @@ from rq.job import Job
 
 from beat import Client
 from beat.errors import BadInstant, BadOption, UnknownSchedule
-from beat.schedule.run import Run
+from beat.jobs.run import Run
 from beat.timing import clock
 from beat.timing.cron import Cron
 from beat.timing.interval import Every

@@ -17,7 +17,7 @@ from beat.errors import BadDuration, BadInstant, BadOption, BeatError, ConfigErr
 from beat.history import ledger
 from beat.history.history import Change, Fired, Passed
 from beat.jobs.job_template import job_key, run_block
-from beat.schedule.run import Run
+from beat.jobs.run import Run
 from beat.timing import clock
 from tests.support.builders import Calls, everything
 from tests.support.lines import MINUTE, MINUTELY, NINE, SECOND, Ledger

@@ -26,9 +26,9 @@ from beat.errors import (
     UnknownSchedule,
 )
 from beat.jobs import job_template
+from beat.jobs.run import Run
 from beat.policies.reconcile import Placement
 from beat.schedule import functions
-from beat.schedule.run import Run
 from beat.storage.registration import Origin, registration
 from beat.timing import clock
 from beat.timing.cron import Cron

@@ -13,7 +13,7 @@ from rq.serializers import DefaultSerializer, JSONSerializer
 
 from beat import Registry, Scheduler
 from beat.jobs import job_template
-from beat.schedule.run import Run
+from beat.jobs.run import Run
 from beat.storage.messages import Reply
 from beat.storage.pipelined import Dialogue
 from beat.telemetry.tracing import Tracing

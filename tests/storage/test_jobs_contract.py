@@ -17,7 +17,7 @@ from rq.job import Job, JobStatus
 from rq.serializers import DefaultSerializer, JSONSerializer
 
 from beat.jobs import job_template
-from beat.schedule.run import Run
+from beat.jobs.run import Run
 from beat.schedule.schedule import Schedule
 from beat.storage.keys import Keys
 from beat.storage.messages import Reply

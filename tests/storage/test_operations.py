@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from beat.jobs import job_template
-from beat.schedule.run import Run
+from beat.jobs.run import Run
 from beat.storage.messages import Claim, Item, Reply
 from beat.storage.operations import Operations
 from tests.support.builders import (

@@ -10,8 +10,8 @@ from unittest import mock
 from redis import Redis
 
 from beat.jobs import job_template
+from beat.jobs.run import Run
 from beat.schedule import serialize
-from beat.schedule.run import Run
 from beat.schedule.schedule import Schedule
 from beat.storage import connection
 from beat.storage.messages import Item, Registration

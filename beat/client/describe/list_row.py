@@ -27,7 +27,7 @@ def rule(known: Standing, *, whole: bool) -> str:
 
 
 class Coming(NamedTuple):
-    """What comes next for a schedule."""
+    """The next event of a schedule."""
 
     word: str
     """`in` (due at `at`), `due` (since `at`), `paused` (until `at`, or without an end), `after` (another schedule's

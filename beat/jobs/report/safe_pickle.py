@@ -12,7 +12,7 @@ import pickle
 import re
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from beat.schedule.run import CONTEXT_KEYS, META_KEY
+from beat.jobs.run import CONTEXT_KEYS, META_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -61,7 +61,7 @@ class Sign:
 
 @dataclass(frozen=True)
 class State:
-    """What is remembered of trouble: first a count; once `incident` has an id, an incident is open."""
+    """The state of one problem: first only a count; once `incident` has an id, an open incident."""
 
     event: str
     count: int

@@ -5,7 +5,7 @@
 -- KEYS[1] open             zset    job id → when to look next, in ms
 -- KEYS[2] closed           zset    job id → since when, in ms: runs that RQ could start again
 -- KEYS[3] records          hash    job id → what a run is, as JSON
--- KEYS[4] events           stream  every outcome, for whoever reads it
+-- KEYS[4] events           stream  every outcome, for other programs
 -- KEYS[5] waiting_slots    zset    slot → when to look next, in ms: those for which ticks wait
 -- KEYS[6] fanout           zset    `schedule tick job` of each success that has too many followers for one step → when, in ms
 -- ARGV[1] schedule_prefix  text    followed by an id: the hash of that schedule
@@ -34,7 +34,7 @@
 -- ITEM[9]  entry      text   the line of the ledger, as JSON, without its end
 -- ITEM[10] was        word   the outcome that this one replaces, or nothing
 -- ITEM[11] was_ended  time   when that was, or nothing
--- ITEM[12] ended      time   when the run ended, or nothing if nobody knows
+-- ITEM[12] ended      time   when the run ended, or nothing if that is unknown
 -- ITEM[13] duration   text   seconds, or nothing
 -- ITEM[14] error      text   what went wrong, or nothing
 -- ITEM[15] ttl        text   for how many ms RQ's records stay, 0 for not at all; nothing when RQ has seen to that

@@ -20,7 +20,7 @@ from rq.serializers import DefaultSerializer, JSONSerializer
 from beat.errors import BadArguments, BadInstant, BadOption
 from beat.jobs import job_template
 from beat.jobs.current_run import get_current_run
-from beat.schedule.run import Run
+from beat.jobs.run import Run
 from beat.schedule.schedule import Schedule
 from beat.timing.interval import Every
 from tests.support.declared import MISSING, Colour, Point

@@ -33,7 +33,7 @@ from beat.history.ledger import Error
 from beat.jobs import job_template, report
 from beat.jobs.report import NotPlain, Report, Told, beat_entry, error, plain, told
 from beat.jobs.report.safe_pickle import LARGEST
-from beat.schedule.run import Run
+from beat.jobs.run import Run
 from beat.schedule.schedule import Schedule
 from beat.timing.interval import Every
 from tests.support.chance import examples

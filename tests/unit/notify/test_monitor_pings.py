@@ -389,7 +389,7 @@ def test_nobody_is_followed_elsewhere(code: int) -> None:
     assert failure
     assert failure.final
     assert failure.words.startswith(f"it answers {code} ")
-    assert failure.words.endswith(", and beat follows nobody elsewhere: write the URL that it leads to")
+    assert failure.words.endswith(", and beat follows no redirect: write the URL that it leads to")
     assert (len(service.told), other.asked) == (1, 0)
 
 

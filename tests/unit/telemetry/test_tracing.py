@@ -19,7 +19,7 @@ from rq.serializers import DefaultSerializer, JSONSerializer
 from beat import Registry
 from beat.jobs import job_template, metadata
 from beat.jobs.report import safe_pickle
-from beat.schedule.run import Run
+from beat.jobs.run import Run
 from beat.storage.messages import Item, Reply
 from beat.telemetry import tracing
 from beat.telemetry.tracing import Tracing
